@@ -1,0 +1,434 @@
+"""The words of the service as types. All are frozen; rows and wire models are separate types.
+
+Nothing here knows a clock, a network or a database: times and ids come in as values.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+
+class Frozen(BaseModel):
+    """Base of every domain type: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MemoryType(StrEnum):
+    """What kind of thing the claim is."""
+
+    FACT = "fact"
+    DECISION = "decision"
+    PREFERENCE = "preference"
+    PROCEDURE = "procedure"
+
+
+class Source(StrEnum):
+    """Where the caller says the claim comes from. Every one but AI_SYNTHESIS must be granted to the token."""
+
+    USER = "user"
+    DOCUMENTATION = "documentation"
+    ADR = "adr"
+    COMMIT = "commit"
+    MANUAL = "manual"
+    CONVERSATION = "conversation"
+    CHAT = "chat"
+    AI_SYNTHESIS = "ai_synthesis"
+
+
+class Role(StrEnum):
+    """What a principal is for. Only REVIEWER may approve or reject."""
+
+    AGENT = "agent"
+    REVIEWER = "reviewer"
+    AUDITOR = "auditor"
+    ADMIN = "admin"
+
+
+class Principal(Frozen):
+    """Who calls. `owners` are the owners it may act for; `any_owner` lifts that limit."""
+
+    id: str
+    name: str
+    role: Role
+    owners: frozenset[str] = frozenset()
+    any_owner: bool = False
+    sources: frozenset[Source] = frozenset()
+
+    def may_act_for(self, owner_id: str) -> bool:
+        """Whether this principal may see or write this owner's data at all."""
+        return self.any_owner or owner_id in self.owners
+
+
+class Verdict(StrEnum):
+    """What a check concluded. UNKNOWN means it could not be found out: never a PASS, never a FAIL."""
+
+    PASS = "PASS"  # noqa: S105  (a verdict, not a password)
+    DOUBT = "DOUBT"
+    FAIL = "FAIL"
+    UNKNOWN = "UNKNOWN"
+
+
+class HedgeCategory(StrEnum):
+    """Kinds of hedge. The first three block, the last two send to review."""
+
+    PERSONAL_SPECULATION = "personal_speculation"
+    ADMITTED_UNCERTAINTY = "admitted_uncertainty"
+    UNDECIDED_SUGGESTION = "undecided_suggestion"
+    TECHNICAL_HEDGE = "technical_hedge"
+    APPROXIMATION = "approximation"
+
+
+class HedgeAction(StrEnum):
+    """What the hedges in a text call for; BLOCK wins over REVIEW."""
+
+    BLOCK = "block"
+    REVIEW = "review"
+    CONTINUE = "continue"
+
+
+class HedgeMatch(Frozen):
+    """One hedge. `text` is `sent_text[start:end]`: offsets are characters of the text as sent."""
+
+    category: HedgeCategory
+    text: str
+    start: int
+    end: int
+
+
+class CitationType(StrEnum):
+    """What kind of thing is cited."""
+
+    ADR = "adr"
+    COMMIT = "commit"
+    URL = "url"
+    ISSUE = "issue"
+    DOI = "doi"
+    ARXIV = "arxiv"
+    RFC = "rfc"
+    PEP = "pep"
+    CVE = "cve"
+
+
+class Citation(Frozen):
+    """A reference found in the text (start and end are set) or given beside it (both are None).
+
+    `value` is the exact substring of the text as sent; `key` is its canonical form, equal for two
+    spellings of one thing (`ADR-003` and `adr 3` are both `adr:3`).
+    """
+
+    type: CitationType
+    value: str
+    key: str
+    start: int | None = None
+    end: int | None = None
+
+
+class Standing(StrEnum):
+    """What a source that was found is worth as support. Only IN_FORCE supports a claim."""
+
+    IN_FORCE = "in_force"
+    PROPOSED = "proposed"  # an ADR nobody has accepted yet
+    SUPERSEDED = "superseded"
+    REJECTED = "rejected"
+    DEPRECATED = "deprecated"
+    REVERTED = "reverted"  # a later commit undoes it
+    DETACHED = "detached"  # a commit that no branch and no tag reaches
+    AMBIGUOUS = "ambiguous"  # more than one thing answers to this name
+
+
+class Found(Frozen):
+    """The cited thing was read. `standing` says whether it still holds."""
+
+    kind: Literal["found"] = "found"
+    citation: Citation
+    source_id: str  # `ADR-003`, `commit:a1b2c3d`, the final URL, `issue:owner/repo#12`
+    standing: Standing
+    detail: str  # one sentence for a human: what was found, and where
+    title: str = ""
+    excerpt: str = ""  # at most 2,000 characters of its text
+    digest: str = ""  # sha256 hex of the content read
+    dated: datetime | None = None
+    successor: str | None = None  # what replaced it, when `standing` says so
+    official: bool = False  # the grounding repository's own record
+
+
+class Missing(Frozen):
+    """It was looked for where it would be, and is not there."""
+
+    kind: Literal["missing"] = "missing"
+    citation: Citation
+    detail: str
+
+
+class Unreachable(Frozen):
+    """It could not be found out whether it exists. `code` is a stable word: `timeout`, `no_repository`,
+    `shallow_clone`, `not_supported`, `error`."""
+
+    kind: Literal["unreachable"] = "unreachable"
+    citation: Citation
+    code: str
+    detail: str
+
+
+SourceReading = Annotated[Found | Missing | Unreachable, Field(discriminator="kind")]
+
+
+class ItemKind(StrEnum):
+    """Where a similar claim lives: stored, or waiting for review."""
+
+    MEMORY = "memory"
+    PENDING = "pending"
+
+
+class Neighbour(Frozen):
+    """A stored memory or pending item of the same owner and type whose words may reach the threshold."""
+
+    kind: ItemKind
+    id: str
+    content: str
+
+
+class Neighbours(Frozen):
+    """The index was asked and answered; `items` may be empty, which means: nothing similar is there."""
+
+    kind: Literal["neighbours"] = "neighbours"
+    items: tuple[Neighbour, ...] = ()
+
+
+class DedupUnavailable(Frozen):
+    """The index could not be asked. Not the same as an empty answer."""
+
+    kind: Literal["unavailable"] = "unavailable"
+    detail: str
+
+
+DedupFacts = Annotated[Neighbours | DedupUnavailable, Field(discriminator="kind")]
+
+
+class Claim(Frozen):
+    """The text an agent wants to save. `content` is the text exactly as sent."""
+
+    content: str
+    memory_type: MemoryType
+    asserted_source: Source  # what the caller said
+    source: Source  # what counts: AI_SYNTHESIS when the caller may not assert `asserted_source`
+    owner_id: str
+    citations: tuple[Citation, ...] = ()  # given beside the text
+    validity_horizon: datetime | None = None
+    metadata: dict[str, JsonValue] = {}
+
+
+class Span(Frozen):
+    """Characters `start` to `end` of the text as sent."""
+
+    start: int
+    end: int
+
+
+class Finding(Frozen):
+    """What one check concluded. `code` is a stable machine word, `message` one sentence for a human."""
+
+    check: str
+    verdict: Verdict
+    code: str
+    message: str
+    citation: Citation | None = None
+    spans: tuple[Span, ...] = ()
+    facts: dict[str, JsonValue] = {}
+
+
+class Tier(StrEnum):
+    """Where a claim goes."""
+
+    STORED = "tier_1"
+    QUEUED = "tier_2"
+    BLOCKED = "tier_3"
+
+
+class Outcome(StrEnum):
+    """The tier in a word, for the answer."""
+
+    STORED = "stored"
+    QUEUED = "queued"
+    BLOCKED = "blocked"
+
+
+class Confidence(StrEnum):
+    """How well a claim is supported; a rule output, never a model's own number."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Label(StrEnum):
+    """FACT needs one official source or two independent ones; all else is INFERENCE."""
+
+    FACT = "FACT"
+    INFERENCE = "INFERENCE"
+
+
+class Facts(Frozen):
+    """Everything the checks gathered: with the claim and the policy, the whole input of the pure part."""
+
+    readings: tuple[SourceReading, ...] = ()
+    dedup: DedupFacts
+
+
+class Decision(Frozen):
+    """Tier and reason, with the findings that set them. Pure function of claim, facts and policy."""
+
+    tier: Tier
+    rule: int  # the number of the router's rule that matched, design section 3
+    reason: str
+    findings: tuple[Finding, ...]
+    decided_by: tuple[Finding, ...]  # the findings the rule rests on; empty for rules 9, 10 and 12
+    confidence: Confidence
+    confidence_score: float | None  # 0 to 1, None when no source was verified
+    label: Label
+    source_id: str | None
+    similarity_score: float | None = None  # word Jaccard with the nearest item at or over the threshold
+    nearest: Neighbour | None = None  # that item: what it duplicates or conflicts with
+    policy_digest: str
+
+
+class Evidence(Frozen):
+    """The record a decision rests on: with the policy of its digest, enough to make it again offline."""
+
+    claim: Claim
+    capture_time: datetime
+    confidence: Confidence
+    confidence_score: float | None
+    source_id: str | None
+    sources: tuple[SourceReading, ...]
+    dedup: DedupFacts
+    validity_horizon: datetime | None
+    label: Label
+    metadata: dict[str, JsonValue]
+
+
+class ValidationResult(Frozen):
+    """The answer to every submit, stored as it was given. Exactly one of `memory_id` and `queue_id` is set
+    when the claim was stored or queued; neither when it was blocked or only checked."""
+
+    tier: Tier
+    outcome: Outcome
+    approved: bool
+    rule: int
+    reason: str
+    checks_passed: tuple[str, ...]
+    checks_failed: tuple[str, ...]  # like `hedge_words_detected: maybe`
+    findings: tuple[Finding, ...]
+    evidence: Evidence
+    similarity_score: float | None
+    conflicting_memory_id: str | None  # the stored memory it duplicates or conflicts with
+    memory_id: str | None
+    queue_id: str | None
+    decision_id: str | None  # None when only checked: nothing was written
+    policy_digest: str
+    took_ms: float
+
+
+class MemoryStatus(StrEnum):
+    """Only ACTIVE memories answer a read that asks for nothing else. A memory whose validity horizon has
+    passed is EXPIRED in every read, whatever its row says."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+    EXPIRED = "expired"
+
+
+class Memory(Frozen):
+    """A stored claim."""
+
+    id: str
+    owner_id: str
+    memory_type: MemoryType
+    content: str
+    source: Source
+    status: MemoryStatus
+    confidence: Confidence
+    confidence_score: float | None
+    label: Label
+    source_id: str | None
+    created_at: datetime
+    validity_horizon: datetime | None
+    decision_id: str
+    approved_by: str | None = None  # principal id of the reviewer, when it came through the queue
+    superseded_by: str | None = None
+    retracted_reason: str | None = None
+    metadata: dict[str, JsonValue] = {}
+
+
+class ReviewStatus(StrEnum):
+    """Where a pending memory stands. EXPIRED is not REJECTED: nobody decided."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+
+class PendingMemory(Frozen):
+    """A queued claim. `version` rises by one with every change; an act must name the version it saw."""
+
+    id: str
+    owner_id: str
+    memory_type: MemoryType
+    content: str
+    source: Source
+    reason: str
+    status: ReviewStatus
+    version: int
+    seen: int  # how often the same claim was submitted while this one waited, the first included
+    created_at: datetime
+    expires_at: datetime
+    decision_id: str
+    submitted_by: str
+    conflicting_memory_id: str | None = None
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    note: str | None = None  # the reviewer's note, or the reason of a rejection
+    memory_id: str | None = None  # the memory it became
+    validity_horizon: datetime | None = None
+    metadata: dict[str, JsonValue] = {}
+
+
+class Action(StrEnum):
+    """What the log can say happened."""
+
+    CLAIM_STORED = "claim.stored"
+    CLAIM_QUEUED = "claim.queued"
+    CLAIM_REPEATED = "claim.repeated"  # a repeat of a pending item
+    CLAIM_BLOCKED = "claim.blocked"
+    REVIEW_APPROVED = "review.approved"
+    REVIEW_REJECTED = "review.rejected"
+    REVIEW_EXPIRED = "review.expired"
+    MEMORY_SUPERSEDED = "memory.superseded"
+    MEMORY_RETRACTED = "memory.retracted"
+    TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
+    TOKEN_REVOKED = "token.revoked"  # noqa: S105
+
+
+class LogEntry(Frozen):
+    """One line of the append-only log. It holds digests, not text, so text can be erased without breaking it.
+
+    Entries are numbered and hash-chained per owner: `digest` covers every other field and `previous`,
+    the digest of the entry before (64 zeros for the first). The chain of owner `""` is the service's own.
+    """
+
+    owner_id: str
+    seq: int
+    at: datetime
+    actor: str
+    action: Action
+    subject_id: str
+    content_digest: str  # sha256 hex of what the entry is about: the evidence, the note, the token's grant
+    previous: str
+    digest: str
