@@ -1,0 +1,116 @@
+"""Finds citations of every type in a text, and reads the ones given on their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ingest.citations import adr, arxiv, commit, cve, doi, issue, pep, rfc, url
+from ingest.citations.shared import Found, Rule, fold
+from ingest.types import Citation, CitationType
+
+# A new type is one new file and one entry here. No two rules accept the same string as a whole.
+RULES: tuple[Rule, ...] = (
+    adr.RULE,
+    commit.RULE,
+    url.RULE,
+    issue.RULE,
+    doi.RULE,
+    arxiv.RULE,
+    rfc.RULE,
+    pep.RULE,
+    cve.RULE,
+)
+_IN_TEXT = tuple(rule for rule in RULES if rule is not url.RULE)
+_DIGIT = re.compile(r"[0-9]")
+_MASK = "\0"  # stands for a character of a URL: neither a letter nor a space to the rules
+
+
+def detect_citations(text: str) -> tuple[Citation, ...]:
+    """Every citation in the text, by position; none overlap, and a repeated one is there again.
+
+    Offsets are characters of the text as sent, and `value` is exactly what stands there. What stands inside
+    a URL is part of the URL. Takes time linear in the length of the text and never raises.
+    """
+    citations: list[Citation] = []
+    masked = text
+    if "://" in text:
+        urls = list(url.RULE.find(text))
+        citations = [_citation(text, CitationType.URL, *found) for found in urls]
+        masked = _mask(masked, [found[:2] for found in urls])
+        masked = _mask(masked, url.other_schemes(masked))
+    folded = fold(masked)
+    if _DIGIT.search(folded.text):  # every other type has one
+        for rule, found in _without_overlaps(folded.text):
+            start, end = folded.span(found.start, found.end)
+            citations.append(_citation(text, rule.type, start, end, found.key))
+        citations.sort(key=lambda citation: citation.start or 0)
+    return tuple(citations)
+
+
+def given_citation(type: CitationType, value: str) -> Citation:  # noqa: A002  (the API's own word)
+    """A citation given beside the claim, with its type. White space around it does not count.
+
+    Bare forms do once the type is known: "3" is an ADR, "12" an issue. Raises ValueError, with a sentence
+    for the caller, unless the value is exactly one well-formed citation of that type.
+    """
+    rule = next(rule for rule in RULES if rule.type is type)
+    stripped = value.strip()
+    key = rule.bare(_readable(rule, stripped))
+    if key is None:
+        raise ValueError(f"{_shown(stripped)} is not one {type} citation; write it like {rule.forms}.")
+    return Citation(type=type, value=stripped, key=key)
+
+
+def parse_citation(value: str) -> Citation:
+    """A citation given without its type, like an argument of the command line. Bare hex is a commit.
+
+    Raises ValueError, naming the accepted forms, unless the value is exactly one citation.
+    """
+    stripped = value.strip()
+    for rule in RULES:
+        key = rule.whole(_readable(rule, stripped))
+        if key is not None:
+            return Citation(type=rule.type, value=stripped, key=key)
+    forms = "; ".join(rule.forms for rule in RULES)
+    raise ValueError(f"{_shown(stripped)} is not one citation; accepted forms: {forms}.")
+
+
+def _citation(text: str, type_: CitationType, start: int, end: int, key: str) -> Citation:
+    return Citation(type=type_, value=text[start:end], key=key, start=start, end=end)
+
+
+def _readable(rule: Rule, value: str) -> str:
+    """The value as the rule reads it. A URL's characters are its own: folding would name another page."""
+    return value if rule is url.RULE else fold(value).text
+
+
+def _shown(value: str) -> str:
+    """The value for an error sentence: quoted, and cut when long."""
+    return ascii(value if len(value) <= 80 else value[:80] + "...")
+
+
+def _without_overlaps(folded: str) -> list[tuple[Rule, Found]]:
+    """What the rules find, by position. Of two that overlap the earlier counts, then the longer."""
+    lower = folded.lower()
+    candidates = [
+        (rule, found)
+        for rule in _IN_TEXT
+        if not rule.needles or any(needle in lower for needle in rule.needles)
+        for found in rule.find(folded)
+    ]
+    candidates.sort(key=lambda candidate: (candidate[1].start, -candidate[1].end))
+    kept: list[tuple[Rule, Found]] = []
+    for rule, found in candidates:
+        if not kept or found.start >= kept[-1][1].end:
+            kept.append((rule, found))
+    return kept
+
+
+def _mask(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    pieces: list[str] = []
+    position = 0
+    for start, end in spans:
+        pieces += (text[position:start], _MASK * (end - start))
+        position = end
+    return "".join((*pieces, text[position:])) if pieces else text
