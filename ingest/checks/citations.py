@@ -1,0 +1,103 @@
+"""Which citations a claim has, and what was found of each. The pure half: readings come in as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from ingest.types import (
+    Citation,
+    CitationType,
+    Finding,
+    Found,
+    Missing,
+    SourceReading,
+    Span,
+    Standing,
+    Unreachable,
+    Verdict,
+)
+
+DETECT = "citation_detect"
+VERIFY = "citation_verify"
+
+# What a standing other than in force says about the claim that cites it.
+_NOT_SUPPORT = {
+    Standing.PROPOSED: "citation_not_in_force",
+    Standing.SUPERSEDED: "citation_not_in_force",
+    Standing.REJECTED: "citation_not_in_force",
+    Standing.DEPRECATED: "citation_not_in_force",
+    Standing.REVERTED: "citation_not_in_force",
+    Standing.DETACHED: "citation_not_in_force",
+    Standing.AMBIGUOUS: "citation_ambiguous",
+}
+
+
+def judge_detected(citations: Sequence[Citation]) -> Finding:
+    """One finding on whether the claim cites anything. No citation is a doubt, never a verified one."""
+    if not citations:
+        return Finding(
+            check=DETECT,
+            verdict=Verdict.DOUBT,
+            code="no_citation",
+            message="The claim cites nothing that can be checked.",
+        )
+    shown = ", ".join(dict.fromkeys(citation.value for citation in citations))
+    return Finding(
+        check=DETECT,
+        verdict=Verdict.PASS,
+        code="citations_detected",
+        message=f"The claim cites {shown}.",
+        spans=tuple(
+            Span(start=c.start, end=c.end) for c in citations if c.start is not None and c.end is not None
+        ),
+    )
+
+
+def judge_reading(reading: SourceReading, banned_domains: Sequence[str]) -> Finding:
+    """One finding per cited thing. A banned host fails before anything that was read of it counts."""
+    citation = reading.citation
+    if is_banned(citation, banned_domains):
+        return _finding(citation, Verdict.FAIL, "citation_banned", f"{citation.value} is on the banned list.")
+    match reading:
+        case Missing():
+            return _finding(citation, Verdict.FAIL, "citation_missing", reading.detail)
+        case Unreachable():
+            return _finding(
+                citation, Verdict.UNKNOWN, "citation_unchecked", reading.detail, because=reading.code
+            )
+        case Found(standing=Standing.IN_FORCE):
+            return _finding(citation, Verdict.PASS, "citation_verified", reading.detail)
+        case Found():
+            code = _NOT_SUPPORT[reading.standing]
+            return _finding(citation, Verdict.FAIL, code, reading.detail, because=reading.standing.value)
+
+
+def is_banned(citation: Citation, banned_domains: Sequence[str]) -> bool:
+    """Whether a URL's host is a banned domain or below one; a host that cannot be read is neither."""
+    if citation.type is not CitationType.URL or not banned_domains:
+        return False
+    try:
+        host = (urlsplit(citation.value).hostname or "").rstrip(".").lower()
+    except ValueError:
+        return False
+    return any(host == domain or host.endswith("." + domain) for domain in map(str.lower, banned_domains))
+
+
+def _finding(
+    citation: Citation, verdict: Verdict, code: str, message: str, because: str | None = None
+) -> Finding:
+    span = (
+        ()
+        if citation.start is None or citation.end is None
+        else (Span(start=citation.start, end=citation.end),)
+    )
+    return Finding(
+        check=VERIFY,
+        verdict=verdict,
+        code=code,
+        message=message,
+        citation=citation,
+        spans=span,
+        facts={} if because is None else {"because": because},
+    )

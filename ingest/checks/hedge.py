@@ -1,0 +1,237 @@
+"""Hedge detection: does the writer stand behind the claim, or guess, doubt, suggest, soften or round?
+
+Pure: text and lexicon in, matches out. The words are in the lexicon (`ingest/data/hedges.toml`), the phrases are
+walked by `ingest.hedge_phrases`, and what tells a hedge from its look-alikes is in `ingest.hedge_rules`.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from itertools import takewhile
+
+from ingest.hedge_literals import Interval, code_spans, quotations
+from ingest.hedge_phrases import DEAD, START, UNKNOWN, PhraseAutomaton
+from ingest.hedge_rules import RULES
+from ingest.hedge_tokens import Tokens
+from ingest.lexicon import Group, Lexicon
+from ingest.text import Normalised, normalise
+from ingest.types import Finding, HedgeAction, HedgeCategory, HedgeMatch, Span, Verdict
+
+CHECK = "hedge"
+_LONGEST = 16  # words of one match; the longest phrases people write stay well below
+_OWN_WORDS = 3  # fewer words than this around a quotation or code span, and it is the claim itself
+
+# Invisible characters that some writers put in place of a space: between letters they hide the gap between words.
+_HIDDEN_GAP = re.compile("(?<=\\S)[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff](?=\\S)")
+# With more of them than spaces, and words of at least this many characters between them on average, they are the
+# spaces of the text; strewn between single letters they are only noise.
+_MEAN_WORD = 2
+
+_BLOCKING = frozenset(
+    {
+        HedgeCategory.PERSONAL_SPECULATION,
+        HedgeCategory.ADMITTED_UNCERTAINTY,
+        HedgeCategory.UNDECIDED_SUGGESTION,
+    }
+)
+_Literals = tuple[
+    list[int], list[int]
+]  # for every word the number of its literal, for every number how to take it
+_SAID, _CODE, _QUOTED, _WHOLE_CODE = range(4)  # how the words of a literal are to be taken
+
+
+class HedgeDetector:
+    """Finds the hedges of one lexicon. Safe to share between threads; build it once, for each policy."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self._automaton = PhraseAutomaton(lexicon)
+        self._groups = lexicon.groups
+        self._aliases = {word: tuple(meaning.split()) for word, meaning in lexicon.aliases.items()}
+        self._lists = {name: frozenset(words) for name, words in lexicon.words.items()}
+
+    def detect(self, text: str) -> tuple[HedgeMatch, ...]:
+        """The hedges in the text as sent, in order of their start; no two overlap."""
+        return self.detect_normalised(text, normalise(text))
+
+    def detect_normalised(self, text: str, normalised: Normalised) -> tuple[HedgeMatch, ...]:
+        """As `detect`, for a text that has been normalised already: `normalised` must be `normalise(text)`."""
+        found = self._matches(text, normalised)
+        if not text.isascii():
+            spaced = _HIDDEN_GAP.sub(" ", text)
+            if spaced != text:
+                found = _merged(found, self._hidden(text, normalise(spaced)))
+        return tuple(found)
+
+    def _hidden(self, text: str, spaced: Normalised) -> list[HedgeMatch]:
+        """Phrases that show only when invisible characters are read as spaces. Single words are left out, unless
+        nearly all spaces of the text are of this kind: a hyphenated tomato holds a "may". Offsets hold, because a
+        space takes as much room as what it stands for."""
+        gaps = len(_HIDDEN_GAP.findall(text))
+        if gaps > sum(map(text.count, " \t\n")) and len(text) - gaps > _MEAN_WORD * gaps:
+            return self._matches(text, spaced)
+        return [
+            match
+            for match in self._matches(text, spaced)
+            if match.category in _BLOCKING
+            and _HIDDEN_GAP.search(text, match.start, match.end)
+            and " " in normalise(_HIDDEN_GAP.sub(" ", match.text)).text
+        ]
+
+    def _matches(self, text: str, normalised: Normalised) -> list[HedgeMatch]:
+        tokens = Tokens(normalised.text, self._aliases)
+        symbols = [self._automaton.symbols.get(word, UNKNOWN) for word in tokens.words]
+        starts = self._automaton.steps[START]
+        literals: _Literals | None = None
+        found: list[HedgeMatch] = []
+        at = 0
+        while at < len(symbols):
+            if not starts.get(symbols[at], DEAD):
+                at += 1
+                continue
+            hit = self._longest(tokens, symbols, at)
+            if hit is None:
+                at += 1
+                continue
+            end, group = hit
+            if literals is None:
+                literals = self._literals(tokens)
+            if not self._mentioned(tokens, literals, at, end, group):
+                start_at, end_at = normalised.span(tokens.starts[at], tokens.ends[end - 1])
+                found.append(
+                    HedgeMatch(
+                        category=group.category, text=text[start_at:end_at], start=start_at, end=end_at
+                    )
+                )
+            at = end
+        return found
+
+    def _longest(self, tokens: Tokens, symbols: list[int], at: int) -> tuple[int, Group] | None:
+        """The longest phrase from `at` whose rules hold, and its group; of equals the one that blocks."""
+        automaton = self._automaton
+        ends: list[tuple[int, tuple[str, ...]]] = []
+        state = START
+        for index in range(at, min(at + _LONGEST, len(symbols))):
+            symbol = symbols[index]
+            if symbol == UNKNOWN:
+                break
+            following = automaton.steps[state].get(symbol)
+            state = automaton.follow(state, symbol) if following is None else following
+            if state == DEAD:
+                break
+            if automaton.accepts[state]:
+                ends.append((index + 1, automaton.accepts[state]))
+        review: tuple[int, Group] | None = None
+        for end, names in reversed(ends):
+            for name in names:
+                group = self._groups[name]
+                if self._holds(tokens, group, at, end):
+                    if group.category in _BLOCKING:
+                        return end, group
+                    review = review or (end, group)
+        return review
+
+    def _holds(self, tokens: Tokens, group: Group, at: int, end: int) -> bool:
+        return all(RULES[rule](tokens, self._lists, at, end) for rule in group.when) and not any(
+            RULES[rule](tokens, self._lists, at, end) for rule in group.unless
+        )
+
+    def _literals(self, tokens: Tokens) -> _Literals:
+        """For every word the number of the literal it is in, and for every number its kind. A text with hardly a
+        word outside its quotations is speech, however it is quoted."""
+        code = code_spans(tokens.text)
+        quoted = [quotation for quotation in quotations(tokens.text) if self._is_string(tokens, quotation)]
+        merged = _disjoint(code, quoted)
+        inside = tokens.literals([interval for interval, _ in merged])
+        kinds = [0, *(kind for _, kind in merged)]
+        own = sum(
+            1 for word, number in zip(tokens.words, inside, strict=True) if not number and word.isalpha()
+        )
+        if own < _OWN_WORDS:
+            kinds = [_WHOLE_CODE if kind == _CODE else _SAID for kind in kinds]
+        return inside, kinds
+
+    def _mentioned(self, tokens: Tokens, literals: _Literals, at: int, end: int, group: Group) -> bool:
+        """Whether a match is mentioned, not said: it lies within one literal, or is a weak one that touches one. A
+        blocking phrase is said when it runs across the edge (I `think`), when it fills the literal and a clause
+        follows (`I think` the), or when the literal is all there is of the claim."""
+        inside, kinds = literals
+        numbers = set(inside[at:end])
+        touched = {kinds[number] for number in numbers} - {_SAID}
+        if not touched:
+            return False
+        if group.category not in _BLOCKING:
+            return True
+        if len(numbers) > 1 or (touched == {_WHOLE_CODE} and end - at > 1):
+            return False
+        filled = inside[at] not in (*inside[max(at - 1, 0) : at], *inside[end : end + 1])
+        return not (filled and end - at > 1 and tokens.word(end) in self._lists["subject_opener"])
+
+    def _is_string(self, tokens: Tokens, quotation: Interval) -> bool:
+        """Whether a word beside the quotation, in the same sentence, says that it is a string and not speech."""
+        first = bisect_left(tokens.starts, quotation[0])
+        after = bisect_left(tokens.starts, quotation[1])
+        before = list(
+            takewhile(lambda word: word not in (".", "?"), tokens.words[max(0, first - 4) : first][::-1])
+        )
+        if not self._lists["quote_before"].isdisjoint(before):
+            return True
+        return bool(before) and tokens.word(after) in self._lists["quote_after"]
+
+
+def _merged(plain: list[HedgeMatch], hidden: list[HedgeMatch]) -> list[HedgeMatch]:
+    """Both readings of a text with hidden gaps, in order, without overlaps; of two that overlap the blocking one."""
+    merged: list[HedgeMatch] = []
+    for match in sorted(plain + hidden, key=lambda match: (match.start, -match.end)):
+        if not merged or match.start >= merged[-1].end:
+            merged.append(match)
+        elif match.category in _BLOCKING and merged[-1].category not in _BLOCKING:
+            merged[-1] = match
+    return merged
+
+
+def _disjoint(code: list[Interval], quoted: list[Interval]) -> list[tuple[Interval, int]]:
+    """Code spans and quotations in order, without those that begin inside another."""
+    merged: list[tuple[Interval, int]] = []
+    for interval, kind in sorted([(i, _CODE) for i in code] + [(i, _QUOTED) for i in quoted]):
+        if not merged or interval[0] >= merged[-1][0][1]:
+            merged.append((interval, kind))
+    return merged
+
+
+def action_of(matches: tuple[HedgeMatch, ...]) -> HedgeAction:
+    """What the matches call for; one that blocks outweighs any number that send to review."""
+    if any(match.category in _BLOCKING for match in matches):
+        return HedgeAction.BLOCK
+    return HedgeAction.REVIEW if matches else HedgeAction.CONTINUE
+
+
+_SAYS = {
+    HedgeCategory.PERSONAL_SPECULATION: "The claim is the writer's own speculation",
+    HedgeCategory.ADMITTED_UNCERTAINTY: "The claim admits that it was not known or not checked",
+    HedgeCategory.UNDECIDED_SUGGESTION: "The claim is a suggestion that nobody has decided on",
+    HedgeCategory.TECHNICAL_HEDGE: "The claim says what is possible, likely or usual, not what is",
+    HedgeCategory.APPROXIMATION: "The claim gives a rough figure",
+}
+
+
+def judge(matches: tuple[HedgeMatch, ...]) -> Finding:
+    """The finding of the check `hedge`: PASS `no_hedge`, or FAIL (blocks) or DOUBT (sends to review) with the first
+    deciding category as its code. `facts["words"]` holds the words, as sent, of the matches that decided."""
+    action = action_of(matches)
+    if action is HedgeAction.CONTINUE:
+        return Finding(
+            check=CHECK, verdict=Verdict.PASS, code="no_hedge", message="The claim is stated plainly."
+        )
+    blocks = action is HedgeAction.BLOCK
+    deciding = tuple(match for match in matches if (match.category in _BLOCKING) is blocks)
+    words = list(dict.fromkeys(" ".join(match.text.split()) for match in deciding))
+    category = deciding[0].category
+    return Finding(
+        check=CHECK,
+        verdict=Verdict.FAIL if blocks else Verdict.DOUBT,
+        code=category.value,
+        message=f"{_SAYS[category]}: {', '.join(words)}.",
+        spans=tuple(Span(start=match.start, end=match.end) for match in deciding),
+        facts={"words": list(words)},
+    )

@@ -1,0 +1,213 @@
+"""The path of one claim, without I/O: what is in its text, and what follows from the facts about it.
+
+    text = inspect(claim, detector)          # hedges and citations in the text
+    ... the gate gathers a reading per citation ...
+    examined = examine(text, readings, policy, capture_time)
+    ... storage gathers the neighbours under the owner's lock ...
+    decision = examined.decide(neighbours)
+    answer = examined.answer(decision, ...)
+
+Replaying a stored answer is the same three steps with the stored facts (`replay`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ingest import score
+from ingest.checks import citations as citation_checks
+from ingest.checks import dedup as dedup_check
+from ingest.checks import hedge as hedge_check
+from ingest.checks.hedge import HedgeDetector
+from ingest.citations import detect_citations
+from ingest.policy import Policy
+from ingest.router import Case, route
+from ingest.text import normalise
+from ingest.types import (
+    Citation,
+    Claim,
+    Decision,
+    DedupFacts,
+    Evidence,
+    Finding,
+    Found,
+    HedgeMatch,
+    ItemKind,
+    Outcome,
+    SourceReading,
+    Standing,
+    Tier,
+    ValidationResult,
+    Verdict,
+)
+
+OUTCOMES = {Tier.STORED: Outcome.STORED, Tier.QUEUED: Outcome.QUEUED, Tier.BLOCKED: Outcome.BLOCKED}
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """A claim with what its text holds. `citations` are those in the text, then those given beside it."""
+
+    claim: Claim
+    hedges: tuple[HedgeMatch, ...]
+    citations: tuple[Citation, ...]
+
+    def cited(self) -> tuple[Citation, ...]:
+        """Each cited thing once: the first citation of every key."""
+        first: dict[str, Citation] = {}
+        for citation in self.citations:
+            first.setdefault(citation.key, citation)
+        return tuple(first.values())
+
+
+def inspect(claim: Claim, detector: HedgeDetector) -> Inspected:
+    """Runs the pure text checks; linear in the length of the text, and never raises."""
+    hedges = detector.detect_normalised(claim.content, normalise(claim.content))
+    return Inspected(claim, hedges, detect_citations(claim.content) + claim.citations)
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A claim with everything known about it but its neighbours, which the write transaction adds."""
+
+    claim: Claim
+    policy: Policy
+    capture_time: datetime
+    readings: tuple[SourceReading, ...]
+    hedge: Finding
+    detected: Finding
+    verified: tuple[Finding, ...]
+
+    def decide(self, dedup: DedupFacts) -> Decision:
+        """The decision that follows. Pure: the same claim, facts and policy give the same decision."""
+        finding, comparison = dedup_check.judge(
+            self.claim.content, dedup, self.policy.threshold, self.policy.values
+        )
+        good = [r for r in self.readings if isinstance(r, Found) and r.standing is Standing.IN_FORCE]
+        lowest = score.claim_score(good, self.policy.score)
+        case = Case(self.hedge, finding, self.verified, lowest, self.claim.source, self.claim.memory_type)
+        ruling = route(case, self.policy)
+        label = score.label_of(good)
+        return Decision(
+            tier=ruling.tier,
+            rule=ruling.rule,
+            reason=ruling.reason,
+            findings=(self.hedge, self.detected, *self.verified, finding),
+            decided_by=ruling.decided_by,
+            confidence=score.confidence_of(label, lowest, vouched=ruling.tier is Tier.STORED or bool(good)),
+            confidence_score=lowest,
+            label=label,
+            source_id=min((source.source_id for source in good), default=None),
+            similarity_score=None if comparison is None else round(float(comparison.similarity), 4),
+            nearest=None if comparison is None else comparison.neighbour,
+            policy_digest=self.policy.digest,
+        )
+
+    def answer(
+        self,
+        decision: Decision,
+        dedup: DedupFacts,
+        *,
+        decision_id: str | None,
+        memory_id: str | None,
+        queue_id: str | None,
+        took_ms: float,
+    ) -> ValidationResult:
+        """The answer for the caller, which is also the record that is kept."""
+        return ValidationResult(
+            tier=decision.tier,
+            outcome=OUTCOMES[decision.tier],
+            approved=decision.tier is Tier.STORED,
+            rule=decision.rule,
+            reason=decision.reason,
+            checks_passed=tuple(_label(f) for f in decision.findings if f.verdict is Verdict.PASS),
+            checks_failed=tuple(_label(f) for f in decision.findings if f.verdict is not Verdict.PASS),
+            findings=decision.findings,
+            evidence=Evidence(
+                claim=self.claim,
+                capture_time=self.capture_time,
+                confidence=decision.confidence,
+                confidence_score=decision.confidence_score,
+                source_id=decision.source_id,
+                sources=self.readings,
+                dedup=dedup,
+                validity_horizon=self.claim.validity_horizon,
+                label=decision.label,
+                metadata=self.claim.metadata,
+            ),
+            similarity_score=decision.similarity_score,
+            conflicting_memory_id=_nearest_memory(decision),
+            memory_id=memory_id,
+            queue_id=queue_id,
+            decision_id=decision_id,
+            policy_digest=decision.policy_digest,
+            took_ms=round(took_ms, 3),
+        )
+
+
+def examine(
+    inspected: Inspected, readings: Sequence[SourceReading], policy: Policy, capture_time: datetime
+) -> Examined:
+    """Judges what was gathered. Raises ValueError when a cited thing has no reading: a missing answer must
+    become an UNKNOWN reading where it went missing, never be left out."""
+    read = {reading.citation.key for reading in readings}
+    unread = [citation.value for citation in inspected.cited() if citation.key not in read]
+    if unread:
+        raise ValueError(f"no reading for {', '.join(unread)}")
+    return Examined(
+        claim=inspected.claim,
+        policy=policy,
+        capture_time=capture_time,
+        readings=tuple(readings),
+        hedge=hedge_check.judge(inspected.hedges),
+        detected=citation_checks.judge_detected(inspected.citations),
+        verified=tuple(citation_checks.judge_reading(r, policy.banned_domains) for r in readings),
+    )
+
+
+def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:
+    """Makes a stored decision again from its evidence alone; each difference as a sentence, none when equal.
+
+    Raises ValueError when the evidence lacks a reading that the claim's citations call for.
+    """
+    evidence = stored.evidence
+    examined = examine(inspect(evidence.claim, detector), evidence.sources, policy, evidence.capture_time)
+    decision = examined.decide(evidence.dedup)
+    again = examined.answer(
+        decision,
+        evidence.dedup,
+        decision_id=stored.decision_id,
+        memory_id=stored.memory_id,
+        queue_id=stored.queue_id,
+        took_ms=stored.took_ms,
+    )
+    differences = []
+    for field in ValidationResult.model_fields:
+        was, now = getattr(stored, field), getattr(again, field)
+        if was != now:
+            differences.append(f"{field}: was {_shown(was)}, is now {_shown(now)}")
+    return tuple(differences)
+
+
+def _nearest_memory(decision: Decision) -> str | None:
+    if decision.nearest is None:
+        return None
+    return decision.nearest.id if decision.nearest.kind is ItemKind.MEMORY else None
+
+
+def _label(finding: Finding) -> str:
+    if finding.check == hedge_check.CHECK and finding.verdict is not Verdict.PASS:
+        words = finding.facts.get("words")
+        return f"hedge_words_detected: {', '.join(map(str, words)) if isinstance(words, list) else ''}"
+    if finding.citation is not None:
+        return f"{finding.code}: {finding.citation.value}"
+    if "id" in finding.facts:
+        return f"{finding.code}: {finding.facts['id']}"
+    return finding.code
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else text[:200] + "…"

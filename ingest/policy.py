@@ -1,0 +1,164 @@
+"""The policy: every threshold, list and switch a decision depends on, as one validated document."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from fractions import Fraction
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from ingest.checks.dedup import ValueWords
+from ingest.lexicon import Lexicon, extend_lexicon, load_lexicon
+from ingest.types import Frozen, MemoryType, Source, Tier
+
+# The built-in ceilings: matching was measured to be linear up to here, so a policy may only lower them.
+MAX_CONTENT_CHARACTERS = 8192
+MAX_METADATA_BYTES = 4096
+MAX_CITATIONS = 20
+MAX_BATCH_CLAIMS = 500
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class PolicyError(ValueError):
+    """A policy file that cannot be used; the message names the file, the key and what is wrong."""
+
+
+class Limits(Frozen):
+    """Sizes of what is accepted. A claim over one of them is refused, never checked in part."""
+
+    content_characters: int = Field(ge=1, le=MAX_CONTENT_CHARACTERS)
+    metadata_bytes: int = Field(ge=2, le=MAX_METADATA_BYTES)
+    citations: int = Field(ge=0, le=MAX_CITATIONS)
+    batch_claims: int = Field(ge=1, le=MAX_BATCH_CLAIMS)
+    claims_per_minute: int = Field(ge=0)
+
+
+class QueueLimits(Frozen):
+    """How many claims may wait, and for how long (days)."""
+
+    per_owner: int = Field(ge=1)
+    total: int = Field(ge=1)
+    expire_days: int = Field(ge=1, le=3650)
+    retry_after_seconds: int = Field(ge=1)
+
+
+class ScoreWeights(Frozen):
+    """Weights of the source score, design section 3; they must sum to 1."""
+
+    reachable: Share
+    reputation: Share
+    freshness: Share
+    judgement: Share
+
+    @model_validator(mode="after")
+    def _sums_to_one(self) -> Self:
+        total = self.reachable + self.reputation + self.freshness + self.judgement
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"the four weights must sum to 1, not {total:g}")
+        return self
+
+
+class Policy(Frozen):
+    """The document in force. Two policies with one digest decide alike."""
+
+    preset: Literal["balanced", "strict"]
+    confidence_floor: Share
+    require_relevance: bool
+    trusted_sources: tuple[Source, ...]
+    auto_approve_ai_synthesis: bool
+    missing_citation_tier: Literal[Tier.QUEUED, Tier.BLOCKED]
+    duplicate_threshold: float = Field(gt=0.5, le=1)
+    banned_domains: tuple[str, ...]
+    deadline_seconds: float = Field(gt=0, le=120)
+    stated_in_conversation: dict[MemoryType, tuple[Source, ...]]
+    limits: Limits
+    queue: QueueLimits
+    score: ScoreWeights
+    values: ValueWords
+    lexicon: Lexicon
+
+    @model_validator(mode="after")
+    def _no_self_trust(self) -> Self:
+        listed = [
+            *self.trusted_sources,
+            *(s for sources in self.stated_in_conversation.values() for s in sources),
+        ]
+        if Source.AI_SYNTHESIS in listed:
+            raise ValueError("ai_synthesis can never be a trusted source: the model would vouch for itself")
+        return self
+
+    @cached_property
+    def threshold(self) -> Fraction:
+        """`duplicate_threshold` as the exact fraction that was written: 0.92 is 23/25."""
+        return Fraction(str(self.duplicate_threshold))
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 hex of the canonical JSON of the whole document."""
+        return hashlib.sha256(self.document.encode()).hexdigest()
+
+    @cached_property
+    def document(self) -> str:
+        """Canonical JSON: what is stored beside the decisions, and read back by a replay."""
+        return canonical_json(self.model_dump(mode="json"))
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`over` laid over `base`: tables key by key, everything else replaced."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _built_in(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("ingest.data").joinpath(name).read_text("utf-8"))
+
+
+def load_policy(path: Path | None = None) -> Policy:
+    """The built-in policy, with the file at `path` laid over it.
+
+    Raises PolicyError when the file cannot be read, is not TOML, or holds an unknown key or a bad value.
+    """
+    built_in = _built_in("policy.toml")
+    presets = built_in.pop("presets")
+    built_in["values"] = _built_in("values.toml")
+    over: dict[str, Any] = {}
+    if path is not None:
+        try:
+            over = tomllib.loads(path.read_text("utf-8"))
+        except OSError as error:
+            raise PolicyError(f"policy {path}: cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise PolicyError(f"policy {path}: is not valid TOML: {error}") from error
+    preset = over.get("preset", built_in["preset"])
+    if not isinstance(preset, str) or preset not in presets:
+        raise PolicyError(
+            f"policy {path}: preset must be one of {', '.join(sorted(presets))}, not {preset!r}"
+        )
+    changes = over.pop("lexicon", {})
+    document = _overlay(_overlay(built_in, presets[preset]), over)
+    try:
+        document["lexicon"] = extend_lexicon(load_lexicon(), changes)
+        return Policy.model_validate(document)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc']) or 'policy'}: {item['msg']}"
+            for item in error.errors()
+        )
+        raise PolicyError(f"policy {path or '(built-in)'}: {problems}") from error
+    except ValueError as error:  # a change to the lexicon that does not fit it
+        raise PolicyError(f"policy {path or '(built-in)'}: lexicon: {error}") from error

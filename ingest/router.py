@@ -1,0 +1,149 @@
+"""The router: one table, first match wins, pure. Rule numbers are those of design section 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ingest.policy import Policy
+from ingest.types import Finding, HedgeCategory, MemoryType, Source, Tier, Verdict
+
+BLOCKING_HEDGES = {
+    HedgeCategory.PERSONAL_SPECULATION.value,
+    HedgeCategory.ADMITTED_UNCERTAINTY.value,
+    HedgeCategory.UNDECIDED_SUGGESTION.value,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the router sees: findings and the few facts of the claim that rules ask for."""
+
+    hedge: Finding
+    dedup: Finding
+    citations: Sequence[Finding]  # one per cited thing
+    score: float | None  # lowest score of the verified sources
+    source: Source  # what counts, after grants
+    memory_type: MemoryType
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """Where the claim goes, by which rule, and the findings the rule rests on."""
+
+    rule: int
+    tier: Tier
+    reason: str
+    decided_by: tuple[Finding, ...]
+
+
+Rule = Callable[[Case, Policy], Ruling | None]
+
+
+def _speculation(case: Case, policy: Policy) -> Ruling | None:
+    if case.hedge.code in BLOCKING_HEDGES:
+        return Ruling(1, Tier.BLOCKED, "Contains personal speculation", (case.hedge,))
+    return None
+
+
+def _duplicate(case: Case, policy: Policy) -> Ruling | None:
+    if case.dedup.code == "duplicate":
+        return Ruling(2, Tier.BLOCKED, "Duplicate of existing memory", (case.dedup,))
+    return None
+
+
+def _conflict(case: Case, policy: Policy) -> Ruling | None:
+    if case.dedup.code == "conflict":
+        return Ruling(3, Tier.QUEUED, "Conflicts with existing memory", (case.dedup,))
+    return None
+
+
+def _already_pending(case: Case, policy: Policy) -> Ruling | None:
+    if case.dedup.code == "already_pending":
+        return Ruling(4, Tier.QUEUED, "Already waiting for review", (case.dedup,))
+    return None
+
+
+def _technical_hedge(case: Case, policy: Policy) -> Ruling | None:
+    # Whatever is not a clean pass is at least a doubt: an unknown code must not slip through.
+    if case.hedge.verdict is not Verdict.PASS:
+        return Ruling(5, Tier.QUEUED, "Contains technical hedges - needs verification", (case.hedge,))
+    return None
+
+
+def _dedup_unknown(case: Case, policy: Policy) -> Ruling | None:
+    if case.dedup.verdict is not Verdict.PASS:
+        return Ruling(6, Tier.QUEUED, "Dedup check failed - cannot verify uniqueness", (case.dedup,))
+    return None
+
+
+def _citation_refuted(case: Case, policy: Policy) -> Ruling | None:
+    refuted = tuple(f for f in case.citations if f.verdict in (Verdict.FAIL, Verdict.DOUBT))
+    if not refuted:
+        return None
+    missing = [f for f in refuted if f.code == "citation_missing"]
+    tier = policy.missing_citation_tier if missing else Tier.QUEUED
+    return Ruling(7, tier, " ".join(finding.message for finding in refuted), refuted)
+
+
+def _citation_verified(case: Case, policy: Policy) -> Ruling | None:
+    if not case.citations or any(f.verdict is not Verdict.PASS for f in case.citations):
+        return None
+    if case.score is None or case.score < policy.confidence_floor:
+        return None
+    if policy.require_relevance:
+        return None  # no check says yet that a source speaks of the claim, and silence is not a yes
+    if case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis:
+        return None
+    return Ruling(8, Tier.STORED, "Has verified citation", tuple(case.citations))
+
+
+def _trusted_source(case: Case, policy: Policy) -> Ruling | None:
+    if case.source in policy.trusted_sources:
+        return Ruling(9, Tier.STORED, "From trusted source", ())
+    return None
+
+
+def _stated(case: Case, policy: Policy) -> Ruling | None:
+    if case.source not in policy.stated_in_conversation.get(case.memory_type, ()):
+        return None
+    preference = case.memory_type is MemoryType.PREFERENCE
+    reason = "Preference stated by user" if preference else "Decision stated in conversation"
+    return Ruling(10, Tier.STORED, reason, ())
+
+
+def _citation_unknown(case: Case, policy: Policy) -> Ruling | None:
+    unknown = tuple(f for f in case.citations if f.verdict is Verdict.UNKNOWN)
+    if unknown:
+        return Ruling(11, Tier.QUEUED, "Citation could not be checked yet", unknown)
+    return None
+
+
+def _ungrounded(case: Case, policy: Policy) -> Ruling:
+    return Ruling(12, Tier.QUEUED, "Ungrounded assertion needs verification", ())
+
+
+# Rule 4 stands before rule 3 in effect: `ingest.checks.dedup` calls a claim a conflict only when it does not
+# repeat a pending item, so that a repeated conflict is not queued twice (ADR-0005).
+RULES: tuple[Rule, ...] = (
+    _speculation,
+    _duplicate,
+    _conflict,
+    _already_pending,
+    _technical_hedge,
+    _dedup_unknown,
+    _citation_refuted,
+    _citation_verified,
+    _trusted_source,
+    _stated,
+    _citation_unknown,
+)
+
+
+def route(case: Case, policy: Policy) -> Ruling:
+    """The first rule that matches; rule 12 takes what none of them took."""
+    for rule in RULES:
+        ruling = rule(case, policy)
+        if ruling is not None:
+            return ruling
+    return _ungrounded(case, policy)
