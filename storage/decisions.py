@@ -1,0 +1,34 @@
+"""The answers that were given, word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, Table, bindparam, select, tuple_
+
+from storage.tables import DecisionRow
+
+TABLE: Table = DecisionRow.metadata.tables["decision"]
+_BY_ID = select(TABLE.c.owner_id, TABLE.c.answer).where(TABLE.c.id == bindparam("wanted"))
+_PAGE = (
+    select(TABLE.c.owner_id, TABLE.c.id, TABLE.c.answer)
+    .where(tuple_(TABLE.c.owner_id, TABLE.c.id) > tuple_(bindparam("last_owner"), bindparam("last_id")))
+    .order_by(TABLE.c.owner_id, TABLE.c.id)
+    .limit(bindparam("most"))
+)
+
+
+def get(connection: Connection, decision_id: str) -> tuple[str, str] | None:
+    """(owner id, answer as JSON), or None when there is no such decision. Whether the caller may see that
+    owner is for the caller to find out."""
+    row = connection.execute(_BY_ID, {"wanted": decision_id}).one_or_none()
+    return None if row is None else (row.owner_id, row.answer)
+
+
+def walk(connection: Connection, *, batch: int = 500) -> Iterator[tuple[str, str]]:
+    """(decision id, answer as JSON) of every decision, by owner and age, `batch` rows in memory at a time."""
+    last = {"last_owner": "", "last_id": "", "most": batch}
+    while rows := connection.execute(_PAGE, last).all():
+        for row in rows:
+            yield row.id, row.answer
+        last |= {"last_owner": rows[-1].owner_id, "last_id": rows[-1].id}

@@ -1,0 +1,212 @@
+"""Opening a database, and the two kinds of transaction: reading and writing.
+
+Python's SQLite driver by default opens no transaction for a SELECT, so that "check, then insert" would run
+outside of one. It is therefore put in its autocommit mode, and transactions are begun here, in words.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
+
+from storage.errors import StorageError, StoreBusy
+
+# How long SQLite waits for another process's transaction, in seconds, before it gives up an attempt.
+BUSY_SECONDS = 5.0
+# How long PostgreSQL waits for a lock, in milliseconds: longer than any transaction of ours takes.
+LOCK_TIMEOUT_MS = 10_000
+# Any fixed number will do: it names the lock under which processes that start together migrate in turn.
+_MIGRATION_LOCK = 0x67617465
+
+# As many connections at once as a server has threads that read, and one for the writer.
+_POOL: dict[str, Any] = {"pool_size": 10, "max_overflow": 31}
+_POSTGRESQL_READ: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+_POSTGRESQL_SESSION = (
+    # A plan for an array of keys does not depend on the keys; without this it is made anew for every call.
+    "SET plan_cache_mode = force_generic_plan",
+    f"SET lock_timeout = {LOCK_TIMEOUT_MS}",
+    # What is answered is on disk, whatever the database's default is. Stricter settings are left alone.
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
+)
+
+
+def open_engine(url: str) -> Engine:
+    """An engine for `sqlite:///file.db` or `postgresql://user@host/name`, tried once.
+
+    Raises StorageError with a sentence for the user: a scheme that is not one of these two, a SQLite database
+    in memory (it would keep nothing), a file or server that cannot be opened.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise StorageError(
+            "the database URL is not a URL; write sqlite:///file.db or postgresql://user@host/name"
+        ) from error
+    scheme = parsed.drivername.partition("+")[0]
+    if scheme == "sqlite":
+        engine = _sqlite_engine(parsed)
+    elif scheme in ("postgresql", "postgres"):
+        engine = _postgresql_engine(parsed)
+    else:
+        raise StorageError(
+            f"cannot use a {scheme} database; write sqlite:///file.db or postgresql://user@host/name"
+        )
+    try:
+        with reading(engine) as connection:
+            connection.execute(select(1))
+    except SQLAlchemyError as error:
+        engine.dispose()
+        shown = parsed.render_as_string(hide_password=True)
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        raise StorageError(f"cannot open the database {shown}: {cause}") from error
+    return engine
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    if url.database in (None, "", ":memory:") or "mode" in url.query:
+        raise StorageError("a SQLite database must be a file; write sqlite:///file.db")
+    arguments: dict[str, Any] = {"isolation_level": None}
+    if "timeout" not in url.query:
+        arguments["timeout"] = BUSY_SECONDS
+    engine = create_engine(url.set(drivername="sqlite+pysqlite"), connect_args=arguments, **_POOL)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: sqlite3.Connection, _record: object) -> None:
+        _enable_wal(connection)
+        connection.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        write = bool(connection.get_execution_options().get("groundgate_write"))
+        connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine
+
+
+def _enable_wal(connection: sqlite3.Connection) -> None:
+    """Turns WAL on. SQLite does not wait its busy time-out here when two processes do so at once."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+        else:
+            if mode != "wal":
+                raise sqlite3.OperationalError(f"the file system does not support WAL (journal mode {mode})")
+            return
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        isolation_level="READ COMMITTED",  # after a lock, the next statement sees what its holder wrote
+        pool_pre_ping=True,  # a server that was restarted costs one connection, not one request
+        **_POOL,
+    )
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: object) -> None:
+        with connection.cursor() as cursor:
+            for statement in _POSTGRESQL_SESSION:
+                cursor.execute(statement)
+        connection.commit()
+
+    return engine
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A read-only transaction: everything in it sees one state of the database."""
+    with engine.connect() as plain:
+        connection = plain
+        if engine.dialect.name == "postgresql":
+            connection = plain.execution_options(**_POSTGRESQL_READ)
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A write transaction, committed at the end, rolled back on an exception.
+
+    On SQLite it holds the one write lock from its beginning; on PostgreSQL what it reads must be locked.
+    """
+    with engine.connect().execution_options(groundgate_write=True) as connection, connection.begin():
+        yield connection
+
+
+def is_busy(error: DBAPIError) -> bool:
+    """Whether trying the same transaction again may work: another process was in the way, or the connection
+    was lost. (Whether the lost transaction had been committed is for the caller to know.)"""
+    if error.connection_invalidated:
+        return True
+    cause = error.orig
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    state = getattr(cause, "sqlstate", None)
+    if state is None:  # not said by the server: the connection could not be made, or broke
+        return isinstance(error, OperationalError)
+    # Serialization failure, deadlock, lock time-out, too many connections, or a server that goes down.
+    return state in ("40001", "40P01", "55P03", "53300") or state.startswith(("57P", "08"))
+
+
+def _script() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
+    return config
+
+
+def migrate(engine: Engine) -> None:
+    """Brings the tables up to this program's version. Processes that start together do it in turn.
+
+    Raises StorageError when the database was written by a newer program, StoreBusy when another process
+    holds it for too long.
+    """
+    if not needs_migration(engine):
+        return
+    config = _script()
+    try:
+        with writing(engine) as connection:
+            if engine.dialect.name == "postgresql":
+                connection.execute(select(func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    except DBAPIError as error:
+        if is_busy(error):
+            raise StoreBusy("another process holds the database; try again when it has finished") from error
+        raise StorageError(f"the tables could not be brought up to date: {error.orig}") from error
+
+
+def needs_migration(engine: Engine) -> bool:
+    """Whether `migrate` has something to do. Raises StorageError when the database is newer than the program."""
+    script = ScriptDirectory.from_config(_script())
+    with reading(engine) as connection:
+        current = MigrationContext.configure(connection).get_current_revision()
+    if current is None:
+        return True
+    try:
+        script.get_revision(current)
+    except CommandError as error:
+        raise StorageError(
+            f"the database was written by a newer version of groundgate (its revision is {current}); "
+            "use that version, or another database"
+        ) from error
+    return current != script.get_current_head()

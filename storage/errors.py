@@ -1,0 +1,15 @@
+"""What can go wrong with the database, as far as callers can act on it."""
+
+from __future__ import annotations
+
+
+class StorageError(Exception):
+    """The database cannot be used as asked. The message is a sentence for the person who runs the service."""
+
+
+class StoreBusy(StorageError):
+    """Not now: nothing is known to have been written, and trying again later is the right thing to do."""
+
+
+class StoreClosed(StorageError):
+    """The store was closed; nothing was written."""

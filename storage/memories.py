@@ -1,0 +1,180 @@
+"""Stored claims: put in, looked up, filtered, taken out of force. Nothing here deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, or_, select, update
+from sqlalchemy import insert as insert_into
+
+from ingest.score import confidence_of
+from ingest.types import (
+    Confidence,
+    Frozen,
+    Label,
+    Memory,
+    MemoryStatus,
+    MemoryType,
+    ValidationResult,
+)
+from storage import index
+from storage.names import valid_name
+from storage.rows import to_fields, to_row
+from storage.tables import MemoryRow
+
+TABLE: Table = MemoryRow.metadata.tables["memory"]
+_INSERT = insert_into(TABLE)
+_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
+_LEAVE = update(TABLE).where(
+    TABLE.c.owner_id == bindparam("of_owner"),
+    TABLE.c.id == bindparam("of_id"),
+    TABLE.c.status == MemoryStatus.ACTIVE.value,
+)
+
+MAX_PAGE = 200
+
+
+class MemoryFilter(Frozen):
+    """Which memories to list. What is None does not restrict; `owners` None means every owner and is only
+    for a principal that may act for any."""
+
+    owners: frozenset[str] | None
+    memory_type: MemoryType | None = None
+    confidence: Confidence | None = None
+    label: Label | None = None
+    source_id: str | None = None
+    text: str | None = None  # substring; letters A to Z match in either case on every database
+    statuses: frozenset[MemoryStatus] = frozenset({MemoryStatus.ACTIVE})
+    after: str | None = None  # id of the last memory of the page before
+    limit: int = Field(default=50, ge=1, le=MAX_PAGE)
+
+
+def from_answer(
+    answer: ValidationResult,
+    *,
+    decision_id: str,
+    memory_id: str,
+    created_at: datetime,
+    approved_by: str | None = None,
+) -> Memory:
+    """The memory that a decided claim becomes.
+
+    `approved_by` is the reviewer whose approval stores it: the owner then vouches for it, so its confidence
+    is at least medium.
+    """
+    evidence = answer.evidence
+    claim = evidence.claim
+    confidence = evidence.confidence
+    if approved_by is not None:
+        confidence = confidence_of(evidence.label, evidence.confidence_score, vouched=True)
+    return Memory(
+        id=memory_id,
+        owner_id=claim.owner_id,
+        memory_type=claim.memory_type,
+        content=claim.content,
+        source=claim.source,
+        status=MemoryStatus.ACTIVE,
+        confidence=confidence,
+        confidence_score=evidence.confidence_score,
+        label=evidence.label,
+        source_id=evidence.source_id,
+        created_at=created_at,
+        validity_horizon=evidence.validity_horizon,
+        decision_id=decision_id,
+        approved_by=approved_by,
+        metadata=evidence.metadata,
+    )
+
+
+def row_of(memory: Memory) -> dict[str, Any]:
+    """The memory as the parameters of INSERT."""
+    return to_row(memory)
+
+
+def insert(connection: Connection, memory: Memory) -> None:
+    """Writes a new memory; its dedup keys are written apart, with `storage.index.add`."""
+    connection.execute(_INSERT, row_of(memory))
+
+
+def get(
+    connection: Connection, memory_id: str, now: datetime, *, owners: frozenset[str] | None
+) -> Memory | None:
+    """The memory of this id in whatever status, or None when none of `owners` has it (None: any owner)."""
+    if not valid_name(memory_id):
+        return None
+    statement = _BY_ID if owners is None else _BY_ID.where(TABLE.c.owner_id.in_(owners))
+    row = connection.execute(statement, {"wanted": memory_id}).mappings().one_or_none()
+    return None if row is None else _memory(row, now)
+
+
+def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[Memory]:
+    """The memories that match, newest first; the id of the last one is the `after` of the next page."""
+    texts = (wanted.source_id, wanted.text, wanted.after)
+    if any(text is not None and not _storable(text) for text in texts):
+        return []
+    statement = select(TABLE).where(*_conditions(wanted, now)).order_by(TABLE.c.id.desc()).limit(wanted.limit)
+    return [_memory(row, now) for row in connection.execute(statement).mappings()]
+
+
+def supersede(connection: Connection, owner_id: str, memory_id: str, *, by: str) -> bool:
+    """Marks a memory as replaced by memory `by` and takes it out of the dedup index. False: it was not
+    active any more, and nothing changed. The caller holds the owner's lock."""
+    return _leave(connection, owner_id, memory_id, status=MemoryStatus.SUPERSEDED.value, superseded_by=by)
+
+
+def retract(connection: Connection, owner_id: str, memory_id: str, *, reason: str) -> bool:
+    """Marks a memory as withdrawn by its owner, else as `supersede`."""
+    return _leave(
+        connection, owner_id, memory_id, status=MemoryStatus.RETRACTED.value, retracted_reason=reason
+    )
+
+
+def _leave(connection: Connection, owner_id: str, memory_id: str, **values: str) -> bool:
+    parameters = {"of_owner": owner_id, "of_id": memory_id}
+    if connection.execute(_LEAVE.values(**values), parameters).rowcount != 1:
+        return False
+    index.remove(connection, owner_id, memory_id)
+    return True
+
+
+def _conditions(wanted: MemoryFilter, now: datetime) -> list[ColumnElement[bool]]:
+    conditions = [_in_status(wanted.statuses, now)]
+    if wanted.owners is not None:
+        conditions.append(TABLE.c.owner_id.in_(wanted.owners))
+    for column, value in (
+        (TABLE.c.memory_type, wanted.memory_type),
+        (TABLE.c.confidence, wanted.confidence),
+        (TABLE.c.label, wanted.label),
+        (TABLE.c.source_id, wanted.source_id),
+    ):
+        if value is not None:
+            conditions.append(column == str(value))
+    if wanted.text is not None:
+        conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
+    if wanted.after is not None:
+        conditions.append(TABLE.c.id < wanted.after)
+    return conditions
+
+
+def _in_status(statuses: frozenset[MemoryStatus], now: datetime) -> ColumnElement[bool]:
+    """A memory past its horizon is in status EXPIRED alone, whatever its row says."""
+    horizon = TABLE.c.validity_horizon
+    kept = [status.value for status in statuses if status is not MemoryStatus.EXPIRED]
+    in_force = and_(TABLE.c.status.in_(kept), or_(horizon.is_(None), horizon > now))
+    return or_(in_force, horizon <= now) if MemoryStatus.EXPIRED in statuses else in_force
+
+
+def _storable(text: str) -> bool:
+    """Whether a database can be asked for this text; one that cannot be stored matches nothing."""
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _memory(row: Mapping[Any, Any], now: datetime) -> Memory:
+    values = to_fields(row)
+    horizon = values["validity_horizon"]
+    if horizon is not None and horizon <= now:
+        values["status"] = MemoryStatus.EXPIRED
+    return Memory.model_validate(values)

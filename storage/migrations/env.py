@@ -1,0 +1,15 @@
+"""Run by Alembic, inside the transaction that `storage.engine.migrate` opened."""
+
+from __future__ import annotations
+
+from alembic import context
+from sqlmodel import SQLModel
+
+import storage.tables  # noqa: F401  (fills the metadata)
+
+connection = context.config.attributes.get("connection")
+if connection is None:
+    raise SystemExit("run `groundgate db upgrade`: the migrations take their connection from the program")
+context.configure(connection=connection, target_metadata=SQLModel.metadata)
+with context.begin_transaction():
+    context.run_migrations()

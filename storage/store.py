@@ -1,0 +1,104 @@
+"""The store: one database, opened for one threshold, with the thread that writes to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from fractions import Fraction
+from typing import Self
+
+from sqlalchemy import Connection, Engine, Table, bindparam, select, text
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from ingest.policy import Policy
+from storage import engine as engines
+from storage import index
+from storage.errors import StorageError, StoreBusy
+from storage.tables import PolicyRow, UtcTime
+from storage.writer import Writer
+
+_POLICY: Table = PolicyRow.metadata.tables["policy"]
+_SAVE_POLICY = text(
+    "INSERT INTO policy (digest, document, first_used_at) VALUES (:digest, :document, :at) ON CONFLICT DO NOTHING"
+).bindparams(bindparam("at", type_=UtcTime))
+_LOAD_POLICY = select(_POLICY.c.document).where(_POLICY.c.digest == bindparam("wanted"))
+
+
+class Store:
+    """What the service holds: reads through `read`, writes through `writer`. Close it at the end."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.writer = Writer(engine)
+
+    @classmethod
+    def open(cls, url: str, *, threshold: Fraction, migrate: bool = True) -> Self:
+        """Opens the database, brings its tables up to date and its dedup index to `threshold`.
+
+        With `migrate` False an older database is refused. Raises StorageError with a sentence for the user.
+        """
+        engine = engines.open_engine(url)
+        try:
+            if migrate:
+                engines.migrate(engine)
+            elif engines.needs_migration(engine):
+                raise StorageError(
+                    "the database must be brought up to date first: run `groundgate db upgrade`"
+                )
+            _build_index(engine, threshold)
+            return cls(engine)
+        except BaseException:
+            engine.dispose()
+            raise
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._engine.dialect.name
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A read-only transaction that sees one state of the database.
+
+        Raises StorageError when the database cannot be read; what goes wrong elsewhere goes through as it is.
+        """
+        try:
+            with engines.reading(self._engine) as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise StorageError(f"the database cannot be read: {error}") from error
+
+    def save_policy(self, policy: Policy, now: datetime) -> None:
+        """Keeps the policy for replays; once for every digest."""
+        values = {"digest": policy.digest, "document": policy.document, "at": now}
+
+        def work(connection: Connection) -> None:
+            connection.execute(_SAVE_POLICY, values)
+
+        self.writer.run((), work).result()
+
+    def load_policy(self, digest: str) -> Policy | None:
+        """The policy of this digest, or None when it never was in force here."""
+        with self.read() as connection:
+            document = connection.scalar(_LOAD_POLICY, {"wanted": digest})
+        return None if document is None else Policy.model_validate_json(document)
+
+    def close(self) -> None:
+        """Writes what still waits, then closes every connection."""
+        self.writer.close()
+        self._engine.dispose()
+
+
+def _build_index(engine: Engine, threshold: Fraction) -> None:
+    try:
+        with engines.reading(engine) as connection:
+            if index.built_for(connection) == threshold:
+                return
+        with engines.writing(engine) as connection:
+            if index.hold_alone(connection) != threshold:  # another process may have been faster
+                index.rebuild(connection, threshold)
+    except DBAPIError as error:
+        if engines.is_busy(error):
+            raise StoreBusy("another process holds the database; try again when it has finished") from error
+        raise StorageError(f"the dedup index could not be built: {error.orig}") from error

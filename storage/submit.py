@@ -1,0 +1,378 @@
+"""The end of a claim's way: dedup, decision, and every row that follows from it, in one transaction.
+
+Many claims are decided together, as if they came one after the other: each sees what those before it in
+the same group are about to store. All reads come first and all writes last, so the number of statements
+does not grow with the number of an owner's claims.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, Table, bindparam, select, update
+
+from ingest.checks.dedup import tokens
+from ingest.pipeline import Examined
+from ingest.signature import SignatureKeys, signature_keys
+from ingest.types import (
+    Action,
+    DedupFacts,
+    ItemKind,
+    Neighbour,
+    PendingMemory,
+    ReviewStatus,
+    Tier,
+    ValidationResult,
+)
+from storage import decisions, ids, index, log, memories, owners, pending
+from storage.errors import StorageError
+from storage.sql import Bulk, among
+from storage.tables import IdempotencyRow, QueueTotalRow, TokenRow
+
+# Router rule 4: the claim waits already, so this one adds to that item's count and makes none of its own.
+ALREADY_WAITING = 4
+
+_MEMORIES = Bulk(memories.TABLE)
+_PENDING = Bulk(pending.TABLE)
+_DECISIONS = Bulk(decisions.TABLE)
+_TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
+_LOCK_TOTAL = select(_TOTAL.c.pending).where(_TOTAL.c.id == 1).with_for_update()
+_SET_TOTAL = update(_TOTAL).where(_TOTAL.c.id == 1).values(pending=bindparam("waiting"))
+_SEEN_AGAIN = (
+    update(pending.TABLE)
+    .where(pending.TABLE.c.owner_id == bindparam("of_owner"), pending.TABLE.c.id == bindparam("of_id"))
+    .values(seen=pending.TABLE.c.seen + bindparam("times"))
+)
+_IDEMPOTENCY: Table = IdempotencyRow.metadata.tables["idempotency"]
+_KEYS = Bulk(_IDEMPOTENCY)
+_KNOWN_KEYS = (
+    select(_IDEMPOTENCY.c.key, _IDEMPOTENCY.c.body_digest, decisions.TABLE.c.answer)
+    .join(
+        decisions.TABLE,
+        (decisions.TABLE.c.owner_id == _IDEMPOTENCY.c.owner_id)
+        & (decisions.TABLE.c.id == _IDEMPOTENCY.c.decision_id),
+    )
+    .where(_IDEMPOTENCY.c.principal_id == bindparam("of_principal"), among(_IDEMPOTENCY.c.key, "keys"))
+)
+
+_TOKEN: Table = TokenRow.metadata.tables["token"]
+_LIVE_TOKENS = select(_TOKEN.c.id, _TOKEN.c.expires_at).where(
+    among(_TOKEN.c.id, "ids"), _TOKEN.c.revoked_at.is_(None)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """The caller's key for a request, and the digest of its body."""
+
+    key: str
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A claim that has been examined and now wants its place."""
+
+    examined: Examined
+    principal_id: str
+    suffix: str  # storage.ids.new_id_suffix
+    keys: SignatureKeys  # for the threshold of the examined policy
+    idempotency: Idempotency | None
+    started: float  # time.perf_counter() when the request came
+    recheck_token: bool = False  # the principal was remembered: see again here that its token still holds
+
+    @property
+    def owner_id(self) -> str:
+        """Whose claim it is."""
+        return self.examined.claim.owner_id
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision that is on disk. `json` is the stored text of `answer`."""
+
+    answer: ValidationResult
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The same Idempotency-Key with the same body as before: the answer given then."""
+
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReused:
+    """The same Idempotency-Key with another body. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFull:
+    """No room to wait: this owner's queue or, when not `per_owner`, the whole one. Nothing was written."""
+
+    per_owner: bool
+    limit: int
+    retry_after_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenGone:
+    """The principal's token was revoked or has expired since it was looked up. Nothing was written."""
+
+
+SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone
+
+
+def write_submissions(connection: Connection, submissions: Sequence[Submission]) -> list[SubmitAnswer]:
+    """Decides the claims in order and writes what follows; answers in the same order.
+
+    They may be told to the callers once the transaction is committed, not before. Takes every lock it needs.
+    """
+    group = _Group(connection, submissions)
+    answers = [group.settle(submission) for submission in submissions]
+    group.write()
+    return answers
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What is to be written."""
+
+    memories: list[dict[str, Any]] = field(default_factory=list)
+    pending: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[dict[str, Any]] = field(default_factory=list)
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    idempotency: list[dict[str, Any]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)
+    seen: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+class _Group:
+    """What was read for a group of submissions, and what they changed since."""
+
+    def __init__(self, connection: Connection, submissions: Sequence[Submission]) -> None:
+        self._connection = connection
+        self._threshold = _index_threshold(connection)
+        probes: dict[str, set[int]] = {}
+        keys: dict[str, set[str]] = {}
+        for submission in submissions:
+            probes.setdefault(submission.owner_id, set()).update(submission.keys.probes)
+            if submission.idempotency is not None:
+                keys.setdefault(submission.principal_id, set()).add(submission.idempotency.key)
+        self._owners = owners.lock_owners(connection, list(probes))
+        to_check = {s.principal_id for s in submissions if s.recheck_token}
+        self._live = _live_tokens(connection, to_check) if to_check else {}
+        self._known = {
+            (principal, row.key): (row.body_digest, row.answer)
+            for principal, wanted in keys.items()
+            for row in connection.execute(_KNOWN_KEYS, {"of_principal": principal, "keys": wanted})
+        }
+        self._near = {owner: index.find(connection, owner, wanted) for owner, wanted in probes.items()}
+        self._total: int | None = None  # locked and read when the first claim has to wait
+        self._total_before = 0
+        self._rows = _Rows()
+
+    def settle(self, submission: Submission) -> SubmitAnswer:
+        """Decides one submission and notes its rows."""
+        if submission.recheck_token and not self._holds(submission):
+            return TokenGone()
+        name = submission.idempotency and (submission.principal_id, submission.idempotency.key)
+        if submission.idempotency is not None and name in self._known:
+            digest, json = self._known[name]
+            return Repeated(json) if digest == submission.idempotency.body_digest else KeyReused()
+        examined = submission.examined
+        dedup = self._facts(submission)
+        decision = examined.decide(dedup)
+        waits_already = decision.rule == ALREADY_WAITING and decision.nearest is not None
+        memory_id = queue_id = None
+        if decision.tier is Tier.STORED:
+            memory_id, action = ids.memory_id(submission.suffix), Action.CLAIM_STORED
+        elif decision.tier is Tier.BLOCKED:
+            action = Action.CLAIM_BLOCKED
+        elif waits_already and decision.nearest is not None:
+            queue_id, action = decision.nearest.id, Action.CLAIM_REPEATED
+        else:
+            if (full := self._take_place(submission)) is not None:
+                return full
+            queue_id, action = ids.queue_id(submission.suffix), Action.CLAIM_QUEUED
+        decision_id = ids.decision_id(submission.suffix)
+        answer = examined.answer(
+            decision,
+            dedup,
+            decision_id=decision_id,
+            memory_id=memory_id,
+            queue_id=queue_id,
+            took_ms=(time.perf_counter() - submission.started) * 1000,
+        )
+        decided = Decided(answer, answer.model_dump_json())
+        self._note(submission, decided, decision_id, action)
+        return decided
+
+    def _holds(self, submission: Submission) -> bool:
+        if submission.principal_id not in self._live:
+            return False
+        expires_at = self._live[submission.principal_id]
+        return expires_at is None or expires_at > submission.examined.capture_time
+
+    def _facts(self, submission: Submission) -> DedupFacts:
+        """The neighbours on disk and those of this very group."""
+        examined = submission.examined
+        threshold = examined.policy.threshold
+        if threshold != self._threshold:
+            return index.unavailable(self._threshold, threshold)
+        by_key = self._near[submission.owner_id]
+        found: dict[str, Neighbour] = {}
+        for key in submission.keys.probes:
+            for candidate in by_key.get(key, ()):
+                if candidate.counts_at(examined.capture_time):
+                    found[candidate.neighbour.id] = candidate.neighbour
+        return index.near(examined.claim.content, found.values(), threshold)
+
+    def _take_place(self, submission: Submission) -> QueueFull | None:
+        """Counts one more that waits, or says which queue is full."""
+        limits = submission.examined.policy.queue
+        owner = self._owners[submission.owner_id]
+        if owner.pending >= limits.per_owner:
+            return QueueFull(True, limits.per_owner, limits.retry_after_seconds)
+        if self._total is None:
+            self._total = self._total_before = self._connection.execute(_LOCK_TOTAL).scalar_one()
+        if self._total >= limits.total:
+            return QueueFull(False, limits.total, limits.retry_after_seconds)
+        owner.pending += 1
+        self._total += 1
+        return None
+
+    def _note(self, submission: Submission, decided: Decided, decision_id: str, action: Action) -> None:
+        """Notes every row of a decision."""
+        owner_id, at = submission.owner_id, submission.examined.capture_time
+        answer, rows = decided.answer, self._rows
+        rows.decisions.append(
+            {
+                "owner_id": owner_id,
+                "id": decision_id,
+                "created_at": at,
+                "principal_id": submission.principal_id,
+                "tier": answer.tier.value,
+                "rule": answer.rule,
+                "policy_digest": answer.policy_digest,
+                "answer": decided.json,
+            }
+        )
+        rows.log.append(
+            log.next_entry(
+                self._owners[owner_id],
+                at=at,
+                actor=submission.principal_id,
+                action=action,
+                subject_id=decision_id,
+                content_digest=hashlib.sha256(decided.json.encode()).hexdigest(),
+            )
+        )
+        if (idempotency := submission.idempotency) is not None:
+            self._known[submission.principal_id, idempotency.key] = (idempotency.body_digest, decided.json)
+            rows.idempotency.append(
+                {
+                    "principal_id": submission.principal_id,
+                    "key": idempotency.key,
+                    "body_digest": idempotency.body_digest,
+                    "owner_id": owner_id,
+                    "decision_id": decision_id,
+                    "created_at": at,
+                }
+            )
+        if action is Action.CLAIM_STORED and answer.memory_id is not None:
+            memory = memories.from_answer(
+                answer, decision_id=decision_id, memory_id=answer.memory_id, created_at=at
+            )
+            rows.memories.append(memories.row_of(memory))
+            self._index(submission, ItemKind.MEMORY, answer.memory_id)
+        elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
+            rows.pending.append(pending.row_of(_pending_item(submission, answer, decision_id)))
+            self._index(submission, ItemKind.PENDING, answer.queue_id)
+        elif action is Action.CLAIM_REPEATED and answer.queue_id is not None:
+            rows.seen[owner_id, answer.queue_id] += 1
+
+    def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
+        """Notes the keys of a new item, and shows it to the submissions that follow."""
+        claim = submission.examined.claim
+        stored = submission.keys.stored
+        if submission.examined.policy.threshold != self._threshold:
+            stored = signature_keys(tokens(claim.content), claim.memory_type.value, self._threshold).stored
+        self._rows.keys.extend(index.rows_of(claim.owner_id, kind, item_id, stored))
+        horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
+        candidate = index.Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
+        by_key = self._near[claim.owner_id]
+        for key in stored:
+            by_key.setdefault(key, []).append(candidate)
+
+    def write(self) -> None:
+        """Writes all that was noted, one statement a table."""
+        rows = self._rows
+        # Sorted, so that two processes that use the same keys for different owners wait in one order.
+        rows.idempotency.sort(key=lambda row: (row["principal_id"], row["key"]))
+        for table, parameters in (
+            (_MEMORIES, rows.memories),
+            (_PENDING, rows.pending),
+            (index.ROWS, rows.keys),
+            (_DECISIONS, rows.decisions),
+            (_KEYS, rows.idempotency),
+        ):
+            table.write(self._connection, parameters)
+        if rows.seen:
+            self._connection.execute(_SEEN_AGAIN, list(_seen_again(rows.seen)))
+        log.write(self._connection, rows.log)
+        owners.save(
+            self._connection, (self._owners[owner] for owner in {row["owner_id"] for row in rows.log})
+        )
+        if self._total is not None and self._total != self._total_before:
+            self._connection.execute(_SET_TOTAL, {"waiting": self._total})
+
+
+def _live_tokens(connection: Connection, ids_: set[str]) -> dict[str, datetime | None]:
+    """When each token that is not revoked expires."""
+    return {row.id: row.expires_at for row in connection.execute(_LIVE_TOKENS, {"ids": ids_})}
+
+
+def _index_threshold(connection: Connection) -> Fraction:
+    threshold = index.hold(connection)
+    if threshold is None:
+        raise StorageError(
+            "another version of groundgate has rebuilt the dedup index; restart this one with that version"
+        )
+    return threshold
+
+
+def _pending_item(submission: Submission, answer: ValidationResult, decision_id: str) -> PendingMemory:
+    claim, policy = submission.examined.claim, submission.examined.policy
+    created_at = submission.examined.capture_time
+    return PendingMemory(
+        id=ids.queue_id(submission.suffix),
+        owner_id=claim.owner_id,
+        memory_type=claim.memory_type,
+        content=claim.content,
+        source=claim.source,
+        reason=answer.reason,
+        status=ReviewStatus.PENDING,
+        version=1,
+        seen=1,
+        created_at=created_at,
+        expires_at=created_at + timedelta(days=policy.queue.expire_days),
+        decision_id=decision_id,
+        submitted_by=submission.principal_id,
+        conflicting_memory_id=answer.conflicting_memory_id,
+        validity_horizon=claim.validity_horizon,
+        metadata=claim.metadata,
+    )
+
+
+def _seen_again(seen: Counter[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    for (owner_id, item_id), times in seen.items():
+        yield {"of_owner": owner_id, "of_id": item_id, "times": times}

@@ -1,0 +1,192 @@
+"""The tables. Rows are not domain types: `storage` modules turn one into the other.
+
+Every table that belongs to an owner has the owner first in its primary key, so that an engine that shards
+by key can keep an owner in one place. Ids are time-ordered, so key order is also age order.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Index, Text, TypeDecorator
+from sqlmodel import Field, SQLModel
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An aware UTC time on every database; SQLite keeps it without its zone. A naive time is refused."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a zone cannot be stored")
+        moved = value.astimezone(UTC)
+        return moved.replace(tzinfo=None) if dialect.name == "sqlite" else moved
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class OwnerRow(SQLModel, table=True):
+    """One row per owner: what a writer locks, the end of the owner's log chain, and the queue's count."""
+
+    __tablename__ = "owner"
+    owner_id: str = Field(primary_key=True)
+    log_seq: int = Field(default=0, sa_type=BigInteger)
+    log_head: str = Field(default="0" * 64)
+    pending: int = 0
+
+
+class QueueTotalRow(SQLModel, table=True):
+    """A single row (id 1) that counts what waits over all owners. Locked last, after the owners."""
+
+    __tablename__ = "queue_total"
+    id: int = Field(primary_key=True)
+    pending: int = 0
+
+
+class MemoryRow(SQLModel, table=True):
+    """A stored claim; see `ingest.types.Memory`."""
+
+    __tablename__ = "memory"
+    __table_args__ = (Index("memory_by_id", "id"), Index("memory_by_source", "owner_id", "source_id"))
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    memory_type: str
+    content: str = Field(sa_type=Text)
+    source: str
+    status: str
+    confidence: str
+    confidence_score: float | None = None
+    label: str
+    source_id: str | None = None
+    created_at: datetime = Field(sa_type=UtcTime)
+    validity_horizon: datetime | None = Field(default=None, sa_type=UtcTime)
+    decision_id: str
+    approved_by: str | None = None
+    superseded_by: str | None = None
+    retracted_reason: str | None = None
+    details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)  # `metadata` is taken by SQLModel
+
+
+class PendingRow(SQLModel, table=True):
+    """A queued claim; see `ingest.types.PendingMemory`."""
+
+    __tablename__ = "pending"
+    __table_args__ = (
+        Index("pending_by_id", "id"),
+        Index("pending_by_status", "owner_id", "status", "id"),
+        Index("pending_due", "status", "expires_at"),
+    )
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    memory_type: str
+    content: str = Field(sa_type=Text)
+    source: str
+    reason: str = Field(sa_type=Text)
+    status: str
+    version: int = 1
+    seen: int = 1
+    created_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime = Field(sa_type=UtcTime)
+    decision_id: str
+    submitted_by: str
+    conflicting_memory_id: str | None = None
+    decided_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    decided_by: str | None = None
+    note: str | None = Field(default=None, sa_type=Text)
+    memory_id: str | None = None
+    validity_horizon: datetime | None = Field(default=None, sa_type=UtcTime)
+    details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+
+
+class DedupKeyRow(SQLModel, table=True):
+    """The dedup index: `ingest.signature` keys of active memories and pending items."""
+
+    __tablename__ = "dedup_key"
+    __table_args__ = (Index("dedup_key_by_item", "owner_id", "item_id"), {"sqlite_with_rowid": False})
+    owner_id: str = Field(primary_key=True)
+    key: int = Field(primary_key=True, sa_type=BigInteger)
+    item_id: str = Field(primary_key=True)
+    kind: str  # ingest.types.ItemKind
+
+
+class DecisionRow(SQLModel, table=True):
+    """The answer that was given, word for word (`ingest.types.ValidationResult` as JSON)."""
+
+    __tablename__ = "decision"
+    __table_args__ = (Index("decision_by_id", "id"),)
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    created_at: datetime = Field(sa_type=UtcTime)
+    principal_id: str
+    tier: str
+    rule: int
+    policy_digest: str
+    answer: str = Field(sa_type=Text)
+
+
+class PolicyRow(SQLModel, table=True):
+    """Every policy that ever decided something, by digest, so that its decisions can be made again."""
+
+    __tablename__ = "policy"
+    digest: str = Field(primary_key=True)
+    document: str = Field(sa_type=Text)
+    first_used_at: datetime = Field(sa_type=UtcTime)
+
+
+class IdempotencyRow(SQLModel, table=True):
+    """The decision that a principal's Idempotency-Key stands for, and the digest of the body it came with."""
+
+    __tablename__ = "idempotency"
+    principal_id: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    body_digest: str
+    owner_id: str
+    decision_id: str
+    created_at: datetime = Field(sa_type=UtcTime)
+
+
+class LogRow(SQLModel, table=True):
+    """The append-only log; see `ingest.types.LogEntry`. Triggers refuse UPDATE and DELETE."""
+
+    __tablename__ = "log_entry"
+    owner_id: str = Field(primary_key=True)
+    seq: int = Field(primary_key=True, sa_type=BigInteger)
+    at: datetime = Field(sa_type=UtcTime)
+    actor: str
+    action: str
+    subject_id: str
+    content_digest: str
+    previous: str
+    digest: str
+
+
+class TokenRow(SQLModel, table=True):
+    """A principal and the digest of its secret. The secret itself is nowhere."""
+
+    __tablename__ = "token"
+    id: str = Field(primary_key=True)
+    name: str
+    role: str
+    owners: list[str] = Field(default_factory=list, sa_type=JSON)
+    any_owner: bool = False
+    sources: list[str] = Field(default_factory=list, sa_type=JSON)
+    secret_digest: str
+    created_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    revoked_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class MetaRow(SQLModel, table=True):
+    """Facts about the database itself, such as what the dedup index was built with."""
+
+    __tablename__ = "meta"
+    name: str = Field(primary_key=True)
+    value: str

@@ -1,0 +1,270 @@
+"""The one thread of a process that writes. Claims that wait at the same time share one transaction, and
+with it one wait for the disk.
+
+Nobody is told anything before the commit has returned. When the connection is lost during a commit, it is
+unknown whether it happened; then the database is asked, and without a clear yes the answer is StoreBusy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from storage import decisions, index
+from storage.engine import is_busy, reading
+from storage.errors import StorageError, StoreBusy, StoreClosed
+from storage.owners import lock_owners
+from storage.submit import Decided, Submission, SubmitAnswer, write_submissions
+
+T = TypeVar("T")
+
+MAX_WAITING = 10_000  # units; more would only wait longer than any caller does
+MAX_GROUP = 256  # claims in one transaction: past this, the disk is a small part of it
+ATTEMPTS = 3  # of a transaction that another process was in the way of
+_ASK_SECONDS = 5.0  # how long to ask whether a commit happened, after its connection was lost
+
+
+@dataclass(slots=True, eq=False)
+class _Unit:
+    """A claim (`submission`) or other work that waits to be written, and who waits for it."""
+
+    future: Future[Any] | asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop | None = None
+    submission: Submission | None = None
+    owner_ids: Sequence[str] = ()
+    work: Callable[[Connection], Any] | None = None
+
+    def start(self) -> bool:
+        """False when the caller does not wait any more; nothing is written then."""
+        if isinstance(self.future, Future):
+            return self.future.set_running_or_notify_cancel()
+        return not self.future.cancelled()
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """Why a unit was not written."""
+
+    error: Exception
+
+
+class _CommitLost(Exception):
+    """The connection was lost during the commit of a transaction that had come to `result`."""
+
+    def __init__(self, result: object) -> None:
+        super().__init__("connection lost during commit")
+        self.result = result
+
+
+class Writer:
+    """Writes in the order of arrival, in a thread of its own. Its methods may be called from any thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None  # of the writer thread alone
+        self._waiting: deque[_Unit] = deque()
+        self._change = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="groundgate-writer", daemon=True)
+        self._thread.start()
+
+    def submit(self, submission: Submission) -> Future[SubmitAnswer]:
+        """Writes a claim. The future fails with StoreBusy or StoreClosed when it could not be."""
+        future: Future[SubmitAnswer] = Future()
+        self._add(_Unit(future, submission=submission))
+        return future
+
+    def submit_async(self, submission: Submission) -> asyncio.Future[SubmitAnswer]:
+        """As `submit`, for a coroutine of the running event loop. The loop is woken once for all claims of a
+        transaction, not once for each, which is most of what waking it costs."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[SubmitAnswer] = loop.create_future()
+        self._add(_Unit(future, loop, submission=submission))
+        return future
+
+    def run(self, owner_ids: Sequence[str], work: Callable[[Connection], T]) -> Future[T]:
+        """Runs `work` in a transaction of its own, with the index held and the owners' rows locked first.
+
+        An exception of `work` rolls back and goes to the future. After a rollback because of another process
+        `work` may be called again, so it must do nothing that a rollback does not undo.
+        """
+        future: Future[T] = Future()
+        self._add(_Unit(future, owner_ids=tuple(owner_ids), work=work))
+        return future
+
+    def close(self) -> None:
+        """Writes what waits, then ends the thread. What comes later fails with StoreClosed."""
+        with self._change:
+            self._closed = True
+            self._change.notify()
+        self._thread.join()
+
+    def _add(self, unit: _Unit) -> None:
+        with self._change:
+            if not self._closed and len(self._waiting) < MAX_WAITING:
+                self._waiting.append(unit)
+                self._change.notify()
+                return
+            closed = self._closed
+        error = (
+            StoreClosed("the store is closed") if closed else StoreBusy("too many claims wait to be written")
+        )
+        unit.start()
+        unit.future.set_exception(error)
+
+    def _serve(self) -> None:
+        while units := self._next():
+            live = [unit for unit in units if unit.start()]
+            if live:
+                _tell(live, self._outcomes(live))
+        self._drop_connection()
+
+    def _next(self) -> list[_Unit]:
+        """The claims at the head of the queue, or one other work; nothing when the writer is closed."""
+        with self._change:
+            while not self._waiting and not self._closed:
+                self._change.wait()
+            if not self._waiting:
+                return []
+            units = [self._waiting.popleft()]
+            if units[0].work is None:
+                while self._waiting and self._waiting[0].work is None and len(units) < MAX_GROUP:
+                    units.append(self._waiting.popleft())
+            return units
+
+    def _outcomes(self, units: list[_Unit]) -> list[Any]:
+        """What to tell each unit: its result, or _Failed."""
+        try:
+            return self._attempt(units)
+        except StoreBusy as error:
+            return [_Failed(error)] * len(units)
+        except Exception as error:  # noqa: BLE001  (it goes to the caller)
+            if len(units) == 1:
+                return [_Failed(_for_caller(error))]
+        return [outcome for unit in units for outcome in self._outcomes([unit])]
+
+    def _attempt(self, units: list[_Unit]) -> list[Any]:
+        """The results of one committed transaction. Raises StoreBusy, or whatever the work raised."""
+        refused: DBAPIError | None = None
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(0.05 * attempt)
+            try:
+                return self._transaction(units)
+            except _CommitLost as lost:
+                if self._is_on_disk(lost.result):
+                    return cast(list[Any], lost.result)
+                raise StoreBusy(
+                    "the connection to the database was lost; look before you send again"
+                ) from lost
+            except IntegrityError as error:
+                # Two processes with one Idempotency-Key for different owners: now the other's row is there.
+                refused = error
+            except DBAPIError as error:
+                if not is_busy(error):
+                    raise
+                refused = None
+                busy = error
+            except PoolTimeout as error:
+                raise StoreBusy("all connections to the database are in use; try again later") from error
+        if refused is not None:
+            raise refused
+        raise StoreBusy("the database is busy or cannot be reached; try again later") from busy
+
+    def _transaction(self, units: list[_Unit]) -> list[Any]:
+        try:
+            if self._connection is None:
+                self._connection = self._engine.connect().execution_options(groundgate_write=True)
+            transaction = self._connection.begin()
+            try:
+                results = _write(self._connection, units)
+            except BaseException:
+                transaction.rollback()
+                raise
+            try:
+                transaction.commit()
+            except DBAPIError as error:
+                if self._engine.dialect.name == "postgresql":
+                    raise _CommitLost(results) from error
+                raise
+            return results
+        except Exception:
+            self._drop_connection()
+            raise
+
+    def _drop_connection(self) -> None:
+        """Closes it for good: after a failure, nobody knows what state the server left it in."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+    def _is_on_disk(self, results: object) -> bool:
+        """Whether a transaction that may have been committed was, as far as its decisions tell."""
+        answers = results if isinstance(results, list) else []
+        decision_ids = [a.answer.decision_id for a in answers if isinstance(a, Decided)]
+        if not decision_ids or decision_ids[0] is None:
+            return False
+        end = time.monotonic() + _ASK_SECONDS
+        while time.monotonic() < end:
+            try:
+                with reading(self._engine) as connection:
+                    return decisions.get(connection, decision_ids[0]) is not None
+            except DBAPIError:
+                time.sleep(0.1)  # it is starting again, or gone: asked once more, then not known
+        return False
+
+
+def _write(connection: Connection, units: list[_Unit]) -> list[Any]:
+    work = units[0].work
+    if work is None:
+        submissions = [unit.submission for unit in units if unit.submission is not None]
+        return list(write_submissions(connection, submissions))
+    index.hold(connection)
+    lock_owners(connection, units[0].owner_ids)
+    return [work(connection)]
+
+
+def _for_caller(error: Exception) -> Exception:
+    if isinstance(error, DBAPIError):
+        refused = StorageError(f"the database refused the write: {error.orig}")
+        refused.__cause__ = error
+        return refused
+    return error
+
+
+def _tell(units: list[_Unit], outcomes: list[Any]) -> None:
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+    for unit, outcome in zip(units, outcomes, strict=True):
+        if isinstance(unit.future, Future):
+            _resolve(unit.future, outcome)
+        elif unit.loop is not None:
+            by_loop.setdefault(unit.loop, []).append((unit.future, outcome))
+    for loop, pairs in by_loop.items():
+        # A loop that was closed, even just now, has nobody left who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_resolve_all, pairs)
+
+
+def _resolve_all(pairs: Iterable[tuple[asyncio.Future[Any], Any]]) -> None:
+    for future, outcome in pairs:
+        if not future.done():  # the caller may have gone
+            _resolve(future, outcome)
+
+
+def _resolve(future: Future[Any] | asyncio.Future[Any], outcome: Any) -> None:
+    if isinstance(outcome, _Failed):
+        future.set_exception(outcome.error)
+    else:
+        future.set_result(outcome)

