@@ -1,0 +1,69 @@
+"""What an act on the queue can come to. A refusal is an answer, never an exception."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingest.types import Memory, PendingMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The item is a memory now. `superseded` is the id of the memory it replaced, if it replaced one."""
+
+    item: PendingMemory
+    memory: Memory
+    superseded: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The item will not be stored."""
+
+    item: PendingMemory
+
+
+@dataclass(frozen=True, slots=True)
+class NotFound:
+    """There is no such thing *for this principal*: another owner's id gives this answer too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """The item changed since the version that was named; `current` is how it stands."""
+
+    current: PendingMemory
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyDecided:
+    """The item does not wait any more: approved, rejected or expired, as `current` says."""
+
+    current: PendingMemory
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """It cannot be approved as asked; the item waits on, unchanged.
+
+    `code` is one of: `duplicate`, `conflict_unresolved`, `dedup_unavailable`, `no_longer_valid`,
+    `edit_hedged`, `edit_citation_refuted`. `message` is for the reviewer and says what can be done.
+    """
+
+    code: str
+    message: str
+    conflicting_memory_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retracted:
+    """The memory is withdrawn."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyGone:
+    """The memory had been superseded or retracted before."""
+
+    memory: Memory

@@ -1,0 +1,78 @@
+"""What an approval comes to, decided without I/O: may the text be stored now, and what does it replace?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingest.checks import dedup
+from ingest.pipeline import Examined
+from ingest.policy import Policy
+from ingest.router import BLOCKING_HEDGES
+from ingest.types import DedupFacts, DedupUnavailable, ItemKind, Neighbours, Verdict
+from review.answers import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Nothing stands against storing it. `replaces` is the id of the memory it supersedes, if any."""
+
+    replaces: str | None
+
+
+def stored_only(facts: DedupFacts) -> DedupFacts:
+    """The neighbours that are memories. Other waiting items say nothing against an approval: when their
+    turn comes, they meet the memory this one became."""
+    if isinstance(facts, DedupUnavailable):
+        return facts
+    return Neighbours(items=tuple(item for item in facts.items if item.kind is ItemKind.MEMORY))
+
+
+def settle(
+    content: str, facts: DedupFacts, policy: Policy, *, supersede: bool | None, recorded: str | None
+) -> Go | Refused:
+    """Holds the text against the stored memories as they are now.
+
+    `recorded` is the conflicting memory that the item names, None when it is not in force any more. One
+    approval replaces at most one memory, the one the reviewer was shown: `recorded` while it conflicts,
+    else the nearest that does; other conflicting memories stay in force. When the text conflicts with
+    nothing (any more), `supersede=True` still replaces `recorded`: the reviewer asked for that.
+    """
+    finding, nearest = dedup.judge(content, facts, policy.threshold, policy.values)
+    if isinstance(facts, DedupUnavailable) or finding.verdict is Verdict.UNKNOWN:
+        return Refused(
+            "dedup_unavailable",
+            f"It could not be found out whether this is stored already: {finding.message}"
+            " The item waits on; try again.",
+        )
+    if nearest is None:
+        return Go(recorded if supersede else None)
+    if not nearest.changed:
+        same = nearest.neighbour.id
+        return Refused(
+            "duplicate",
+            f"The same claim has been stored meanwhile, as {same}. Reject this item, or approve it with"
+            " edited content.",
+            same,
+        )
+    conflicts = dedup.compare(content, facts.items, policy.threshold, policy.values)
+    target = next((c for c in conflicts if c.neighbour.id == recorded), nearest)
+    if supersede is None:
+        return Refused(
+            "conflict_unresolved",
+            f"Memory {target.neighbour.id} says nearly the same with other values"
+            f" ({', '.join(target.changed[:8])}). Say which holds: approve with supersede true to replace it,"
+            " or with supersede false to keep both.",
+            target.neighbour.id,
+        )
+    return Go(target.neighbour.id if supersede else None)
+
+
+def edit_problem(edited: Examined) -> Refused | None:
+    """What stands against a reviewer's own wording whatever is stored: speculation, or a citation shown to
+    be false. The owner's word replaces missing support, not a check that failed."""
+    if edited.hedge.code in BLOCKING_HEDGES:
+        return Refused("edit_hedged", f"The edited text cannot be stored: {edited.hedge.message}")
+    refuted = [f.message for f in edited.verified if f.verdict in (Verdict.FAIL, Verdict.DOUBT)]
+    if refuted:
+        return Refused("edit_citation_refuted", f"The edited text cannot be stored: {' '.join(refuted)}")
+    return None

@@ -1,0 +1,52 @@
+"""Who may do what: one pure table, role by role. The owner of a thing is asked apart from the act.
+
+An agent is given no act that lets a queued claim pass, and a reviewer none that submits one, so the
+proposer of a claim is never its approver.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from ingest.types import PendingMemory, Principal, Role
+
+
+class Act(StrEnum):
+    """What a principal can ask for. Whose data it may be asked for is `Principal.may_act_for`."""
+
+    SUBMIT = "submit"
+    CHECK = "check"
+    READ_MEMORY = "read_memory"
+    READ_DECISION = "read_decision"
+    READ_EVENTS = "read_events"
+    READ_REVIEWS = "read_reviews"
+    REVIEW = "review"  # approve or reject
+    RETRACT = "retract"
+
+
+ALLOWED: dict[Role, frozenset[Act]] = {
+    Role.AGENT: frozenset({Act.SUBMIT, Act.CHECK, Act.READ_MEMORY, Act.READ_DECISION}),
+    Role.REVIEWER: frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_REVIEWS, Act.REVIEW, Act.RETRACT}),
+    Role.AUDITOR: frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_EVENTS}),
+    Role.ADMIN: frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_EVENTS}),
+}
+
+
+def may(principal: Principal, act: Act) -> bool:
+    """Whether the role of this principal allows the act at all; a role without a row may do nothing."""
+    return act in ALLOWED.get(principal.role, frozenset())
+
+
+def is_owner(principal: Principal, owner_id: str) -> bool:
+    """Whether this principal *is* the owner, not merely somebody who may act for it: a reviewer who was
+    given exactly this owner. `any_owner` does not make anybody an owner."""
+    return principal.role is Role.REVIEWER and not principal.any_owner and owner_id in principal.owners
+
+
+def may_rule_on(principal: Principal, item: PendingMemory) -> bool:
+    """Whether this principal may approve or reject this item: its owner, and not who submitted it."""
+    return (
+        may(principal, Act.REVIEW)
+        and is_owner(principal, item.owner_id)
+        and principal.id != item.submitted_by
+    )
