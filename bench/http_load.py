@@ -1,0 +1,194 @@
+"""POST /v1/claims under 16 connections on SQLite, one worker, beside two endpoints of the same framework.
+
+(a) does nothing: what the framework and the wire cost. (b) inserts one row and commits it with the same
+durability: what keeping something costs the plain way. Every server runs in a process of its own on loopback;
+the client is one more process, so on two cores server and client do not share one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import secrets
+import socket
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from groundgate.wire import ClaimIn
+
+CONNECTIONS = 16
+REQUESTS = 6_000
+ROUNDS = 3
+OWNERS = 8
+
+
+def _serve(app: object, listener: socket.socket) -> None:
+    import uvicorn
+
+    config = uvicorn.Config(app, log_level="warning", access_log=False, loop="uvloop", http="httptools")  # type: ignore[arg-type]
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _serve_nothing(listener: socket.socket, folder: str) -> None:
+    from fastapi import FastAPI
+
+    app = FastAPI()
+
+    @app.post("/v1/claims", status_code=201)
+    async def nothing(sent: ClaimIn) -> dict[str, str]:
+        return {"outcome": "stored"}
+
+    _serve(app, listener)
+
+
+def _serve_one_row(listener: socket.socket, folder: str) -> None:
+    from fastapi import FastAPI
+
+    connection = sqlite3.connect(Path(folder) / "rows.db", isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("CREATE TABLE row (id TEXT PRIMARY KEY, owner TEXT, content TEXT, at TEXT)")
+    app = FastAPI()
+
+    @app.post("/v1/claims", status_code=201)
+    async def one_row(sent: ClaimIn) -> dict[str, str]:
+        row = (secrets.token_hex(16), sent.user_id, sent.content, datetime.now(UTC).isoformat())
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO row VALUES (?, ?, ?, ?)", row)
+        connection.execute("COMMIT")
+        return {"outcome": "stored"}
+
+    _serve(app, listener)
+
+
+def _serve_gate(listener: socket.socket, folder: str) -> None:
+    from groundgate.api.app import create_app
+    from groundgate.service import open_service
+    from groundgate.settings import Settings
+
+    with open_service(Settings(database_url=f"sqlite:///{folder}/gate.db")) as service:
+        _serve(create_app(service), listener)
+
+
+def _token(folder: str) -> str:
+    from groundgate.service import open_service
+    from groundgate.settings import Settings
+    from ingest.types import Role, Source
+    from storage import tokens
+
+    with open_service(Settings(database_url=f"sqlite:///{folder}/gate.db")) as service:
+        _, secret = tokens.create(
+            service.store,
+            role=Role.AGENT,
+            name="bench",
+            owners=frozenset(),
+            any_owner=True,
+            sources=frozenset({Source.USER}),
+            expires_at=None,
+            actor="bench",
+            now=datetime.now(UTC),
+        )
+    return secret
+
+
+def _bodies(count: int) -> Iterator[bytes]:
+    """Claims that are all new: a template would make them near-duplicates of one another."""
+    words = ("cache", "index", "worker", "queue", "ledger", "export", "client", "gateway", "schema", "deploy")
+    for number in range(count):
+        pick = [f"{words[(number * 7 + i * 5) % len(words)]}{secrets.token_hex(2)}" for i in range(18)]
+        content = f"The {' '.join(pick)} writes one row for every event"
+        yield json.dumps(
+            {
+                "content": content,
+                "memory_type": "fact",
+                "source": "user",
+                "user_id": f"owner-{number % OWNERS}",
+            }
+        ).encode()
+
+
+async def _connection(port: int, token: str, bodies: Iterator[bytes], taken: list[float]) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = (
+        f"POST /v1/claims HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
+        "Content-Type: application/json\r\nContent-Length: "
+    ).encode()
+    for body in bodies:
+        start = time.perf_counter()
+        writer.write(head + str(len(body)).encode() + b"\r\n\r\n" + body)
+        header = await reader.readuntil(b"\r\n\r\n")
+        if not header.startswith(b"HTTP/1.1 201"):
+            raise RuntimeError(f"unexpected answer: {header[:100]!r}")
+        length = int(header.lower().split(b"content-length:")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        taken.append(time.perf_counter() - start)
+    writer.close()
+    await writer.wait_closed()
+
+
+async def _load(port: int, token: str, count: int) -> tuple[float, float, float]:
+    """Answers a second, median and 99th percentile in ms."""
+    bodies = iter(list(_bodies(count)))
+    taken: list[float] = []
+    start = time.perf_counter()
+    await asyncio.gather(*(_connection(port, token, bodies, taken) for _ in range(CONNECTIONS)))
+    seconds = time.perf_counter() - start
+    cuts = statistics.quantiles(taken, n=100)
+    return count / seconds, cuts[49] * 1000, cuts[98] * 1000
+
+
+@contextmanager
+def _server(serve: Callable[[socket.socket, str], None], folder: str) -> Iterator[int]:
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(128)
+    process = multiprocessing.get_context("fork").Process(target=serve, args=(listener, folder), daemon=True)
+    process.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        process.terminate()
+        process.join(10)
+        listener.close()
+
+
+def run() -> None:
+    """Prints a row per server and the two ratios, of the medians over the rounds."""
+    print(
+        f"\nPOST /v1/claims, SQLite, one worker, {CONNECTIONS} connections, {REQUESTS} requests, {ROUNDS} rounds"
+    )
+    servers = {
+        "(a) does nothing": _serve_nothing,
+        "(b) one row, one commit": _serve_one_row,
+        "gate": _serve_gate,
+    }
+    rates: dict[str, list[tuple[float, float, float]]] = {name: [] for name in servers}
+    with tempfile.TemporaryDirectory() as folder:
+        token = _token(folder)
+        ports: dict[str, int] = {}
+        with (
+            _server(_serve_nothing, folder) as a,
+            _server(_serve_one_row, folder) as b,
+            _server(_serve_gate, folder) as g,
+        ):
+            ports = dict(zip(servers, (a, b, g), strict=True))
+            for name, port in ports.items():
+                asyncio.run(_load(port, token, 500))  # warm-up
+                rates[name].clear()
+            for _ in range(ROUNDS):
+                for name, port in ports.items():
+                    rates[name].append(asyncio.run(_load(port, token, REQUESTS)))
+    median = {name: statistics.median(rate for rate, _, _ in rows) for name, rows in rates.items()}
+    for name, rows in rates.items():
+        p50 = statistics.median(row[1] for row in rows)
+        p99 = statistics.median(row[2] for row in rows)
+        print(f"  {name:<24} {median[name]:7.0f}/s   p50 {p50:6.2f} ms   p99 {p99:6.2f} ms")
+    nothing, one_row, gate = median.values()
+    print(f"  gate / (a) {gate / nothing:.2f}   gate / (b) {gate / one_row:.2f}")

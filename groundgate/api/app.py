@@ -1,0 +1,72 @@
+"""The HTTP API as one application around a running service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from starlette.concurrency import run_in_threadpool
+
+from groundgate.api import audit, claims, memories, operations, problems, reviews
+from groundgate.auth import Authenticator, RateLimit
+from groundgate.metrics import Metrics
+from groundgate.service import Service
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 60  # how often items past their time are expired
+
+DESCRIPTION = """A gatekeeper for AI memory. Send a claim before you save it: it is **stored** when something
+other than the model vouches for it, **queued** for its owner when that could not be found out, and
+**blocked** when it is speculation or a repeat. A verdict is never an error; errors are problem documents
+(RFC 9457)."""
+
+
+async def _sweep(service: Service) -> None:
+    while True:
+        try:
+            await run_in_threadpool(service.queue.expire, datetime.now(UTC))
+        except Exception:
+            log.exception("expiring old items failed; it is tried again")
+        await asyncio.sleep(SWEEP_SECONDS)
+
+
+def create_app(service: Service) -> FastAPI:
+    """The application. The service is opened and closed by whoever calls."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        sweeper = asyncio.create_task(_sweep(service))
+        yield
+        sweeper.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await sweeper
+
+    app = FastAPI(
+        title="Groundgate",
+        version=version("groundgate"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.state.metrics = Metrics()
+    app.state.authenticator = Authenticator(service.store)
+    app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute)
+    problems.install(app)
+    for router in (
+        claims.submit_router,
+        claims.router,
+        memories.router,
+        reviews.router,
+        audit.router,
+        operations.router,
+    ):
+        app.include_router(router)
+    return app

@@ -1,0 +1,123 @@
+"""Where memories and their evidence are read, and where an owner takes one back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+
+from groundgate.api.base import MAX_PAGE, JsonRoute, answers, caller, not_found, owners_in_scope, service_of
+from groundgate.api.problems import ProblemError
+from groundgate.wire import OwnerId, Reason, Text
+from ingest.types import (
+    Confidence,
+    Evidence,
+    Label,
+    Memory,
+    MemoryStatus,
+    MemoryType,
+    Principal,
+    ValidationResult,
+)
+from review.answers import AlreadyGone, NotFound, Retracted
+from review.rules import Act
+from storage import decisions, memories
+
+router = APIRouter(prefix="/v1/memories", route_class=JsonRoute, tags=["memories"])
+
+Reader = Annotated[Principal, Depends(caller(Act.READ_MEMORY))]
+Owner = Annotated[Principal, Depends(caller(Act.RETRACT))]
+
+
+class MemoryPage(BaseModel):
+    """Memories, newest first; `next` is the cursor of the following page, null on the last."""
+
+    items: list[Memory]
+    next: str | None
+
+
+@router.get("", responses=answers())
+def list_memories(
+    request: Request,
+    principal: Reader,
+    *,
+    user_id: Annotated[OwnerId | None, Query()] = None,
+    memory_type: MemoryType | None = None,
+    confidence: Confidence | None = None,
+    label: Label | None = None,
+    source_id: Annotated[Text | None, Query(max_length=2048)] = None,
+    text: Annotated[Text | None, Query(max_length=200)] = None,
+    status: Annotated[list[MemoryStatus] | None, Query()] = None,
+    include_expired: bool = False,
+    after: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+) -> MemoryPage:
+    """Active memories of the owners this token acts for, unless another status is asked for."""
+    statuses = frozenset(status or [MemoryStatus.ACTIVE])
+    if include_expired:
+        statuses |= {MemoryStatus.EXPIRED}
+    wanted = memories.MemoryFilter(
+        owners=owners_in_scope(principal, user_id),
+        memory_type=memory_type,
+        confidence=confidence,
+        label=label,
+        source_id=source_id,
+        text=text,
+        statuses=statuses,
+        after=after,
+        limit=limit,
+    )
+    with service_of(request).store.read() as connection:
+        items = memories.search(connection, wanted, datetime.now(UTC))
+    return MemoryPage(items=items, next=items[-1].id if len(items) == limit else None)
+
+
+def _memory(request: Request, memory_id: str, principal: Principal) -> Memory:
+    with service_of(request).store.read() as connection:
+        memory = memories.get(
+            connection, memory_id, datetime.now(UTC), owners=owners_in_scope(principal, None)
+        )
+    if memory is None:
+        raise not_found("memory")
+    return memory
+
+
+@router.get("/{memory_id}", responses=answers(404))
+def get_memory(request: Request, memory_id: str, principal: Reader) -> Memory:
+    """One memory, whatever its status."""
+    return _memory(request, memory_id, principal)
+
+
+@router.get("/{memory_id}/evidence", responses=answers(404))
+def get_evidence(request: Request, memory_id: str, principal: Reader) -> Evidence:
+    """What the decision that let this memory in rests on."""
+    memory = _memory(request, memory_id, principal)
+    with service_of(request).store.read() as connection:
+        found = decisions.get(connection, memory.decision_id)
+    if found is None:
+        raise not_found("evidence")
+    return ValidationResult.model_validate_json(found[1]).evidence
+
+
+@router.delete("/{memory_id}", responses=answers(404, 409))
+async def retract_memory(
+    request: Request,
+    memory_id: str,
+    principal: Owner,
+    reason: Annotated[Reason, Query()] = "retracted by its owner",
+) -> Memory:
+    """Takes a memory back. It stays readable as retracted, with the reason; nothing is deleted."""
+    queue = service_of(request).queue
+    answer = await run_in_threadpool(
+        lambda: queue.retract(principal, memory_id, reason=reason, now=datetime.now(UTC))
+    )
+    match answer:
+        case Retracted():
+            return answer.memory
+        case NotFound():
+            raise not_found("memory")
+        case AlreadyGone():
+            raise ProblemError(409, "not_active", f"The memory is {answer.memory.status.value} already.")

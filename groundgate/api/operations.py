@@ -1,0 +1,65 @@
+"""Health, readiness and counters, for whoever runs the service."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from groundgate.api.base import described, metrics_of, service_of
+from storage import pending
+from storage.errors import StorageError
+
+router = APIRouter(tags=["operations"])
+
+
+class Health(BaseModel):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(BaseModel):
+    """`degraded` lists what the service goes without: claims that need it are queued, never passed."""
+
+    status: Literal["ready"] = "ready"
+    degraded: list[str]
+    policy_digest: str
+
+
+@router.get("/healthz")
+async def healthz() -> Health:
+    """The process runs."""
+    return Health()
+
+
+@router.get(
+    "/readyz",
+    responses={503: described(503)},
+)
+def readyz(request: Request) -> Ready:
+    """The database answers; what else is degraded is listed."""
+    service = service_of(request)
+    with service.store.read() as connection:
+        pending.waiting(connection, datetime.now(UTC))
+    return Ready(degraded=list(service.git.problems()), policy_digest=service.policy.digest)
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus text"}
+    },
+)
+def metrics(request: Request) -> Response:
+    """Counters in the Prometheus text format."""
+    counters = metrics_of(request)
+    try:
+        with service_of(request).store.read() as connection:
+            counters.queue(*pending.waiting(connection, datetime.now(UTC)))
+    except StorageError:
+        counters.queue(-1, -1)  # not known: the counters of this process are still worth reading
+    return Response(counters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

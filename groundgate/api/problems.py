@@ -1,0 +1,130 @@
+"""Errors as RFC 9457 problem documents. A verdict about a claim is never one of these."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from groundgate.gate import ClaimRefused
+from storage.errors import StorageError
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Problem(BaseModel):
+    """An error: `code` is a stable word to act on, `detail` a sentence for a human."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str = Field(description="`urn:groundgate:problem:` and the code.")
+    title: str
+    status: int
+    detail: str
+    code: str
+    errors: list[dict[str, Any]] | None = Field(
+        default=None, description="What is wrong in the body, one by one."
+    )
+
+
+class ProblemError(HTTPException):
+    """Ends a request with a problem document."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(status, detail, dict(headers or {}))
+        self.body = problem(status, code, detail, **more)
+
+
+def problem(status: int, code: str, detail: str, **more: Any) -> dict[str, Any]:
+    """The body of a problem document."""
+    return {
+        "type": f"urn:groundgate:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        **more,
+    }
+
+
+def validation_errors(errors: Sequence[Any], prefix: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Where and what, without the value that was sent: it may be huge, hostile or secret."""
+    return [
+        {
+            "where": ".".join(map(str, (*prefix, *error["loc"]))),
+            "what": error["msg"].removeprefix("Value error, "),
+            "type": error["type"],
+        }
+        for error in errors[:20]
+    ]
+
+
+def refused(error: ClaimRefused) -> dict[str, Any]:
+    """The problem document of a claim that cannot be looked at as sent."""
+    return problem(error.status, error.code, str(error))
+
+
+def _response(body: dict[str, Any], headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(body, status_code=body["status"], headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def _allowed(app: FastAPI, path: str) -> str:
+    """Every method of a path. The framework's own answer names those of the first route that fits."""
+    paths: dict[str, dict[str, Any]] = app.openapi()["paths"]
+    fitting = (t for t in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", t), path))
+    methods = paths[path if path in paths else next(fitting)]
+    return ", ".join(sorted(method.upper() for method in methods))
+
+
+def install(app: FastAPI) -> None:
+    """Turns every error of the app into a problem document."""
+
+    @app.exception_handler(ProblemError)
+    async def _problem(request: Request, error: ProblemError) -> JSONResponse:
+        return _response(error.body, error.headers)
+
+    @app.exception_handler(ClaimRefused)
+    async def _refused(request: Request, error: ClaimRefused) -> JSONResponse:
+        return _response(refused(error))
+
+    @app.exception_handler(StorageError)
+    async def _storage(request: Request, error: StorageError) -> JSONResponse:
+        log.error("storage: %s", error)
+        detail = "The database did not take this now; nothing was kept. Send it again."
+        return _response(problem(503, "storage_unavailable", detail), {"Retry-After": "1"})
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
+        found = error.errors()
+        errors = validation_errors(found)
+        detail = "; ".join(f"{item['where']}: {item['what']}" for item in errors[:3])
+        return _response(problem(422, "invalid_request", detail, errors=errors))
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> JSONResponse:
+        code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_").replace("'", "")
+        return _response(problem(error.status_code, code, str(error.detail)), error.headers)
+
+    @app.exception_handler(Exception)
+    async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+        log.error("unexpected error answering %s", request.url.path, exc_info=error)
+        return _response(
+            problem(500, "internal_error", "Something went wrong here; the service's log has the cause.")
+        )

@@ -1,0 +1,206 @@
+"""Where owners clear their queue. Every act names the version it saw."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, Field, TypeAdapter
+from starlette.concurrency import run_in_threadpool
+
+from groundgate.api.base import MAX_PAGE, JsonRoute, answers, caller, not_found, service_of
+from groundgate.api.problems import Problem, ProblemError, problem, refused
+from groundgate.gate import ClaimRefused
+from groundgate.service import Service
+from groundgate.wire import ApproveIn, RejectIn, Text, Wire
+from ingest.pipeline import Examined
+from ingest.types import Memory, PendingMemory, Principal, ReviewStatus
+from review.answers import AlreadyDecided, Approved, NotFound, Refused, Rejected, Stale
+from review.rules import Act
+from storage.errors import StorageError
+
+router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
+
+Reader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
+Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
+
+MAX_ACTS = 100
+
+
+class ReviewPage(BaseModel):
+    """Items, oldest first; `next` is the cursor of the following page, null on the last."""
+
+    items: list[PendingMemory]
+    next: str | None
+
+
+class ApprovedOut(BaseModel):
+    """The item as it now is, and the memory it became."""
+
+    item: PendingMemory
+    memory: Memory
+
+
+class RejectedOut(BaseModel):
+    """The item as it now is."""
+
+    item: PendingMemory
+
+
+class ApproveRow(ApproveIn):
+    """An approval in a batch."""
+
+    action: Literal["approve"]
+    id: Annotated[Text, Field(min_length=1, max_length=100)]
+
+
+class RejectRow(RejectIn):
+    """A rejection in a batch."""
+
+    action: Literal["reject"]
+    id: Annotated[Text, Field(min_length=1, max_length=100)]
+
+
+class ReviewBatchIn(Wire):
+    """Several acts; each stands for itself."""
+
+    items: Annotated[
+        list[Annotated[ApproveRow | RejectRow, Field(discriminator="action")]],
+        Field(min_length=1, max_length=MAX_ACTS),
+    ]
+
+
+class ReviewBatchOut(BaseModel):
+    """One entry an act, in the order sent: what the single call would have answered as its body."""
+
+    results: list[ApprovedOut | RejectedOut | Problem]
+
+
+Done = ApprovedOut | RejectedOut
+_BATCH: TypeAdapter[ReviewBatchOut] = TypeAdapter(ReviewBatchOut)
+
+
+@router.get("", responses=answers())
+def list_reviews(
+    request: Request,
+    principal: Reader,
+    status: ReviewStatus = ReviewStatus.PENDING,
+    after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+) -> ReviewPage:
+    """The owner's items, oldest first."""
+    queue = service_of(request).queue
+    items = queue.get_pending(principal, after=after, limit=limit, status=status)
+    return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
+
+
+@router.get("/{item_id}", responses=answers(404))
+def get_review(request: Request, item_id: str, principal: Reader) -> PendingMemory:
+    """One item with the version an act must name. Its decision has the evidence."""
+    item = service_of(request).queue.get_by_id(principal, item_id)
+    if item is None:
+        raise not_found("review")
+    return item
+
+
+@router.post("/{item_id}/approve", responses=answers(404, 409, body=True))
+async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> ApprovedOut:
+    """Stores the claim. Duplicates are looked for again in the same transaction."""
+    answer = await _approve(service_of(request), principal, item_id, sent)
+    if isinstance(answer, dict):
+        raise _as_error(answer)
+    return answer
+
+
+@router.post("/{item_id}/reject", responses=answers(404, 409, body=True))
+async def reject(request: Request, item_id: str, sent: RejectIn, principal: Reviewer) -> RejectedOut:
+    """Keeps the claim out, with the reason."""
+    answer = await _reject(service_of(request), principal, item_id, sent)
+    if isinstance(answer, dict):
+        raise _as_error(answer)
+    return answer
+
+
+@router.post("/batch", responses=answers(body=True), response_model=ReviewBatchOut)
+async def review_batch(request: Request, sent: ReviewBatchIn, principal: Reviewer) -> Response:
+    """Acts on several items. A stale, decided, foreign or unknown one spoils no other."""
+    service = service_of(request)
+    results: list[Done | Problem] = []
+    for row in sent.items:
+        answer: Done | dict[str, Any]
+        try:
+            if isinstance(row, ApproveRow):
+                answer = await _approve(service, principal, row.id, row)
+            else:
+                answer = await _reject(service, principal, row.id, row)
+        except ClaimRefused as error:
+            answer = refused(error)
+        except StorageError:
+            answer = problem(503, "storage_unavailable", "The database did not take this act; send it again.")
+        results.append(Problem.model_validate(answer) if isinstance(answer, dict) else answer)
+    text = _BATCH.dump_json(ReviewBatchOut(results=results))
+    return Response(text, media_type="application/json")
+
+
+async def _approve(
+    service: Service, principal: Principal, item_id: str, sent: ApproveIn
+) -> ApprovedOut | dict[str, Any]:
+    edited: Examined | None = None
+    if sent.content is not None:
+        item = await run_in_threadpool(service.queue.get_by_id, principal, item_id)
+        if item is None:
+            return problem(404, "not_found", "There is no such review.")
+        edited = await service.gate.examine_edit(item, sent.content)
+    answer = await run_in_threadpool(
+        lambda: service.queue.approve(
+            principal,
+            item_id,
+            version=sent.version,
+            note=sent.note,
+            supersede=sent.supersede,
+            edited=edited,
+            now=datetime.now(UTC),
+        )
+    )
+    match answer:
+        case Approved():
+            return ApprovedOut(item=answer.item, memory=answer.memory)
+        case Refused():
+            return problem(
+                409, answer.code, answer.message, conflicting_memory_id=answer.conflicting_memory_id
+            )
+        case NotFound() | Stale() | AlreadyDecided():
+            return _not_done(answer)
+
+
+async def _reject(
+    service: Service, principal: Principal, item_id: str, sent: RejectIn
+) -> RejectedOut | dict[str, Any]:
+    answer = await run_in_threadpool(
+        lambda: service.queue.reject(
+            principal, item_id, version=sent.version, reason=sent.reason, now=datetime.now(UTC)
+        )
+    )
+    match answer:
+        case Rejected():
+            return RejectedOut(item=answer.item)
+        case NotFound() | Stale() | AlreadyDecided():
+            return _not_done(answer)
+
+
+def _not_done(answer: NotFound | Stale | AlreadyDecided) -> dict[str, Any]:
+    match answer:
+        case NotFound():
+            return problem(404, "not_found", "There is no such review.")
+        case Stale():
+            detail = "The item has changed since it was looked at; look again and name its present version."
+            return problem(409, "stale_version", detail, current=answer.current.model_dump(mode="json"))
+        case AlreadyDecided():
+            detail = f"The item is {answer.current.status.value} already."
+            return problem(409, "already_decided", detail, current=answer.current.model_dump(mode="json"))
+
+
+def _as_error(body: dict[str, Any]) -> ProblemError:
+    more = {k: v for k, v in body.items() if k not in ("type", "title", "status", "code", "detail")}
+    return ProblemError(body["status"], body["code"], body["detail"], **more)

@@ -1,0 +1,167 @@
+"""`groundgate check`: what would become of each claim if they were sent one after another. Writes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from groundgate.cli.database import open_store
+from groundgate.cli.lines import BadLine, Line, open_input, read_lines
+from groundgate.cli.output import FAILED, Failure, write_json, write_line
+from groundgate.gate import ClaimRefused, Gate
+from groundgate.settings import Settings
+from groundgate.wire import ClaimIn
+from ingest.checks.dedup import tokens
+from ingest.pipeline import Examined
+from ingest.policy import load_policy
+from ingest.signature import SignatureKeys, signature_keys
+from ingest.sources.git import GitSource
+from ingest.types import (
+    Decision,
+    DedupFacts,
+    ItemKind,
+    Neighbour,
+    Neighbours,
+    Principal,
+    Role,
+    Source,
+    Tier,
+)
+from storage import index
+from storage.store import Store
+
+OWNER = "me"  # whose claim it is when the line does not say
+LOCAL = Principal(id="local", name="command line", role=Role.AGENT, any_owner=True, sources=frozenset(Source))
+
+Stored = Callable[[Examined, SignatureKeys], DedupFacts]
+
+
+def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
+    """Answers every line in order; 1 when any line was bad. Raises Failure, PolicyError, StorageError."""
+    logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the answer already
+    policy = load_policy(settings.policy)
+    git = GitSource(settings.repo, settings.adr_dirs)
+    problems = git.problems()
+    if problems:
+        raise Failure(f"{'; '.join(problems)} Give --repo the top directory of a git work tree.")
+    status = 0
+    with ExitStack() as opened:
+        stored: Stored = _nothing_stored
+        if compare_with_database:
+            stored = _facts_of(opened.enter_context(open_store(settings)))
+        # Only the parts of the gate that need no store are used: nothing is submitted here.
+        gate = Gate(policy, cast(Store, None), git)
+        opened.callback(gate.close)
+        loop = opened.enter_context(asyncio.Runner()).get_loop()
+        checker = Checker(gate, loop, stored)
+        stream = opened.enter_context(open_input(path))
+        for line in read_lines(stream):
+            answer = checker.answer(line)
+            if isinstance(answer, BadLine):
+                status = FAILED
+                write_json(answer.as_json())
+            else:
+                write_line(answer)
+    return status
+
+
+class Checker:
+    """Decides lines in order and remembers what a gate would have kept of them."""
+
+    def __init__(self, gate: Gate, loop: asyncio.AbstractEventLoop, stored: Stored) -> None:
+        self._gate = gate
+        self._loop = loop
+        self._stored = stored
+        self._earlier = _Earlier()
+
+    def answer(self, line: Line | BadLine) -> str | BadLine:
+        """The answer as JSON, or why there is none."""
+        if isinstance(line, BadLine):
+            return line
+        started = time.perf_counter()
+        fields = {name: value for name, value in line.fields.items() if name != "id"}
+        try:
+            # As JSON text, so that exactly what HTTP would refuse is refused here.
+            sent = ClaimIn.model_validate_json(json.dumps(fields))
+            if sent.user_id is None:
+                sent = sent.model_copy(update={"user_id": OWNER})
+            examined = self._loop.run_until_complete(self._gate.examine(self._gate.build_claim(LOCAL, sent)))
+        except ValidationError as error:
+            return BadLine(line.number, "invalid_request", _problems(error), line.fields)
+        except ClaimRefused as error:
+            return BadLine(line.number, error.code, str(error), line.fields)
+        dedup, keys = self._dedup(examined)
+        decision = examined.decide(dedup)
+        self._earlier.keep(f"line-{line.number}", examined, decision, keys)
+        took_ms = (time.perf_counter() - started) * 1000
+        result = examined.answer(
+            decision, dedup, decision_id=None, memory_id=None, queue_id=None, took_ms=took_ms
+        ).model_dump_json()
+        if "id" in line.fields:
+            result = f'{{"id":{json.dumps(line.fields["id"])},{result[1:]}'
+        return result
+
+    def _dedup(self, examined: Examined) -> tuple[DedupFacts, SignatureKeys]:
+        claim = examined.claim
+        threshold = self._gate.policy.threshold
+        keys = signature_keys(tokens(claim.content), claim.memory_type.value, threshold)
+        facts = self._stored(examined, keys)
+        if isinstance(facts, Neighbours):
+            candidates = facts.items + self._earlier.sharing(examined, keys)
+            facts = index.near(claim.content, candidates, threshold)
+        return facts, keys
+
+
+class _Earlier:
+    """The claims of this input that would be stored or queued, found by their keys."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[tuple[str, int], list[tuple[Neighbour, datetime | None]]] = {}
+
+    def keep(self, item_id: str, examined: Examined, decision: Decision, keys: SignatureKeys) -> None:
+        if decision.tier is Tier.BLOCKED or decision.rule == 4:
+            return
+        claim = examined.claim
+        kind = ItemKind.MEMORY if decision.tier is Tier.STORED else ItemKind.PENDING
+        kept = (Neighbour(kind=kind, id=item_id, content=claim.content), claim.validity_horizon)
+        for key in keys.stored:
+            self._by_key.setdefault((claim.owner_id, key), []).append(kept)
+
+    def sharing(self, examined: Examined, keys: SignatureKeys) -> tuple[Neighbour, ...]:
+        owner, now = examined.claim.owner_id, examined.capture_time
+        found: dict[str, Neighbour] = {}
+        for key in keys.probes:
+            for item, horizon in self._by_key.get((owner, key), ()):
+                if item.kind is ItemKind.PENDING or horizon is None or horizon > now:
+                    found[item.id] = item
+        return tuple(found.values())
+
+
+def _nothing_stored(_examined: Examined, _keys: SignatureKeys) -> DedupFacts:
+    return Neighbours()
+
+
+def _facts_of(store: Store) -> Stored:
+    def facts(examined: Examined, keys: SignatureKeys) -> DedupFacts:
+        claim, now = examined.claim, examined.capture_time
+        threshold = examined.policy.threshold
+        with store.read() as connection:
+            return index.facts(
+                connection, claim.owner_id, claim.content, keys.probes, threshold=threshold, now=now
+            )
+
+    return facts
+
+
+def _problems(error: ValidationError) -> str:
+    """Where and what, without the value: it may be huge."""
+    found: list[Any] = error.errors(include_url=False, include_input=False)[:5]
+    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'claim'}: {item['msg']}" for item in found)

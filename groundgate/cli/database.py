@@ -1,0 +1,34 @@
+"""Opening the database for a command that is not the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from groundgate.settings import Settings
+from ingest.policy import load_policy
+from storage import index
+from storage.engine import migrate, open_engine, reading
+from storage.store import Store
+
+
+@contextmanager
+def open_store(settings: Settings) -> Iterator[Store]:
+    """The store, made or migrated when needed; its dedup index stays as the service built it.
+
+    A command run without the service's policy must not rebuild the index for another threshold, because the
+    running service could then find no duplicates. Raises StorageError, PolicyError.
+    """
+    engine = open_engine(settings.database_url)
+    try:
+        migrate(engine)
+        with reading(engine) as connection:
+            built = index.built_for(connection)
+    finally:
+        engine.dispose()
+    threshold = load_policy(settings.policy).threshold if built is None else built
+    store = Store.open(settings.database_url, threshold=threshold)
+    try:
+        yield store
+    finally:
+        store.close()

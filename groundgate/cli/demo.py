@@ -1,0 +1,130 @@
+"""`groundgate demo`: a gate of its own, sample claims over real HTTP, and what became of each."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import httpx
+from pydantic import ValidationError
+from rich.console import Console
+
+from groundgate.api.app import create_app
+from groundgate.cli.demo_table import DemoTable
+from groundgate.cli.output import Failure, console
+from groundgate.cli.serve import address_of, bind, listen, make_token, server_for
+from groundgate.samples import GRANTED, SAMPLES, make_repository
+from groundgate.service import Service, open_service
+from groundgate.settings import Settings
+from ingest.types import Role, ValidationResult
+
+START_SECONDS = 30
+HOST = "127.0.0.1"
+
+
+def run(*, once: bool, port: int) -> int:
+    """Shows the demo; keeps serving until it is told to stop, unless `once`."""
+    logging.basicConfig(level=logging.ERROR)
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        with tempfile.TemporaryDirectory(prefix="groundgate-demo-") as folder:
+            _show(Path(folder), once=once, port=port)
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _show(folder: Path, *, once: bool, port: int) -> None:
+    try:
+        commits = make_repository(folder / "shop")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise Failure(f"the demo's repository cannot be made: git is needed, and failed: {error}") from error
+    # Not read from the environment or groundgate.toml: the demo is the same wherever it runs.
+    settings = Settings.model_construct(
+        database_url=f"sqlite:///{folder / 'demo.db'}", repo=(folder / "shop",), host=HOST, port=port
+    )
+    screen = console()
+    with open_service(settings) as service:
+        agent = make_token(service.store, Role.AGENT, "demo agent", sources=GRANTED)
+        reviewer = make_token(service.store, Role.REVIEWER, "demo reviewer")
+        with _serving(service, port) as (address, thread):
+            screen.print(f"A gate at {address}, with an empty database and a small git repository.")
+            _send(screen, address, agent, commits)
+            if not once:
+                _say_more(screen, address, reviewer, settings.database_url)
+                while thread.is_alive():
+                    thread.join(0.5)
+
+
+@contextmanager
+def _serving(service: Service, port: int) -> Iterator[tuple[str, threading.Thread]]:
+    """Serves in a thread of this process; stops gracefully at the end."""
+    with bind(HOST, port) as listener:
+        listen(listener)
+        ready = threading.Event()
+        server = server_for(create_app(service), ready.set)
+        thread = threading.Thread(target=server.run, args=([listener],), name="server")
+        thread.start()
+        try:
+            if not ready.wait(START_SECONDS):
+                raise Failure("the demo's server did not start")
+            yield address_of(listener), thread
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _send(screen: Console, address: str, agent: str, commits: dict[str, str]) -> None:
+    table = DemoTable(screen)
+    table.head()
+    headers = {"Authorization": f"Bearer {agent}"}
+    # A proxy of the environment has no business with our own address.
+    with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=30) as client:
+        for sample in SAMPLES:
+            body = {
+                "content": sample.content.format_map(commits),
+                "memory_type": sample.memory_type.value,
+                "source": sample.source.value,
+            }
+            started = time.perf_counter()
+            response = client.post("/v1/claims", json=body)
+            milliseconds = (time.perf_counter() - started) * 1000
+            try:
+                answer = ValidationResult.model_validate_json(response.content)
+            except ValidationError as error:
+                raise Failure(
+                    f"no verdict came back but {response.status_code} {response.text[:200]}"
+                ) from error
+            table.row(sample, answer, milliseconds)
+    table.foot()
+
+
+def _say_more(screen: Console, address: str, reviewer: str, database_url: str) -> None:
+    screen.print(
+        f"""
+Look further while this runs (end it with Ctrl-C):
+
+The API, described and to try out: {address}/docs
+
+What waits for its owner, in another terminal:""",
+        soft_wrap=True,
+    )
+    screen.print(
+        f"""  export GROUNDGATE_TOKEN={reviewer}
+  export GROUNDGATE_DATABASE_URL={database_url}
+  groundgate review list
+  groundgate review show ID""",
+        soft_wrap=True,
+    )

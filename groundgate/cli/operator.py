@@ -1,0 +1,267 @@
+"""The operator's commands: tokens, the review queue, the log, the database, the policy."""
+# ruff: noqa: PLC0415  (a command loads what it needs when it runs)
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from enum import StrEnum
+
+    from groundgate.settings import Settings
+
+E = TypeVar("E", bound="StrEnum")
+
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="sqlite:///file.db (an absolute path has four slashes) or postgresql://…"
+    ),
+]
+PolicyFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A TOML file laid over the built-in policy.")
+]
+Token = Annotated[
+    str | None, typer.Option(metavar="TOKEN", help="A reviewer's token; or set GROUNDGATE_TOKEN.")
+]
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+
+
+def _group(name: str, help_text: str) -> typer.Typer:
+    return typer.Typer(name=name, help=help_text, rich_markup_mode=None)
+
+
+token = _group("token", "Make, list and revoke the tokens that callers present.")
+review = _group("review", "See what waits for its owner, and approve or reject it.")
+log = _group("log", "The append-only log of every action.")
+db = _group("db", "The database.")
+policy = _group("policy", "What claims are decided by.")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the operator's commands."""
+    for group in (token, review, log, db, policy):
+        app.add_typer(group)
+    app.command(epilog="Example: groundgate replay --all --database-url sqlite:///groundgate.db")(replay)
+
+
+def settings_from(**flags: object) -> Settings:
+    """Flags over environment over file. Raises SettingsError."""
+    from groundgate.settings import load_settings
+
+    return load_settings(os.environ, **flags)
+
+
+def _word(text: str, kind: type[E], option: str) -> E:
+    """The member of an enum that a word names; a usage error that lists the known ones otherwise."""
+    known = ", ".join(member.value for member in kind)
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is unknown; known are {known}", param_hint=option) from error
+
+
+@token.command(
+    "create", epilog="Example: groundgate token create --role agent --owner me --source user --expires 90d"
+)
+def token_create(
+    *,
+    role: Annotated[str, typer.Option(metavar="ROLE", help="agent, reviewer, auditor or admin.")],
+    owner: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="An owner it may act for. Repeat it for several.")
+    ] = None,
+    any_owner: Annotated[bool, typer.Option("--any-owner", help="It may act for every owner.")] = False,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE", help="A source it may assert, such as user. Repeat it for several."),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="30m, 12h, 90d or 2w; without it the token does not expire."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What it is called in lists. [default: its role]")
+    ] = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make a token.
+
+    It is printed alone on standard output, and is shown this once.
+    """
+    from groundgate.cli import tokens as command
+    from ingest.types import Role, Source
+
+    try:
+        lifetime = None if expires is None else command.lifetime(expires)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--expires") from error
+    status = command.create(
+        settings_from(database_url=database_url),
+        role=_word(role, Role, "--role"),
+        owners=owner or [],
+        any_owner=any_owner,
+        sources=[_word(each, Source, "--source") for each in source or []],
+        expires=lifetime,
+        name=name,
+    )
+    raise typer.Exit(status)
+
+
+@token.command("list", epilog="Example: groundgate token list --json")
+def token_list(database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Show every token, without its secret."""
+    from groundgate.cli import tokens as command
+
+    raise typer.Exit(command.show(settings_from(database_url=database_url), as_json=as_json))
+
+
+@token.command("revoke", epilog="Example: groundgate token revoke 0123456789abcdef")
+def token_revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="As in `token list`.")],
+    database_url: DatabaseUrl = None,
+) -> None:
+    """End a token at once and for good."""
+    from groundgate.cli import tokens as command
+
+    raise typer.Exit(command.revoke(settings_from(database_url=database_url), token_id))
+
+
+@review.command("list", epilog="Example: groundgate review list --token gg_…")
+def review_list(
+    *,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    status: Annotated[
+        str, typer.Option(metavar="STATUS", help="pending, approved, rejected or expired.")
+    ] = "pending",
+    after: Annotated[str | None, typer.Option(metavar="ID", help="Show what comes after this item.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="At most so many items.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Show your queue, oldest first."""
+    from groundgate.cli import review as command
+    from ingest.types import ReviewStatus
+
+    chosen = _word(status, ReviewStatus, "--status")
+    settings = settings_from(database_url=database_url, token=token)
+    raise typer.Exit(command.listing(settings, status=chosen, after=after, limit=limit, as_json=as_json))
+
+
+@review.command("show", epilog="Example: groundgate review show ID --token gg_…")
+def review_show(
+    item: Annotated[str, typer.Argument(metavar="ID")],
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    as_json: Json = False,
+) -> None:
+    """Show one item, why it waits, and its version."""
+    from groundgate.cli import review as command
+
+    settings = settings_from(database_url=database_url, token=token)
+    raise typer.Exit(command.show(settings, item, as_json=as_json))
+
+
+Version = Annotated[
+    int | None,
+    typer.Option(min=1, max=2**31 - 1, metavar="N", help="The version you looked at, from `review show`."),
+]
+Latest = Annotated[bool, typer.Option("--latest", help="Whatever version it is in now.")]
+
+
+def _version(version: int | None, latest: bool) -> int | None:
+    if (version is None) != latest:
+        raise typer.BadParameter("say which version you looked at, or --latest", param_hint="--version")
+    return version
+
+
+@review.command(
+    "approve", epilog="Example: groundgate review approve ID --version 1 --note 'checked by hand'"
+)
+def review_approve(
+    item: Annotated[str, typer.Argument(metavar="ID")],
+    *,
+    version: Version = None,
+    latest: Latest = False,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Kept with the item.")] = None,
+    supersede: Annotated[
+        bool | None,
+        typer.Option("--supersede/--keep-both", help="What becomes of a stored memory it conflicts with."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    policy: PolicyFile = None,
+) -> None:
+    """Store what waits: you vouch for it."""
+    from groundgate.cli import review as command
+
+    seen = _version(version, latest)
+    settings = settings_from(database_url=database_url, token=token, policy=policy)
+    raise typer.Exit(command.approve(settings, item, version=seen, note=note, supersede=supersede))
+
+
+@review.command(
+    "reject", epilog="Example: groundgate review reject ID --version 1 --reason 'not true any more'"
+)
+def review_reject(
+    item: Annotated[str, typer.Argument(metavar="ID")],
+    *,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept with the item.")],
+    version: Version = None,
+    latest: Latest = False,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+) -> None:
+    """End an item's wait without storing it."""
+    from groundgate.cli import review as command
+
+    seen = _version(version, latest)
+    settings = settings_from(database_url=database_url, token=token)
+    raise typer.Exit(command.reject(settings, item, version=seen, reason=reason))
+
+
+@log.command("verify", epilog="Example: groundgate log verify --database-url sqlite:///groundgate.db")
+def log_verify(database_url: DatabaseUrl = None) -> None:
+    """Check that the log is unbroken.
+
+    Walks every chain of it and prints each break; the exit status is 1 when there is one.
+    """
+    from groundgate.cli import records
+
+    raise typer.Exit(records.verify_log(settings_from(database_url=database_url)))
+
+
+@db.command("upgrade", epilog="Example: groundgate db upgrade --database-url sqlite:///groundgate.db")
+def db_upgrade(database_url: DatabaseUrl = None) -> None:
+    """Make the tables, or bring them up to date."""
+    from groundgate.cli import records
+
+    raise typer.Exit(records.upgrade(settings_from(database_url=database_url)))
+
+
+@policy.command("show", epilog="Example: groundgate policy show --policy strict.toml")
+def policy_show(policy: PolicyFile = None) -> None:
+    """Print the policy in force as JSON, with its digest."""
+    from groundgate.cli import records
+
+    raise typer.Exit(records.show_policy(settings_from(policy=policy)))
+
+
+def replay(
+    decision: Annotated[list[str] | None, typer.Argument(metavar="DECISION_ID")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every decision in the database.")] = False,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make stored decisions again, from their evidence alone.
+
+    Every difference is printed. Each decision is made with the policy that was in force, and nothing is
+    looked up. Exit status 1 on a difference.
+    """
+    from groundgate.cli import records
+
+    if bool(decision) == everything:
+        raise typer.BadParameter("name decisions, or say --all", param_hint="DECISION_ID")
+    raise typer.Exit(records.replay_decisions(settings_from(database_url=database_url), decision or []))

@@ -1,0 +1,152 @@
+"""`groundgate serve`: one process, one port, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy import make_url
+
+from groundgate.api.app import create_app
+from groundgate.cli.output import Failure, say
+from groundgate.service import Service, open_service
+from groundgate.settings import Settings
+from ingest.types import Role, Source
+from storage import tokens
+from storage.store import Store
+
+OWNER = "me"  # whose gate a first start sets up
+BACKLOG = 2048
+GRACE_SECONDS = 20  # for requests under way when the service is told to stop
+
+
+def run(settings: Settings) -> int:
+    """Serves until SIGTERM or SIGINT, then finishes what is under way. Raises Failure when it cannot start."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    with bind(settings.host, settings.port) as listener, open_service(settings) as service:
+        address = address_of(listener)
+        _first_start(service, address)
+        server = server_for(create_app(service), lambda: say(f"listening on {address}"))
+
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            server.should_exit = True
+
+        # uvicorn has handlers of its own while it serves, and raises the signal again afterwards for these.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        listen(listener)
+        server.run(sockets=[listener])
+    return 0
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket bound to host and port (0: any free one), not listening yet. Raises Failure."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError) as error:
+        raise Failure(
+            f"cannot listen on {host}: it is no address of this machine; try --host 127.0.0.1"
+        ) from error
+    family, kind, protocol, _, where = found[0]
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(where)
+    except OSError as error:
+        made.close()
+        raise Failure(_cannot_listen(host, port, error)) from error
+    return made
+
+
+def listen(listener: socket.socket) -> None:
+    """From here on connections queue up. Raises Failure when another process came first."""
+    try:
+        listener.listen(BACKLOG)
+    except OSError as error:
+        host, port = listener.getsockname()[:2]
+        raise Failure(_cannot_listen(host, port, error)) from error
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> str:
+    return f"cannot listen on {host} port {port}: {error.strerror}; try another --port, or --port 0 for a free one"
+
+
+def address_of(listener: socket.socket) -> str:
+    """The URL of a bound socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if listener.family is socket.AF_INET6 else f"http://{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """Says when it really accepts connections."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._ready()
+
+
+def server_for(app: FastAPI, ready: Callable[[], None]) -> uvicorn.Server:
+    """A server that calls `ready` once it accepts connections. It logs warnings only: what was decided about
+    each claim is in the database."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        loop="auto",  # uvloop, where there is one
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return _Server(config, ready)
+
+
+def make_token(store: Store, role: Role, name: str, sources: Iterable[Source] = ()) -> str:
+    """A token for the owner of a first start."""
+    now = datetime.now(UTC)
+    return tokens.create(
+        store, role=role, name=name, owners=[OWNER], sources=sources, actor="service", now=now
+    )[1]
+
+
+def _first_start(service: Service, address: str) -> None:
+    """Makes and shows the first two tokens when the database has none."""
+    with service.store.read() as connection:
+        if tokens.listing(connection):
+            return
+    agent = make_token(service.store, Role.AGENT, "first agent")
+    reviewer = make_token(service.store, Role.REVIEWER, "first reviewer")
+    url = make_url(service.settings.database_url).render_as_string(hide_password=True)
+    say(
+        f"""First start: two tokens for the owner "{OWNER}". They are shown this once.
+
+  agent     {agent}
+  reviewer  {reviewer}
+
+The agent sends claims. It may assert no source, so what cites nothing waits for you; a token whose word
+counts for what you said comes from: groundgate token create --role agent --owner {OWNER} --source user
+
+  curl {address}/v1/claims -H "Authorization: Bearer {agent}" \\
+    -H "Content-Type: application/json" \\
+    -d '{{"content": "The API answers in JSON", "memory_type": "fact", "source": "ai_synthesis"}}'
+
+The reviewer, that is you, sees what waits, and approves or rejects it:
+
+  export GROUNDGATE_TOKEN={reviewer}
+  groundgate review list --database-url {url}
+
+The API is described at {address}/docs
+"""
+    )

@@ -1,0 +1,104 @@
+"""`groundgate token`: who may call the service. The new token itself is the only thing on standard output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from groundgate.cli.database import open_store
+from groundgate.cli.output import USAGE, Failure, hint, show_table, write_json
+from groundgate.settings import Settings
+from ingest.types import Role, Source
+from storage import tokens
+
+ACTOR = "operator"  # whoever may open the database; the log cannot know more
+_DURATION = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def lifetime(text: str) -> timedelta:
+    """`30m`, `12h`, `90d` or `2w`. Raises ValueError for anything else."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a time like 30m, 12h, 90d or 2w")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def create(
+    settings: Settings,
+    *,
+    role: Role,
+    owners: Sequence[str],
+    any_owner: bool,
+    sources: Sequence[Source],
+    expires: timedelta | None,
+    name: str | None,
+) -> int:
+    """Makes a token and prints it, this once."""
+    now = datetime.now(UTC)
+    with open_store(settings) as store:
+        try:
+            principal, secret = tokens.create(
+                store,
+                role=role,
+                name=role.value if name is None else name,
+                owners=owners,
+                any_owner=any_owner,
+                sources=sources,
+                expires_at=None if expires is None else now + expires,
+                actor=ACTOR,
+                now=now,
+            )
+        except ValueError as error:
+            raise Failure(str(error), USAGE) from error
+    print(secret, flush=True)
+    hint(f"Token {principal.id} ({role.value}) made. It is shown this once; only its digest is kept.")
+    if role is Role.AGENT and not sources:
+        hint("It may assert no source: what it sends counts as ai_synthesis. Grant sources with --source.")
+    return 0
+
+
+def show(settings: Settings, *, as_json: bool) -> int:
+    """Every token without its secret, oldest first."""
+    with open_store(settings) as store, store.read() as connection:
+        found = tokens.listing(connection)
+    if as_json:
+        for token in found:
+            write_json(token.model_dump(mode="json"))
+        return 0
+    if not found:
+        hint("There is no token yet. Make one: groundgate token create --role agent --owner me")
+        return 0
+    now = datetime.now(UTC)
+    rows = [
+        (
+            token.id,
+            token.role.value,
+            "any" if token.any_owner else ", ".join(token.owners) or "-",
+            ", ".join(source.value for source in token.sources) or "-",
+            _state(token, now),
+            token.name,
+        )
+        for token in found
+    ]
+    show_table(("id", "role", "owners", "sources", "state", "name"), rows, whole=2)
+    return 0
+
+
+def _state(token: tokens.TokenInfo, now: datetime) -> str:
+    if token.revoked_at is not None:
+        return f"revoked {token.revoked_at:%Y-%m-%d}"
+    if token.expires_at is None:
+        return "valid"
+    return f"{'expired' if token.expires_at <= now else 'until'} {token.expires_at:%Y-%m-%d %H:%M}Z"
+
+
+def revoke(settings: Settings, token_id: str) -> int:
+    """Ends a token. Raises Failure when there is none of this id."""
+    with open_store(settings) as store:
+        known = tokens.revoke(store, token_id, actor=ACTOR, now=datetime.now(UTC))
+    if not known:
+        raise Failure(f"there is no token {token_id!r}; groundgate token list shows the ids")
+    hint(f"Token {token_id} is revoked.")
+    return 0

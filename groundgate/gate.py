@@ -1,0 +1,258 @@
+"""The one door. HTTP, the command line and every client that comes later submit claims here and nowhere else.
+
+build_claim -> inspect -> gather -> examine -> (write transaction: decide again, write) -> answer
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Protocol
+
+from pydantic_core import to_json
+
+from groundgate.wire import ClaimIn
+from ingest.checks.dedup import tokens
+from ingest.checks.hedge import HedgeDetector
+from ingest.citations import given_citation, parse_citation
+from ingest.pipeline import Examined, Inspected, examine, inspect
+from ingest.policy import Policy
+from ingest.signature import signature_keys
+from ingest.types import (
+    Citation,
+    CitationType,
+    Claim,
+    DedupFacts,
+    DedupUnavailable,
+    Neighbours,
+    PendingMemory,
+    Principal,
+    Source,
+    SourceReading,
+    Unreachable,
+    ValidationResult,
+)
+from storage import index
+from storage.errors import StorageError
+from storage.ids import new_id_suffix
+from storage.store import Store
+from storage.submit import Idempotency, Submission, SubmitAnswer
+
+log = logging.getLogger(__name__)
+
+GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT})
+
+
+class Reader(Protocol):
+    """Reads what a citation points at. Blocking; called in a worker thread; never raises."""
+
+    def read(self, citation: Citation) -> SourceReading: ...
+
+
+class ClaimRefused(ValueError):
+    """The claim cannot be looked at as sent. `code` is a stable word, `status` the HTTP status it means."""
+
+    def __init__(self, code: str, message: str, status: int = 422) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+class Gate:
+    """Checks and routes claims under one policy. Thread-safe; `close` it when done."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        store: Store,
+        git: Reader,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        threads: int = 8,
+    ) -> None:
+        self.policy = policy
+        self.store = store
+        self.detector = HedgeDetector(policy.lexicon)
+        self._git = git
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gather")
+
+    def close(self) -> None:
+        """Waits for readings under way; the store is closed by whoever opened it."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def build_claim(self, principal: Principal, sent: ClaimIn) -> Claim:
+        """The claim as it counts: owner, granted source, citations. Raises ClaimRefused."""
+        limits = self.policy.limits
+        if len(sent.content) > limits.content_characters:
+            raise ClaimRefused(
+                "content_too_long",
+                f"content has {len(sent.content)} characters; the limit is {limits.content_characters}",
+            )
+        if sent.metadata and (size := len(to_json(sent.metadata))) > limits.metadata_bytes:
+            raise ClaimRefused(
+                "metadata_too_large",
+                f"metadata has {size} bytes as JSON; at most {limits.metadata_bytes} are kept",
+            )
+        granted = sent.source is Source.AI_SYNTHESIS or sent.source in principal.sources
+        return Claim(
+            content=sent.content,
+            memory_type=sent.memory_type,
+            asserted_source=sent.source,
+            source=sent.source if granted else Source.AI_SYNTHESIS,
+            owner_id=owner_for(principal, sent.user_id),
+            citations=_given(sent),
+            validity_horizon=sent.validity_horizon,
+            metadata=sent.metadata,
+        )
+
+    def inspect(self, claim: Claim) -> Inspected:
+        """Runs the text checks. Raises ClaimRefused when the claim cites more than the policy's limit."""
+        inspected = inspect(claim, self.detector)
+        cited = len(inspected.cited())
+        if cited > self.policy.limits.citations:
+            raise ClaimRefused(
+                "too_many_citations",
+                f"the claim cites {cited} things; at most {self.policy.limits.citations} are checked",
+            )
+        return inspected
+
+    async def examine(self, claim: Claim) -> Examined:
+        """Text checks and readings, all within the policy's deadline. Raises ClaimRefused."""
+        inspected = self.inspect(claim)
+        captured = self._clock()
+        cited = inspected.cited()
+        readings = await self._gather(cited) if cited else ()
+        return examine(inspected, readings, self.policy, captured)
+
+    async def examine_edit(self, item: PendingMemory, content: str) -> Examined:
+        """A pending item's claim with the owner's text in place of the agent's. Raises ClaimRefused."""
+        claim = Claim(
+            content=content,
+            memory_type=item.memory_type,
+            asserted_source=item.source,
+            source=item.source,
+            owner_id=item.owner_id,
+            validity_horizon=item.validity_horizon,
+            metadata=item.metadata,
+        )
+        return await self.examine(claim)
+
+    async def _gather(self, cited: Sequence[Citation]) -> tuple[SourceReading, ...]:
+        loop = asyncio.get_running_loop()
+        futures = {
+            c.key: loop.run_in_executor(self._pool, self._read, c) for c in cited if c.type in GIT_TYPES
+        }
+        if futures:
+            await asyncio.wait(futures.values(), timeout=self.policy.deadline_seconds)
+        readings: list[SourceReading] = []
+        for citation in cited:
+            future = futures.get(citation.key)
+            if future is None:
+                detail = f"{citation.value}: nothing here can look up a {citation.type.value} citation yet."
+                readings.append(Unreachable(citation=citation, code="not_supported", detail=detail))
+            elif future.done() and not future.cancelled():
+                readings.append(future.result())
+            else:
+                future.cancel()
+                detail = f"{citation.value} could not be looked up within {self.policy.deadline_seconds:g} s."
+                readings.append(Unreachable(citation=citation, code="timeout", detail=detail))
+        return tuple(readings)
+
+    def _read(self, citation: Citation) -> SourceReading:
+        try:
+            return self._git.read(citation)
+        except Exception:  # whatever went wrong, it could not be found out: UNKNOWN, and a log line
+            log.exception("reading %s failed", citation.key)
+            return Unreachable(
+                citation=citation, code="error", detail=f"{citation.value} could not be looked up."
+            )
+
+    async def submit(
+        self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None
+    ) -> SubmitAnswer:
+        """Decides about a claim and keeps claim, decision and log entry, or nothing.
+
+        Raises ClaimRefused (nothing was looked at) and StorageError (nothing was kept).
+        """
+        started = time.perf_counter()
+        examined = await self.examine(self.build_claim(principal, sent))
+        return await self.send(principal, examined, idempotency, started)
+
+    def send(
+        self,
+        principal: Principal,
+        examined: Examined,
+        idempotency: Idempotency | None = None,
+        started: float | None = None,
+    ) -> asyncio.Future[SubmitAnswer]:
+        """Hands an examined claim to the writer; claims sent in order are decided in that order."""
+        claim = examined.claim
+        submission = Submission(
+            examined=examined,
+            principal_id=principal.id,
+            suffix=new_id_suffix(examined.capture_time),
+            keys=signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold),
+            idempotency=idempotency,
+            started=time.perf_counter() if started is None else started,
+            recheck_token=True,
+        )
+        return self.store.writer.submit_async(submission)
+
+    async def check(self, principal: Principal, sent: ClaimIn) -> ValidationResult:
+        """The decision a submit would give now; writes nothing. Raises ClaimRefused."""
+        started = time.perf_counter()
+        examined = await self.examine(self.build_claim(principal, sent))
+        loop = asyncio.get_running_loop()
+        dedup = await loop.run_in_executor(self._pool, self._neighbours, examined)
+        decision = examined.decide(dedup)
+        return examined.answer(
+            decision,
+            dedup,
+            decision_id=None,
+            memory_id=None,
+            queue_id=None,
+            took_ms=(time.perf_counter() - started) * 1000,
+        )
+
+    def _neighbours(self, examined: Examined) -> DedupFacts:
+        claim = examined.claim
+        keys = signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold)
+        try:
+            with self.store.read() as connection:
+                found = index.neighbours(connection, claim.owner_id, keys.probes, examined.capture_time)
+        except StorageError as error:
+            log.exception("the dedup index could not be asked")
+            return DedupUnavailable(detail=str(error))
+        return Neighbours(items=found)
+
+
+def owner_for(principal: Principal, user_id: str | None) -> str:
+    """The owner a request is about. Raises ClaimRefused when it is not said or not allowed."""
+    if user_id is None:
+        if principal.any_owner or len(principal.owners) != 1:
+            raise ClaimRefused(
+                "user_id_missing", "user_id is needed: this token acts for more than one owner"
+            )
+        return next(iter(principal.owners))
+    if not principal.may_act_for(user_id):
+        raise ClaimRefused("owner_not_allowed", "this token may not act for that user_id", status=403)
+    return user_id
+
+
+def _given(sent: ClaimIn) -> tuple[Citation, ...]:
+    citations = []
+    for number, citation in enumerate(sent.citations):
+        try:
+            citations.append(
+                parse_citation(citation)
+                if isinstance(citation, str)
+                else given_citation(citation.type, citation.value)
+            )
+        except ValueError as error:
+            raise ClaimRefused("citation_malformed", f"citations[{number}]: {error}") from error
+    return tuple(citations)

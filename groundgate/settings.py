@@ -1,0 +1,100 @@
+"""Settings: flags, then GROUNDGATE_* variables, then groundgate.toml. An unknown one is an error."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+PREFIX = "GROUNDGATE_"
+DEFAULT_ADR_DIRS = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
+
+Paths = Annotated[tuple[Path, ...], NoDecode]
+Words = Annotated[tuple[str, ...], NoDecode]
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names it."""
+
+
+class Settings(BaseSettings):
+    """Where the service keeps and looks things up. What decides about claims is in the policy instead.
+
+    Lists are written as TOML lists in the file, and separated by the path separator (`REPO`) or by commas
+    (the others) in the environment.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, toml_file="groundgate.toml", extra="forbid", frozen=True, env_ignore_empty=True
+    )
+
+    database_url: str = "sqlite:///groundgate.db"
+    repo: Paths = ()
+    adr_dirs: Words = DEFAULT_ADR_DIRS
+    policy: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65535)
+    token: SecretStr | None = None
+    github_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
+    github_url: str = Field(default="https://api.github.com", pattern=r"^https?://")
+    github_token: SecretStr | None = None
+    allow_networks: Words = ()
+
+    @field_validator("repo", mode="before")
+    @classmethod
+    def _split_paths(cls, value: object) -> object:
+        return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
+
+    @field_validator("adr_dirs", "allow_networks", mode="before")
+    @classmethod
+    def _split_words(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("allow_networks")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for network in value:
+            ipaddress.ip_network(network)
+        return value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def load_settings(environment: Mapping[str, str], **flags: Any) -> Settings:
+    """Reads the settings; flags that are None or empty are left to the environment and the file.
+
+    Raises SettingsError naming every setting that is unknown or cannot be used, and where it was given.
+    """
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise SettingsError(f"unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value not in (None, (), [])})
+    except ValidationError as error:
+        problems = [
+            f"{PREFIX}{'.'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors()
+        ]
+        raise SettingsError("; ".join(problems)) from error
+    except (OSError, ValueError) as error:  # groundgate.toml cannot be read or is not TOML
+        raise SettingsError(f"groundgate.toml: {error}") from error

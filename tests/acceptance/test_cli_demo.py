@@ -1,0 +1,188 @@
+"""`groundgate demo`, and what every command has in common: help, version, usage errors."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+
+from groundgate.samples import SAMPLES
+from tests.acceptance.cli_program import PROGRAM, TOKEN, clean_environment, cli, complaint
+
+COMMANDS = [
+    *("serve", "demo", "check", "detect", "verify", "replay", "token create", "token list", "token revoke"),
+    *("review list", "review show", "review approve", "review reject", "log verify", "db upgrade"),
+    "policy show",
+]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("demo")
+    done = cli("demo", "--once", cwd=folder, env={"TMPDIR": str(folder), "COLUMNS": "300"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert list(folder.iterdir()) == []  # nothing is left behind
+    return done.stdout.decode()
+
+
+def test_every_sample_is_in_the_table_with_its_outcome(shown: str) -> None:
+    outcomes = re.findall(r"^(stored|queued|blocked) ", shown, re.MULTILINE)
+    assert len(outcomes) == len(SAMPLES) == 20
+    assert (outcomes.count("stored"), outcomes.count("queued"), outcomes.count("blocked")) == (5, 10, 5)
+    assert "5 stored, 10 queued, 5 blocked; 20 claims, median" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[ADR-003]",
+        "[ADR-042]",
+        "[ADR-002]",
+        "[06:30]",
+        "[I think]",
+        "[I th\u0456nk]",
+        "[Maybe we could]",
+        "[may]",
+    ],
+)
+def test_the_words_that_decided_stand_out(words: str, shown: str) -> None:
+    assert words in shown
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Has verified citation",
+        "From trusted source",
+        "Decision stated in conversation",
+        "Conflicts with existing memory",
+        "Duplicate of existing memory",
+        "No ADR-042 exists",
+        "ADR-002 is not in force",
+        "was reverted by",
+        "Citation could not be checked yet",
+        "Contains personal speculation",
+        "Contains technical hedges",
+        "Ungrounded assertion needs verification",
+        "Already waiting for review",
+    ],
+)
+def test_every_rule_that_needs_no_network_is_seen(reason: str, shown: str) -> None:
+    assert reason in shown
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_pipe_gets_no_escape_codes_and_no_line_over_the_width(width: int, tmp_path: Path) -> None:
+    done = cli("demo", "--once", cwd=tmp_path, env={"COLUMNS": str(width)})
+    assert b"\x1b" not in done.stdout
+    assert max(map(len, done.stdout.decode().splitlines())) <= width
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_a_terminal_gets_styles_and_no_color_is_respected(no_color: bool, tmp_path: Path) -> None:
+    theirs, ours = pty.openpty()
+    environment = {"COLUMNS": "100", "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
+    process = subprocess.Popen(
+        [*PROGRAM, "demo", "--once"],
+        cwd=tmp_path,
+        env=clean_environment(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=ours,
+        stderr=subprocess.PIPE,
+    )
+    os.close(ours)
+    written = read_all(theirs)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, b"")
+    coloured = re.search(r"\x1b\[[\d;]*3[1-3]m", written)
+    assert bool(coloured) is not no_color
+    assert "\x1b[1" in written
+
+
+def read_all(descriptor: int) -> str:
+    pieces = []
+    try:
+        while piece := os.read(descriptor, 65_536):
+            pieces.append(piece)
+    except OSError:  # how Linux says that the other end of a terminal is closed
+        pass
+    os.close(descriptor)
+    return b"".join(pieces).decode()
+
+
+def test_it_keeps_serving_with_a_reviewer_s_token_until_it_is_stopped(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*PROGRAM, "demo"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        printed = ""
+        while "review show" not in printed:
+            line = process.stdout.readline()
+            assert line, process.communicate()[1]
+            printed += line
+        address = re.search(r"http://127\.0\.0\.1:\d+", printed)
+        token = TOKEN.search(printed)
+        url = re.search(r"sqlite:///\S+", printed)
+        assert address and token and url
+        headers = {"Authorization": f"Bearer {token[0]}"}
+        waiting = httpx.get(f"{address[0]}/v1/reviews", headers=headers, trust_env=False)
+        assert waiting.status_code == 200
+        listed = cli("review", "list", "--database-url", url[0], "--token", token[0], cwd=tmp_path)
+        assert listed.stdout.decode().count("rev_") == 9
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_the_demo_s_port_in_use_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"port {port}" in complaint(cli("demo", "--once", "--port", port, cwd=tmp_path))
+
+
+def test_the_demo_without_git_says_so(tmp_path: Path) -> None:
+    assert "git" in complaint(cli("demo", "--once", cwd=tmp_path, env={"PATH": str(tmp_path)}))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) -> None:
+    done = cli(*command.split(), "--help", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    example = re.search(r"Example: (.*)", done.stdout.decode(), re.DOTALL)
+    assert example
+    assert f"groundgate {command}" in " ".join(example[1].split())
+
+
+def test_the_version_and_the_list_of_commands(tmp_path: Path) -> None:
+    assert re.fullmatch(rb"groundgate \d+\.\d+\.\d+\n", cli("--version", cwd=tmp_path).stdout)
+    listed = cli("--help", cwd=tmp_path).stdout.decode()
+    assert all(f"\n  {command.split()[0]} " in listed for command in COMMANDS)
+    bare = cli(cwd=tmp_path)
+    assert (bare.returncode, bare.stdout, bare.stderr.decode()) == (2, b"", listed)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("frobnicate",),
+        ("token",),
+        ("detect", "--fast"),
+        ("serve", "--port", "x"),
+        ("serve", "--port", "70000"),
+        ("verify",),
+    ],
+)
+def test_wrong_use_is_one_line_and_status_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert "--help" in complaint(cli(*arguments, cwd=tmp_path), status=2)

@@ -1,0 +1,305 @@
+"""`serve`, `token`, `review`, `log`, `db`, `replay` as programs, over one real database."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.acceptance.cli_program import TOKEN, Serving, cli, complaint, json_lines, serving
+
+# 25 different words, so that two which differ in one of them are 24/26 alike, over the threshold.
+LONG = (
+    "the report job reads forty tables in order and writes one file for each of them to shelf two"
+    " at {} sharp every day"
+)
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A folder with a database in which three claims were decided, and the tokens of a first start."""
+
+    folder: Path
+    agent: str
+    reviewer: str
+
+    def review(self, *arguments: str) -> Any:
+        return cli("review", *arguments, cwd=self.folder, env={"GROUNDGATE_TOKEN": self.reviewer})
+
+    def waiting(self) -> list[dict[str, Any]]:
+        return json_lines(self.review("list", "--json").stdout)
+
+
+def submit(service: Serving, token: str, content: str, **more: Any) -> httpx.Response:
+    body = {"content": content, "memory_type": "fact", "source": "ai_synthesis", **more}
+    headers = {"Authorization": f"Bearer {token}"}
+    return httpx.post(f"{service.address}/v1/claims", json=body, headers=headers, trust_env=False)
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    folder = tmp_path_factory.mktemp("desk")
+    with serving(cwd=folder) as service:
+        agent, reviewer = dict.fromkeys(TOKEN.findall(service.printed))
+        trusted = cli(
+            "token", "create", "--role", "agent", "--owner", "me", "--source", "user", cwd=folder
+        ).stdout.decode()
+        assert submit(service, trusted.strip(), LONG.format("05:30"), source="user").status_code == 201
+        assert submit(service, trusted.strip(), LONG.format("06:30"), source="user").status_code == 202
+        assert submit(service, agent, "The hall is cold").status_code == 202
+        assert submit(service, agent, "I think the hall is cold").status_code == 422
+        assert service.stop() == (0, "")
+    return Desk(folder, agent, reviewer)
+
+
+@pytest.fixture
+def desk(decided: Desk, tmp_path: Path) -> Iterator[Desk]:
+    """A copy that a test may change."""
+    shutil.copytree(decided.folder, tmp_path / "copy")
+    yield Desk(tmp_path / "copy", decided.agent, decided.reviewer)
+
+
+def test_the_first_start_shows_two_tokens_and_the_next_one_none(tmp_path: Path) -> None:
+    with serving(cwd=tmp_path) as service:
+        assert len(set(TOKEN.findall(service.printed))) == 2
+        assert f"{service.address}/docs" in service.printed
+        assert httpx.get(f"{service.address}/healthz", trust_env=False).status_code == 200
+        assert service.stop(signal.SIGINT) == (0, "")
+    assert (tmp_path / "groundgate.db").exists()
+    with serving(cwd=tmp_path) as service:
+        assert service.printed == f"listening on {service.address}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--repo", "."), "is not a git repository"),
+        (("--database-url", "sqlite:///no/such/folder/x.db"), "cannot open the database"),
+        (("--database-url", "oracle://x"), "postgresql://"),
+        (("--policy", "none.toml"), "none.toml"),
+        (("--host", "203.0.113.7"), "cannot listen on 203.0.113.7"),
+    ],
+)
+def test_what_stops_the_start_is_one_line(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    assert says in complaint(cli("serve", "--port", "0", *arguments, cwd=tmp_path))
+
+
+def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = complaint(cli("serve", "--port", port, cwd=tmp_path))
+    assert f"port {port}" in said
+    assert "--port 0" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", [("serve",), ("token", "list"), ("check",), ("log", "verify"), ("policy", "show")]
+)
+def test_an_unknown_setting_stops_every_command_with_its_name(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    said = complaint(cli(*arguments, cwd=tmp_path, env={"GROUNDGATE_DATABSE_URL": "x"}))
+    assert "GROUNDGATE_DATABSE_URL" in said
+    (tmp_path / "groundgate.toml").write_text("colour = 1\n")
+    assert "COLOUR" in complaint(cli(*arguments, cwd=tmp_path))
+
+
+def test_a_file_that_is_no_database_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "groundgate.db").write_text("Dear diary, " * 200)
+    assert "not a database" in complaint(cli("token", "list", cwd=tmp_path))
+
+
+def test_a_damaged_database_is_one_line(desk: Desk) -> None:
+    change(desk, "ALTER TABLE log_entry RENAME COLUMN digest TO sum")
+    assert "the database could not be used" in complaint(cli("log", "verify", cwd=desk.folder))
+
+
+def test_a_new_token_is_alone_on_standard_output(tmp_path: Path) -> None:
+    done = cli(
+        "token",
+        "create",
+        "--role",
+        "auditor",
+        "--any-owner",
+        "--expires",
+        "2w",
+        "--name",
+        "eve",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0
+    assert TOKEN.fullmatch(done.stdout.decode().removesuffix("\n"))
+    (listed,) = json_lines(cli("token", "list", "--json", cwd=tmp_path).stdout)
+    assert (listed["role"], listed["name"], listed["any_owner"]) == ("auditor", "eve", True)
+    assert listed["expires_at"] is not None
+    assert done.stdout.decode().split("_")[1] == listed["id"]
+    assert done.stdout.decode().strip() not in cli("token", "list", cwd=tmp_path).stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((), "--role"),
+        (("--role", "boss", "--owner", "me"), "agent, reviewer, auditor, admin"),
+        (("--role", "agent", "--owner", "me", "--source", "blog"), "user, documentation, adr"),
+        (("--role", "agent", "--owner", "me", "--expires", "soon"), "90d"),
+        (("--role", "reviewer", "--owner", "me", "--owner", "you"), "exactly one owner"),
+        (("--role", "reviewer", "--any-owner"), "exactly one owner"),
+        (("--role", "agent"), "needs at least one owner"),
+    ],
+)
+def test_a_grant_that_makes_no_sense_is_a_usage_error(
+    arguments: tuple[str, ...], says: str, tmp_path: Path
+) -> None:
+    done = cli("token", "create", *arguments, cwd=tmp_path)
+    assert says in complaint(done, status=2)
+    assert done.stdout == b""
+
+
+def test_a_revoked_token_opens_nothing(desk: Desk) -> None:
+    token_id = desk.reviewer.split("_")[1]
+    assert desk.review("list").returncode == 0
+    assert cli("token", "revoke", token_id, cwd=desk.folder).returncode == 0
+    assert "revoked" in complaint(desk.review("list"))
+    assert "no token 'nobody'" in complaint(cli("token", "revoke", "nobody", cwd=desk.folder))
+    assert "revoked" in cli("token", "list", cwd=desk.folder).stdout.decode()
+
+
+def test_the_queue_opens_to_its_reviewer_alone(desk: Desk) -> None:
+    assert "GROUNDGATE_TOKEN" in complaint(cli("review", "list", cwd=desk.folder))
+    assert "agent" in complaint(cli("review", "list", "--token", desk.agent, cwd=desk.folder))
+    assert "not known" in complaint(cli("review", "list", "--token", "gg_x", cwd=desk.folder))
+    item = desk.waiting()[0]["id"]
+    other = (
+        cli("token", "create", "--role", "reviewer", "--owner", "you", cwd=desk.folder)
+        .stdout.decode()
+        .strip()
+    )
+    for act in (
+        ("show", item),
+        ("approve", item, "--latest"),
+        ("reject", item, "--latest", "--reason", "no"),
+    ):
+        foreign = complaint(cli("review", *act, "--token", other, cwd=desk.folder))
+        unknown = complaint(cli("review", act[0], "nothing", *act[2:], "--token", other, cwd=desk.folder))
+        assert foreign.replace(item, "nothing") == unknown
+    assert len(desk.waiting()) == 2
+
+
+def test_list_and_show_say_why_an_item_waits(desk: Desk) -> None:
+    conflict, plain = desk.waiting()
+    listed = desk.review("list").stdout.decode()
+    assert conflict["id"] in listed and plain["id"] in listed
+    assert "The hall is cold" in listed
+    shown = desk.review("show", conflict["id"]).stdout.decode()
+    assert LONG.format("05:30") in shown and LONG.format("06:30") in shown
+    assert "--supersede" in shown
+    document = json.loads(desk.review("show", plain["id"], "--json").stdout)
+    assert document["item"] == plain
+    assert document["decision"]["decision_id"] == plain["decision_id"]
+
+
+def test_an_act_names_the_version_it_saw(desk: Desk) -> None:
+    item = desk.waiting()[1]["id"]
+    assert "--latest" in complaint(desk.review("approve", item), status=2)
+    assert "version 1 now" in complaint(desk.review("approve", item, "--version", "2"))
+    assert "version 1 now" in complaint(desk.review("reject", item, "--version", "3", "--reason", "no"))
+    approved = desk.review("approve", item, "--version", "1", "--note", "I felt it")
+    assert approved.returncode == 0
+    assert "stored as mem_" in approved.stdout.decode()
+    assert "it is approved" in complaint(desk.review("reject", item, "--latest", "--reason", "no"))
+    (gone,) = json_lines(desk.review("list", "--status", "approved", "--json").stdout)
+    assert (gone["id"], gone["note"], gone["version"]) == (item, "I felt it", 2)
+
+
+def test_a_conflict_is_approved_only_when_said_what_becomes_of_the_other(desk: Desk) -> None:
+    item = desk.waiting()[0]["id"]
+    assert "--supersede" in complaint(desk.review("approve", item, "--latest"))
+    done = desk.review("approve", item, "--latest", "--supersede")
+    assert done.returncode == 0, done.stderr
+    assert "It replaces mem_" in done.stdout.decode()
+
+
+def test_a_rejection_needs_a_reason_and_keeps_it(desk: Desk) -> None:
+    item = desk.waiting()[1]["id"]
+    assert "--reason" in complaint(desk.review("reject", item, "--latest"), status=2)
+    complaint(desk.review("reject", item, "--latest", "--reason", "  "))
+    assert desk.review("reject", item, "--version", "1", "--reason", "it was warm").returncode == 0
+    assert "it was warm" in desk.review("show", item).stdout.decode()
+    assert len(desk.waiting()) == 1
+
+
+def test_the_log_is_unbroken_until_somebody_changes_it(desk: Desk) -> None:
+    assert cli("log", "verify", cwd=desk.folder).returncode == 0
+    change(desk, "UPDATE log_entry SET actor = 'nobody' WHERE action = 'claim.stored'")
+    broken = cli("log", "verify", cwd=desk.folder)
+    complaint(broken)
+    assert broken.stdout
+
+
+def test_every_decision_can_be_made_again(desk: Desk) -> None:
+    done = cli("replay", "--all", cwd=desk.folder)
+    assert done.returncode == 0, done.stdout
+    assert "4 decisions: 4 the same" in done.stdout.decode()
+
+
+def test_a_decision_that_was_changed_is_found(desk: Desk) -> None:
+    change(desk, "UPDATE decision SET answer = replace(answer, '\"rule\":12', '\"rule\":8')")
+    item = desk.waiting()[1]
+    done = cli("replay", item["decision_id"], cwd=desk.folder)
+    assert done.returncode == 1
+    assert f"{item['decision_id']}: rule: was 8, is now 12" in done.stdout.decode()
+    assert cli("replay", "--all", cwd=desk.folder).returncode == 1
+
+
+def test_replay_wants_to_know_what(desk: Desk) -> None:
+    complaint(cli("replay", cwd=desk.folder), status=2)
+    done = cli("replay", "nothing", cwd=desk.folder)
+    assert done.returncode == 1
+    assert "no such decision" in done.stdout.decode()
+
+
+def change(desk: Desk, statement: str) -> None:
+    """What somebody does who can write the file: the triggers that keep rows as they are go first."""
+    with sqlite3.connect(desk.folder / "groundgate.db") as connection:
+        triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for (name,) in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        assert connection.execute(statement).rowcount != 0
+    connection.close()
+
+
+def test_db_upgrade_makes_the_tables_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'new.db'}"
+    assert "brought up to date" in cli("db", "upgrade", "--database-url", url, cwd=tmp_path).stdout.decode()
+    again = cli("db", "upgrade", "--database-url", url, cwd=tmp_path)
+    assert (again.returncode, again.stdout) == (0, b"The database is up to date.\n")
+
+
+def test_a_command_without_the_service_s_policy_leaves_its_index_alone(tmp_path: Path) -> None:
+    (tmp_path / "loose.toml").write_text("duplicate_threshold = 0.75\n")
+    with serving("--policy", "loose.toml", cwd=tmp_path) as service:
+        token = TOKEN.findall(service.printed)[0]
+        assert submit(service, token, "tea is at four in the big hall").status_code == 202
+        assert cli("token", "list", cwd=tmp_path).returncode == 0
+        assert cli("log", "verify", cwd=tmp_path).returncode == 0
+        assert cli("replay", "--all", cwd=tmp_path).returncode == 0
+        near = submit(service, token, "tea is at four in the big old hall").json()
+    assert near["rule"] == 4
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    assert "cannot open the database" in complaint(cli("token", "list", cwd=tmp_path))

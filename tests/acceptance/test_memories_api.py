@@ -1,0 +1,205 @@
+"""Reading memories, their evidence and the decisions behind them, and taking memories back."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from ingest.types import Evidence, Memory, ValidationResult
+from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
+
+UNKNOWN = "01234567-89ab-7def-8123-456789abcdef".replace("-", "")
+
+
+def listed(caller: httpx.Client, **filters: Any) -> list[str]:
+    """The ids of the memories on the first page."""
+    page = caller.get("/v1/memories", params=filters)
+    assert page.status_code == 200, page.text
+    return [Memory.model_validate(item).id for item in page.json()["items"]]
+
+
+def test_a_stored_claim_is_read_back_with_its_evidence(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    answer = submit(agent, claim("The north stairs are closed", metadata={"floor": 2}), 201)
+    memory = Memory.model_validate_json(agent.get(f"/v1/memories/{answer.memory_id}").content)
+    assert (memory.content, memory.owner_id, memory.status) == (
+        "The north stairs are closed",
+        owner,
+        "active",
+    )
+    assert (memory.decision_id, memory.metadata) == (answer.decision_id, {"floor": 2})
+    evidence = agent.get(f"/v1/memories/{answer.memory_id}/evidence")
+    assert Evidence.model_validate_json(evidence.content) == answer.evidence
+    assert memory.confidence == answer.evidence.confidence
+
+
+def test_a_blocked_claim_is_read_back_as_its_decision(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    answer = submit(agent, claim("I guess the south stairs are closed"), 422)
+    for caller in (agent, site.reviewer(owner), site.auditor(owner), site.auditor()):
+        kept = caller.get(f"/v1/decisions/{answer.decision_id}")
+        assert ValidationResult.model_validate_json(kept.content) == answer
+    assert listed(agent) == []
+
+
+def test_filters(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    fact = store(agent, "The pump runs at 100% of its power")
+    preference = store(agent, "I like quiet pumps", memory_type="preference")
+    # A comma, a per cent sign and an underscore mean themselves.
+    decision = store(agent, "We run pump_b on Mondays, always", memory_type="decision")
+    queue(agent, "The pump was bought in Graz")
+    assert listed(agent) == [decision, preference, fact]
+    assert listed(agent, memory_type="fact") == [fact]
+    assert listed(agent, text="PUMP") == [decision, preference, fact]
+    assert listed(agent, text="100%") == [fact]
+    assert listed(agent, text="%") == [fact]
+    assert listed(agent, text="pump_") == [decision]
+    assert listed(agent, text="quiet", memory_type="fact") == []
+    assert listed(agent, confidence="medium") == [decision, preference, fact]
+    assert listed(agent, confidence="low") == []
+    assert listed(agent, label="INFERENCE", user_id=owner) == [decision, preference, fact]
+    assert listed(agent, label="FACT") == []
+    assert listed(agent, source_id="ADR-003") == []
+    assert listed(agent, status=["retracted", "superseded", "expired"]) == []
+
+
+def test_pages_go_newest_first_without_a_gap_or_a_repeat(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    rows = [claim(f"Rack {number} holds spare part {number * 13}") for number in range(23)]
+    made = [
+        row["memory_id"] for row in agent.post("/v1/claims/batch", json={"claims": rows}).json()["results"]
+    ]
+    assert len(set(made)) == 23
+    seen: list[str] = []
+    after: str | None = None
+    sizes = []
+    while True:
+        page = agent.get("/v1/memories", params={"limit": 10} | ({"after": after} if after else {})).json()
+        ids = [item["id"] for item in page["items"]]
+        if not seen:
+            store(agent, "A rack was added while somebody pages")  # newer than where the reader is
+        seen += ids
+        sizes.append(len(ids))
+        after = page["next"]
+        if after is None:
+            break
+    assert sizes == [10, 10, 3]
+    assert sorted(seen) == sorted(made)
+    assert seen == sorted(seen, reverse=True)
+
+
+def test_an_expired_memory_is_left_out_unless_asked_for(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    soon = (datetime.now(UTC) + timedelta(seconds=0.6)).isoformat()
+    lasting = store(agent, "The car park is free of charge", validity_horizon="2099-01-01")
+    passing = store(agent, "The car park is shut today", validity_horizon=soon)
+    past = store(agent, "The car park was resurfaced", validity_horizon="2001-01-01T00:00:00Z")
+    time.sleep(0.7)
+    assert listed(agent) == [lasting]
+    assert listed(agent, include_expired="true") == [past, passing, lasting]
+    assert listed(agent, status="expired") == [past, passing]
+    assert agent.get(f"/v1/memories/{passing}").json()["status"] == "expired"
+    # It is in nobody's way any more: the same claim can be stored again.
+    assert store(agent, "The car park is shut today", validity_horizon="2099-01-01") in listed(agent)
+
+
+def test_the_extremes_of_time_are_kept(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    for horizon in ("9999-12-31T23:59:59.999999Z", "0001-01-01T00:00:00Z"):
+        made = store(agent, f"This holds until {horizon}", validity_horizon=horizon)
+        assert agent.get(f"/v1/memories/{made}").json()["validity_horizon"] == horizon
+    assert len(listed(agent, include_expired="true")) == 2
+    for horizon in ("9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00", "2027-02-30", "1700000000", ""):
+        body = claim("This holds for ever", validity_horizon=horizon)
+        is_problem(agent.post("/v1/claims", json=body), 422, "invalid_request")
+    body = claim("This holds for ever", validity_horizon=1700000000)
+    is_problem(agent.post("/v1/claims", json=body), 422, "invalid_request")
+
+
+def test_an_owner_takes_a_memory_back(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    made = store(agent, "The kiosk takes cash only")
+    path = f"/v1/memories/{made}"
+    for reason in ("", "   ", "\x00", "x" * 2001):
+        is_problem(reviewer.delete(path, params={"reason": reason}), 422, "invalid_request")
+    taken = Memory.model_validate_json(reviewer.delete(path, params={"reason": "cards since May"}).content)
+    assert (taken.status, taken.retracted_reason) == ("retracted", "cards since May")
+    assert Memory.model_validate_json(agent.get(path).content) == taken
+    assert listed(agent) == []
+    assert listed(agent, status="retracted") == [made]
+    is_problem(reviewer.delete(path), 409, "not_active")
+    assert site.actions(owner) == ["claim.stored", "memory.retracted"]
+    again = store(agent, "The kiosk takes cash only")
+    assert reviewer.delete(f"/v1/memories/{again}").json()["retracted_reason"]
+
+
+@pytest.mark.parametrize("role", ["agent", "reviewer", "auditor"])
+def test_lists_hold_only_what_is_the_callers(site: Site, owner: str, role: str) -> None:
+    other = site.owner()
+    mine = store(site.agent(owner), "Keys hang behind the desk")
+    theirs = store(site.agent(other), "Keys hang behind the desk")
+    caller: httpx.Client = getattr(site, role)(owner)
+    assert listed(caller) == [mine]
+    assert listed(caller, user_id=owner) == [mine]
+    assert listed(caller, after=theirs) in ([mine], [])
+    is_problem(caller.get("/v1/memories", params={"user_id": other}), 403, "owner_not_allowed")
+    both = site.agent(owner, other)
+    assert set(listed(both)) == {mine, theirs}
+    assert listed(both, user_id=other) == [theirs]
+    assert listed(site.auditor(), user_id=other) == [theirs]
+
+
+def test_another_owners_things_answer_like_things_that_do_not_exist(site: Site, owner: str) -> None:
+    """Byte for byte, headers too but for the date, for every route with an id and every role."""
+    other = site.owner()
+    agent = site.agent(other)
+    stored = submit(agent, claim("The vault is under the stage"), 201)
+    queued = submit(agent, claim("The vault has two doors", "ai_synthesis"), 202)
+    assert queued.queue_id is not None
+    foreign = {"mem": str(stored.memory_id), "dec": str(stored.decision_id), "rev": queued.queue_id}
+    acts: list[tuple[str, str, dict[str, Any] | None]] = [
+        ("GET", "/v1/memories/{mem}", None),
+        ("GET", "/v1/memories/{mem}/evidence", None),
+        ("DELETE", "/v1/memories/{mem}", None),
+        ("GET", "/v1/decisions/{dec}", None),
+        ("GET", "/v1/reviews/{rev}", None),
+        ("POST", "/v1/reviews/{rev}/approve", {"version": 1}),
+        ("POST", "/v1/reviews/{rev}/approve", {"version": 7, "content": "The vault has one door"}),
+        ("POST", "/v1/reviews/{rev}/reject", {"version": 1, "reason": "no"}),
+    ]
+    for caller in (site.agent(owner), site.reviewer(owner), site.auditor(owner)):
+        for method, path, body in acts:
+            answers = []
+            for ids in (foreign, {word: f"{word}_{UNKNOWN}" for word in foreign}):
+                response = caller.request(method, path.format(**ids), json=body)
+                headers = {name: value for name, value in response.headers.items() if name != "date"}
+                answers.append((response.status_code, headers, response.content))
+            assert answers[0] == answers[1], (method, path)
+            assert answers[0][0] in (403, 404), (method, path)
+    reviewer = site.reviewer(owner)
+    rows = [
+        {"action": "approve", "id": foreign["rev"], "version": 1},
+        {"action": "approve", "id": "rev_x", "version": 1},
+    ]
+    first, second = reviewer.post("/v1/reviews/batch", json={"items": rows}).json()["results"]
+    assert first == second
+    assert first["status"] == 404
+    assert site.actions(other) == ["claim.stored", "claim.queued"]
+    assert site.reviewer(other).get(f"/v1/reviews/{queued.queue_id}").json()["status"] == "pending"
+
+
+def test_an_auditor_of_any_owner_reads_everyones(site: Site, owner: str) -> None:
+    answer = submit(site.agent(owner), claim("The bell rings twice"), 201)
+    auditor = site.auditor()
+    for path in (
+        f"/v1/memories/{answer.memory_id}",
+        f"/v1/memories/{answer.memory_id}/evidence",
+        f"/v1/decisions/{answer.decision_id}",
+    ):
+        assert auditor.get(path).status_code == 200
+    is_problem(auditor.delete(f"/v1/memories/{answer.memory_id}"), 403, "role_not_allowed")

@@ -1,0 +1,145 @@
+"""The served OpenAPI document: that it is true, and that every operation is guarded."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from ingest.types import Role
+from tests.acceptance.site import Site, claim, is_problem, queue, store
+
+# Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
+ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
+    ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
+    ("POST", "/v1/claims/check"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
+    ("POST", "/v1/claims/batch"): ({Role.AGENT}, {"claims": [claim("The door is open", "ai_synthesis")]}),
+    ("GET", "/v1/decisions/{decision_id}"): (set(Role), None),
+    ("GET", "/v1/memories"): (set(Role), None),
+    ("GET", "/v1/memories/{memory_id}"): (set(Role), None),
+    ("GET", "/v1/memories/{memory_id}/evidence"): (set(Role), None),
+    ("DELETE", "/v1/memories/{memory_id}"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/reviews"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/reviews/{item_id}"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/reviews/{item_id}/approve"): ({Role.REVIEWER}, {"version": 1}),
+    ("POST", "/v1/reviews/{item_id}/reject"): ({Role.REVIEWER}, {"version": 1, "reason": "no"}),
+    ("POST", "/v1/reviews/batch"): (
+        {Role.REVIEWER},
+        {"items": [{"action": "approve", "id": "x", "version": 1}]},
+    ),
+    ("GET", "/v1/audit/events"): ({Role.AUDITOR, Role.ADMIN}, None),
+}
+OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
+
+
+@pytest.fixture(scope="module")
+def document(site: Site) -> dict[str, Any]:
+    """The document as served."""
+    found: dict[str, Any] = site.caller().get("/openapi.json").json()
+    return found
+
+
+def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Every operation by its method and path."""
+    return {
+        (method.upper(), path): operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+def test_every_operation_is_in_the_table(document: dict[str, Any]) -> None:
+    assert set(operations(document)) == set(ALLOWED) | OPEN
+
+
+@pytest.mark.parametrize(("method", "path"), ALLOWED)
+def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: str, path: str) -> None:
+    """On a real memory, decision and item of the owner: what is not allowed would work otherwise."""
+    allowed, body = ALLOWED[method, path]
+    agent = site.agent(owner)
+    memory_id, item_id = store(agent, "The door is oak"), queue(agent, "The door is two metres high")
+    filled = path.format(memory_id=memory_id, item_id=item_id, decision_id=memory_id.replace("mem", "dec"))
+    before = site.events(owner)
+    callers: dict[Role, httpx.Client] = {
+        Role.AGENT: agent,
+        Role.REVIEWER: site.reviewer(owner),
+        Role.AUDITOR: site.auditor(owner),
+        Role.ADMIN: site.caller(site.token(Role.ADMIN, owner)[1]),
+    }
+    assert set(callers) == set(Role)
+    for role in Role:
+        if role not in allowed:
+            is_problem(callers[role].request(method, filled, json=body), 403, "role_not_allowed")
+    is_problem(site.caller().request(method, filled, json=body), 401, "token_needed")
+    assert site.events(owner) == before
+    for role in Role:
+        if role in allowed:
+            answer = callers[role].request(method, filled, json=body)
+            assert answer.status_code in (200, 201, 202), (role, answer.text)
+
+
+def test_errors_are_documented_as_problems_and_open_calls_as_open(document: dict[str, Any]) -> None:
+    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    for (method, path), operation in operations(document).items():
+        guarded = (method, path) in ALLOWED
+        assert bool(operation.get("security")) is guarded
+        answers = operation["responses"]
+        assert {"401", "403", "422", "500", "503"} <= set(answers) or not guarded
+        assert ({"400", "413", "415"} <= set(answers)) is ("requestBody" in operation)
+        assert ("404" in answers) is ("{" in path)
+        for status, answer in answers.items():
+            assert answer["description"]
+            if int(status) >= 400:
+                assert answer["content"]["application/problem+json"] == problem, (method, path, status)
+        assert operation["description"]
+    both = operations(document)["POST", "/v1/claims"]["responses"]
+    for status in ("409", "422"):
+        assert set(both[status]["content"]) == {"application/json", "application/problem+json"}
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+# What each token is tried on: the operations its role may use, and those anybody may. What it may not use is
+# held to 403 above.
+TRIED = {
+    Role.AGENT: ("claims", "memories"),
+    Role.REVIEWER: ("reviews", "memories"),
+    Role.AUDITOR: ("audit", "operations"),
+}
+EXAMPLES = 15  # for each operation, beside the boundary values that are always tried
+
+
+@pytest.mark.parametrize("role", TRIED)
+def test_schemathesis_finds_no_answer_that_is_not_documented(
+    site: Site, owner: str, role: Role, tmp_path: Path
+) -> None:
+    agent = site.agent(owner)
+    for number in range(3):
+        store(agent, f"Room {number} has {number + 4} windows")
+        queue(agent, f"Room {number} has {number + 5} lamps")
+    caller: httpx.Client = getattr(site, role.value)(owner)
+    before = site.events(owner)
+    command = [
+        *(sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"),
+        *(
+            "run",
+            f"{site.running.url}/openapi.json",
+            "--header",
+            f"Authorization: {caller.headers['Authorization']}",
+        ),
+        *(part for tag in TRIED[role] for part in ("--include-tag", tag)),
+        *("--checks", "all", "--phases", "examples,coverage,fuzzing", "--workers", "1"),
+        *("--max-examples", str(EXAMPLES), "--seed", "20260504", "--generation-deterministic"),
+        *("--request-timeout", "20", "--no-color"),
+        *("--suppress-health-check", "all", "--warnings", "off"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=110, check=False)
+    report = done.stdout + done.stderr
+    assert done.returncode == 0, report
+    assert re.search(r"[1-9]\d* passed", report), report
+    if role == Role.AGENT:
+        assert len(site.events(owner)) > len(before)  # claims of the right shape really came through

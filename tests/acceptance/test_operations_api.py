@@ -1,0 +1,148 @@
+"""Health, readiness and counters, and what is left when a part of the service goes away."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from ingest.types import Role
+from tests.acceptance.site import Site, claim, is_problem, open_site, queue, submit
+from tests.conftest import Postgresql
+from tests.repos import TestRepository
+from tests.service import make_token, serve
+
+RECORD = "# 7. Heat with wood\n\n## Status\n\nAccepted\n\n## Decision\n\nThe house is heated with wood.\n"
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository that a test may delete; `site` is given it anew for each database."""
+    return tmp_path_factory.mktemp("operations") / "work"
+
+
+@pytest.fixture(scope="module")
+def site(module_database_url: str, repository: Path) -> Iterator[Site]:
+    """A gate with a repository."""
+    repo = TestRepository(repository)
+    repo.commit("Heat with wood", {"docs/adrs/0007-heat-with-wood.md": RECORD})
+    with open_site(module_database_url, repos=[repository]) as opened:
+        yield opened
+
+
+def counters(site: Site) -> dict[str, float]:
+    """Every counter by its name and labels."""
+    page = site.caller().get("/metrics")
+    assert page.status_code == 200
+    assert page.headers["content-type"].startswith("text/plain")
+    lines = [line for line in page.text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def test_anybody_may_ask_whether_it_runs(site: Site) -> None:
+    anybody = site.caller()
+    assert anybody.get("/healthz").json() == {"status": "ok"}
+    ready = anybody.get("/readyz")
+    assert (ready.status_code, ready.json()["degraded"]) == (200, [])
+    assert re.fullmatch(r"[0-9a-f]{64}", ready.json()["policy_digest"])
+    assert anybody.get("/docs").status_code == 200
+
+
+def test_the_policy_in_force_is_the_one_in_the_decisions(site: Site, owner: str) -> None:
+    answer = submit(site.agent(owner), claim("The attic was insulated"), 201)
+    assert site.caller().get("/readyz").json()["policy_digest"] == answer.policy_digest
+
+
+def test_every_decision_is_counted_and_a_repeat_of_one_is_not(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    before = counters(site)
+    submit(agent, claim("The cellar is dry"), 201, key="cellar")
+    submit(agent, claim("The cellar is dry"), 201, key="cellar")
+    submit(agent, claim("The cellar is dry"), 409)
+    submit(agent, claim("I guess the cellar is wet"), 422)
+    queue(agent, "The cellar has two rooms")
+    agent.post("/v1/claims/batch", json={"claims": [claim("The cellar is cold"), {}]})
+    agent.post("/v1/claims/check", json=claim("The cellar is warm"))
+    after = counters(site)
+    changed = {
+        name: after[name] - before.get(name, 0)
+        for name in after
+        if name.startswith(
+            ("groundgate_claims_total", "groundgate_claim_seconds_count", "groundgate_queue_items")
+        )
+        and after[name] != before.get(name, 0)
+    }
+    assert changed == {
+        'groundgate_claims_total{rule="9",tier="tier_1"}': 2,
+        'groundgate_claims_total{rule="2",tier="tier_3"}': 1,
+        'groundgate_claims_total{rule="1",tier="tier_3"}': 1,
+        'groundgate_claims_total{rule="12",tier="tier_2"}': 1,
+        "groundgate_claim_seconds_count": 5,
+        "groundgate_queue_items": 1,
+    }
+    assert after["groundgate_queue_oldest_seconds"] >= 0
+
+
+def test_counters_tell_nothing_about_anybody(site: Site, owner: str) -> None:
+    principal, token = site.token(Role.AGENT, owner)
+    submit(site.caller(token), claim("Quince jam is on shelf nine", "ai_synthesis"), 202)
+    page = site.caller().get("/metrics").text
+    for secret in (owner, principal.id, token, "Quince"):
+        assert secret not in page
+
+
+def test_a_repository_that_goes_away_degrades_and_never_passes(
+    site: Site, owner: str, repository: Path
+) -> None:
+    """Last in the module for each database: afterwards the repository is gone."""
+    agent = site.agent(owner)
+    body = claim("By ADR-7 the house is heated with wood", "ai_synthesis", "decision")
+    assert submit(agent, body, 201).rule == 8
+    shutil.rmtree(repository)
+    ready = site.caller().get("/readyz")
+    assert (ready.status_code, ready.json()["status"]) == (200, "ready")
+    assert len(ready.json()["degraded"]) == 1
+    other = claim("By ADR-7 the barn is heated with wood too", "ai_synthesis", "decision")
+    answer = submit(agent, other, 202)
+    assert answer.rule == 11
+    assert [source.kind for source in answer.evidence.sources] == ["unreachable"]
+
+
+def test_a_database_that_goes_away_is_a_503(postgresql: Postgresql) -> None:
+    name = f"gone_{uuid.uuid4().hex}"
+    postgresql.run(f"CREATE DATABASE {name} TEMPLATE migrated")
+    agent_token = make_token(postgresql.url(name), Role.AGENT, ["ada"])
+    reviewer_token = make_token(postgresql.url(name), Role.REVIEWER, ["ada"])
+    with (
+        serve(postgresql.url(name)) as running,
+        running.client(agent_token) as agent,
+        running.client(reviewer_token) as reviewer,
+        running.client() as anybody,
+    ):
+        kept = submit(agent, claim("The barn has a new roof", "ai_synthesis"), 202)
+        assert anybody.get("/readyz").status_code == 200
+        postgresql.run(f"DROP DATABASE {name} WITH (FORCE)")
+        start = datetime.now(UTC)
+        for answer in (
+            anybody.get("/readyz"),
+            agent.post("/v1/claims", json=claim("The barn is red", "ai_synthesis")),
+            agent.post("/v1/claims/check", json=claim("The barn is red", "ai_synthesis")),
+            agent.post("/v1/claims/batch", json={"claims": [claim("The barn is red", "ai_synthesis")]}),
+            agent.get("/v1/memories"),
+            agent.get(f"/v1/decisions/{kept.decision_id}"),
+            reviewer.post(f"/v1/reviews/{kept.queue_id}/approve", json={"version": 1}),
+        ):
+            if answer.status_code == 200:  # a batch answers row by row
+                assert [row["code"] for row in answer.json()["results"]] == ["storage_unavailable"]
+                continue
+            is_problem(answer, 503, "storage_unavailable")
+            assert int(answer.headers["Retry-After"]) > 0
+            assert name not in answer.text
+        assert (datetime.now(UTC) - start).total_seconds() < 30
+        assert anybody.get("/healthz").status_code == 200
+        assert "groundgate_queue_items -1.0" in anybody.get("/metrics").text

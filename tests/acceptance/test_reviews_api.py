@@ -1,0 +1,273 @@
+"""Owners clearing their queue: approving, rejecting, conflicts, races and batches."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from threading import Barrier
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import Connection, update
+
+from ingest.types import Evidence, Memory, PendingMemory, Role, ValidationResult
+from storage import pending
+from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
+
+LONG = (
+    "The bakery on the corner bakes rye bread in three ovens, sells what is left at half price after {},"
+    " closes on Mondays and whenever flour runs short, and gives old loaves to a farm near town"
+)
+
+
+def item_of(reviewer: httpx.Client, item_id: str) -> PendingMemory:
+    """The item as the API shows it."""
+    answer = reviewer.get(f"/v1/reviews/{item_id}")
+    assert answer.status_code == 200, answer.text
+    return PendingMemory.model_validate_json(answer.content)
+
+
+def approve(reviewer: httpx.Client, item_id: str, version: int = 1, **more: Any) -> httpx.Response:
+    """Asks for an approval."""
+    return reviewer.post(f"/v1/reviews/{item_id}/approve", json={"version": version} | more)
+
+
+def reject(reviewer: httpx.Client, item_id: str, version: int = 1, reason: str = "not so") -> httpx.Response:
+    """Asks for a rejection."""
+    return reviewer.post(f"/v1/reviews/{item_id}/reject", json={"version": version, "reason": reason})
+
+
+def test_an_approved_item_is_a_memory_its_owner_vouches_for(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    principal, token = site.token(Role.REVIEWER, owner)
+    reviewer = site.caller(token)
+    answer = submit(
+        agent, claim("The tower clock is five minutes late", "ai_synthesis", metadata={"n": 1}), 202
+    )
+    item = item_of(reviewer, str(answer.queue_id))
+    assert (item.status, item.version, item.seen, item.decision_id) == ("pending", 1, 1, answer.decision_id)
+    assert item.expires_at - item.created_at == timedelta(days=30)
+    done = approve(reviewer, item.id, note="checked at noon")
+    assert done.status_code == 200
+    memory = Memory.model_validate(done.json()["memory"])
+    after = PendingMemory.model_validate(done.json()["item"])
+    assert (after.status, after.version, after.memory_id) == ("approved", 2, memory.id)
+    assert (after.decided_by, after.note) == (principal.id, "checked at noon")
+    assert (memory.content, memory.approved_by, memory.metadata) == (item.content, principal.id, {"n": 1})
+    assert memory.confidence == "medium"
+    assert Memory.model_validate_json(agent.get(f"/v1/memories/{memory.id}").content) == memory
+    evidence = agent.get(f"/v1/memories/{memory.id}/evidence")
+    assert Evidence.model_validate_json(evidence.content) == answer.evidence
+    assert item_of(reviewer, item.id) == after
+    assert site.actions(owner) == ["claim.queued", "review.approved"]
+    # What was stored is a memory for dedup, too.
+    assert (
+        submit(agent, claim("The tower clock is five minutes late"), 409).conflicting_memory_id == memory.id
+    )
+
+
+def test_a_rejected_item_stays_out(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    item_id = queue(agent, "The tower clock was built by elves")
+    done = PendingMemory.model_validate(reject(reviewer, item_id, reason="a tale").json()["item"])
+    assert (done.status, done.note, done.memory_id) == ("rejected", "a tale", None)
+    assert agent.get("/v1/memories").json()["items"] == []
+    assert site.actions(owner) == ["claim.queued", "review.rejected"]
+    # It waits no more, so the same claim is a new item.
+    assert queue(agent, "The tower clock was built by elves") != item_id
+
+
+def test_every_act_names_the_version_it_saw(site: Site, owner: str) -> None:
+    reviewer = site.reviewer(owner)
+    item_id = queue(site.agent(owner), "The bridge carries ten tons")
+    path = f"/v1/reviews/{item_id}"
+    is_problem(reviewer.post(f"{path}/approve", json={}), 422, "invalid_request")
+    is_problem(reviewer.post(f"{path}/reject", json={"reason": "r"}), 422, "invalid_request")
+    for version in (0, -1, "1", 1.5, True, None, 2**31, 10**400):
+        is_problem(reviewer.post(f"{path}/approve", json={"version": version}), 422, "invalid_request")
+    for response in (approve(reviewer, item_id, 2), reject(reviewer, item_id, 2)):
+        body = is_problem(response, 409, "stale_version")
+        assert PendingMemory.model_validate(body["current"]) == item_of(reviewer, item_id)
+    for reason in ("", "  ", "\x00", "x" * 2001):
+        is_problem(reject(reviewer, item_id, reason=reason), 422, "invalid_request")
+    for more in (
+        {"note": "\x00"},
+        {"content": " "},
+        {"supersede": "yes"},
+        {"bogus": 1},
+        {"content": "x" * 8193},
+    ):
+        is_problem(approve(reviewer, item_id, **more), 422, "invalid_request")
+    assert item_of(reviewer, item_id).version == 1
+    assert site.actions(owner) == ["claim.queued"]
+
+
+def test_what_is_decided_stays_decided(site: Site, owner: str) -> None:
+    reviewer = site.reviewer(owner)
+    item_id = queue(site.agent(owner), "The mill pond froze in January")
+    assert approve(reviewer, item_id).status_code == 200
+    for response in (
+        approve(reviewer, item_id, 2),
+        approve(reviewer, item_id, 1),
+        reject(reviewer, item_id, 2),
+    ):
+        body = is_problem(response, 409, "already_decided")
+        assert body["current"]["status"] == "approved"
+    assert len(site.agent(owner).get("/v1/memories").json()["items"]) == 1
+
+
+@pytest.mark.parametrize("acts", [("approve", "approve"), ("approve", "reject")])
+def test_of_two_reviewers_one_wins(site: Site, owner: str, acts: tuple[str, str]) -> None:
+    agent = site.agent(owner)
+    reviewers = [site.reviewer(owner), site.reviewer(owner)]
+    for number in range(8):
+        item_id = queue(agent, f"Boat {number} needs {number * 3 + 1} new planks")
+        ready = Barrier(2)
+
+        def act(who: int, item_id: str = item_id, ready: Barrier = ready) -> httpx.Response:
+            ready.wait()
+            return (approve if acts[who] == "approve" else reject)(reviewers[who], item_id)
+
+        with ThreadPoolExecutor(2) as pool:
+            answers = list(pool.map(act, range(2)))
+        assert sorted(answer.status_code for answer in answers) == [200, 409]
+        lost = next(answer for answer in answers if answer.status_code == 409)
+        assert is_problem(lost, 409)["code"] in ("already_decided", "stale_version")
+    actions = site.actions(owner)
+    approved = actions.count("review.approved")
+    assert approved + actions.count("review.rejected") == 8
+    assert len(agent.get("/v1/memories").json()["items"]) == approved
+
+
+def test_an_approval_looks_for_duplicates_again(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    # Other checks must pass it while it waits, so it is stored under the first one's nose by approving it.
+    soup, soup_too = LONG.format("six"), LONG.format("six").replace("corner", "Corner")
+    first = queue(agent, soup, memory_type="procedure")
+    second = queue(agent, soup.replace("half price", "full price"), memory_type="procedure")
+    assert approve(reviewer, first).status_code == 200
+    stored = item_of(reviewer, first).memory_id
+    body = is_problem(approve(reviewer, second, content=soup_too), 409, "duplicate")
+    assert body["conflicting_memory_id"] == stored
+    assert item_of(reviewer, second).status == "pending"
+    assert site.actions(owner) == ["claim.queued", "claim.queued", "review.approved"]
+
+
+@pytest.mark.parametrize("supersede", [True, False])
+def test_a_conflict_is_resolved_in_words(site: Site, owner: str, supersede: bool) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    old = store(agent, LONG.format("17:00"))
+    item_id = queue(agent, LONG.format("18:00"))
+    assert item_of(reviewer, item_id).conflicting_memory_id == old
+    body = is_problem(approve(reviewer, item_id), 409, "conflict_unresolved")
+    assert body["conflicting_memory_id"] == old
+    assert item_of(reviewer, item_id).version == 1
+    new = approve(reviewer, item_id, supersede=supersede).json()["memory"]["id"]
+    active = [memory["id"] for memory in agent.get("/v1/memories").json()["items"]]
+    before = agent.get(f"/v1/memories/{old}").json()
+    if supersede:
+        assert (active, before["status"], before["superseded_by"]) == ([new], "superseded", new)
+    else:
+        assert (active, before["status"], before["superseded_by"]) == ([new, old], "active", None)
+
+
+def test_an_owner_may_word_it_anew(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    item_id = queue(agent, "The quarry may close soon")
+    is_problem(approve(reviewer, item_id, content="I think the quarry closes"), 409, "edit_hedged")
+    is_problem(approve(reviewer, item_id, content="See " + "ADR-1 " * 3 + "x" * 8190), 422, "invalid_request")
+    cited = " ".join(f"RFC {number}" for number in range(1000, 1021))
+    is_problem(approve(reviewer, item_id, content=cited), 422, "too_many_citations")
+    assert item_of(reviewer, item_id).version == 1
+    done = approve(reviewer, item_id, content="The quarry closes on the last of June").json()
+    assert done["memory"]["content"] == "The quarry closes on the last of June"
+    assert done["item"]["content"] == "The quarry may close soon"
+    kept = agent.get(f"/v1/decisions/{done['memory']['decision_id']}")
+    evidence = ValidationResult.model_validate_json(kept.content).evidence
+    assert evidence.claim.content == "The quarry closes on the last of June"
+
+
+def test_an_item_past_its_time_is_expired_not_rejected(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    item_id = queue(agent, "The orchard has ninety trees")
+
+    def age(connection: Connection) -> None:
+        past = datetime.now(UTC) - timedelta(seconds=1)
+        connection.execute(update(pending.TABLE).where(pending.TABLE.c.id == item_id).values(expires_at=past))
+
+    site.store.writer.run([owner], age).result()
+    body = is_problem(approve(reviewer, item_id), 409, "already_decided")
+    assert body["current"]["status"] == "expired"
+    events = site.events(owner)
+    assert [(event["action"], event["actor"]) for event in events[1:]] == [("review.expired", "service")]
+    expired = reviewer.get("/v1/reviews", params={"status": "expired"}).json()["items"]
+    assert [item["id"] for item in expired] == [item_id]
+    assert queue(agent, "The orchard has ninety trees") != item_id
+
+
+def test_the_list_is_the_owners_oldest_first_in_pages(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    queue(site.agent(site.owner()), "Somebody else's barn is empty")
+    made = [queue(agent, f"Barn {number} holds {number * 9} bales") for number in range(7)]
+    seen: list[str] = []
+    after: str | None = None
+    while True:
+        page = reviewer.get("/v1/reviews", params={"limit": 3} | ({"after": after} if after else {})).json()
+        seen += [item["id"] for item in page["items"]]
+        after = page["next"]
+        if after is None:
+            break
+    assert seen == made
+    approve(reviewer, made[0])
+    reject(reviewer, made[1])
+    for status, expected in (("pending", made[2:]), ("approved", made[:1]), ("rejected", made[1:2])):
+        items = reviewer.get("/v1/reviews", params={"status": status}).json()["items"]
+        assert [item["id"] for item in items] == expected
+
+
+def test_a_batch_of_acts_is_answered_one_by_one(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    memory_id = store(agent, LONG.format("20:00"))
+    made = [queue(agent, f"Kiln {number} burns {number * 5 + 2} logs") for number in range(3)]
+    conflict = queue(agent, LONG.format("21:00"))
+    foreign = queue(site.agent(site.owner()), "The forge is cold")
+    rows: list[dict[str, Any]] = [
+        {"action": "approve", "id": made[0], "version": 1},
+        {"action": "approve", "id": made[0], "version": 1},
+        {"action": "reject", "id": made[1], "version": 2, "reason": "r"},
+        {"action": "approve", "id": foreign, "version": 1},
+        {"action": "approve", "id": "\x01?", "version": 1},
+        {"action": "approve", "id": conflict, "version": 1},
+        {"action": "approve", "id": made[2], "version": 1, "content": "I guess the kiln is hot"},
+        {"action": "approve", "id": conflict, "version": 1, "supersede": True},
+        {"action": "reject", "id": made[1], "version": 1, "reason": "cold"},
+    ]
+    answer = reviewer.post("/v1/reviews/batch", json={"items": rows})
+    assert answer.status_code == 200, answer.text
+    found = answer.json()["results"]
+    assert [row.get("code") or row["item"]["status"] for row in found] == [
+        *("approved", "already_decided", "stale_version", "not_found", "not_found"),
+        *("conflict_unresolved", "edit_hedged", "approved", "rejected"),
+    ]
+    assert (found[5]["status"], found[5]["conflicting_memory_id"]) == (409, memory_id)
+    assert item_of(reviewer, made[2]).status == "pending"
+    assert agent.get(f"/v1/memories/{memory_id}").json()["status"] == "superseded"
+
+
+def test_a_batch_of_acts_must_have_its_shape(site: Site, owner: str) -> None:
+    reviewer = site.reviewer(owner)
+    item_id = queue(site.agent(owner), "The loom weaves linen")
+    good = {"action": "approve", "id": item_id, "version": 1}
+    for rows in (
+        [],
+        [good, {"action": "approve", "id": item_id}],
+        [good, {"action": "destroy", "id": item_id, "version": 1}],
+        [good, {"action": "reject", "id": item_id, "version": 1}],
+        [good, {"action": "approve", "id": "\x00", "version": 1}],
+        [good] * 101,
+        {"action": "approve"},
+        None,
+    ):
+        is_problem(reviewer.post("/v1/reviews/batch", json={"items": rows}), 422, "invalid_request")
+    assert item_of(reviewer, item_id).version == 1

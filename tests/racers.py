@@ -1,0 +1,109 @@
+"""What the processes of the race tests do. A process that is spawned imports this by name."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+from ingest.types import Source
+from storage.store import Store
+from storage.submit import Decided, QueueFull, Repeated, SubmitAnswer
+from tests.claims import examined, policy, submission_of
+
+Report = list[tuple[str, ...]]
+
+
+def summary(answer: SubmitAnswer) -> tuple[str, ...]:
+    """The answer in words that travel between processes: what it was, then the id it names."""
+    if isinstance(answer, Decided):
+        result = answer.answer
+        named = result.memory_id or result.queue_id or result.conflicting_memory_id or ""
+        return result.outcome.value, named
+    if isinstance(answer, Repeated):
+        return "repeated", answer.json
+    if isinstance(answer, QueueFull):
+        return "full", "owner" if answer.per_owner else "all"
+    return ("reused",)
+
+
+def race(url: str, work: Callable[..., Report], arguments: Sequence[tuple[Any, ...]]) -> list[Report]:
+    """Runs `work(store, *arguments)` in one process each, all starting at once; their reports in order."""
+    spawn = multiprocessing.get_context("spawn")
+    barrier = spawn.Barrier(len(arguments))
+    pipes = [spawn.Pipe(duplex=False) for _ in arguments]
+    processes = [
+        spawn.Process(target=_run, args=(url, work, given, barrier, send))
+        for given, (_, send) in zip(arguments, pipes, strict=True)
+    ]
+    for process in processes:
+        process.start()
+    for _, send in pipes:
+        send.close()
+    reports = [receive.recv() for receive, _ in pipes]
+    for process, (receive, _) in zip(processes, pipes, strict=True):
+        process.join(60)
+        receive.close()
+        assert process.exitcode == 0
+    return reports
+
+
+def _run(url: str, work: Callable[..., Report], given: tuple[Any, ...], barrier: Barrier, send: Any) -> None:
+    threshold = policy().threshold
+    store = Store.open(url, threshold=threshold)
+    barrier.wait(60)
+    report = work(store, *given)
+    store.close()
+    send.send(report)
+    send.close()
+
+
+def send_each_alone(store: Store, contents: Sequence[str], owner_id: str, source: Source) -> Report:
+    """Sends the claims one after the other, each waiting for its answer."""
+    submissions = [submission_of(examined(text, owner_id=owner_id, source=source)) for text in contents]
+    return [summary(store.writer.submit(submission).result()) for submission in submissions]
+
+
+def send_together(store: Store, contents: Sequence[str], owner_id: str, source: Source) -> Report:
+    """Sends all claims, then waits for the answers."""
+    submissions = [submission_of(examined(text, owner_id=owner_id, source=source)) for text in contents]
+    futures = [store.writer.submit(submission) for submission in submissions]
+    return [summary(future.result()) for future in futures]
+
+
+def fill_queue(store: Store, owner_ids: Sequence[str], label: str, per_owner: int, total: int) -> Report:
+    """Sends claims that must wait, for every owner in turn, far more than there is room for."""
+    limits = policy(per_owner=per_owner, total=total)
+    futures = []
+    for number in range(3 * per_owner):
+        for owner_id in owner_ids:
+            content = f"The {label} worker keeps item {label}{number}."
+            waiting = examined(content, owner_id=owner_id, source=Source.AI_SYNTHESIS, under=limits)
+            futures.append(store.writer.submit(submission_of(waiting)))
+    return [summary(future.result()) for future in futures]
+
+
+def send_with_keys(store: Store, owner_id: str, keys: Sequence[str]) -> Report:
+    """Sends one claim a key, with the key's own text for this owner."""
+    futures = [
+        store.writer.submit(
+            submission_of(examined(f"Setting {key} of the gateway is on.", owner_id=owner_id), key=key)
+        )
+        for key in keys
+    ]
+    return [summary(future.result()) for future in futures]
+
+
+def cross_owners(store: Store, owner_ids: Sequence[str], label: str, rounds: int) -> Report:
+    """Sends groups of claims for many owners, in the order given, so that groups lock the same rows."""
+    futures = []
+    for number in range(rounds):
+        for owner_id in owner_ids:
+            content = f"The {label} report number {number} of {owner_id} is {label}{number}."
+            futures.append(
+                store.writer.submit(
+                    submission_of(examined(content, owner_id=owner_id, source=Source.AI_SYNTHESIS))
+                )
+            )
+    return [summary(future.result()) for future in futures]

@@ -1,0 +1,121 @@
+"""The real service in a process of its own, and tokens to call it with."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import httpx
+
+from ingest.types import Role, Source
+from storage import tokens
+from storage.store import Store
+
+THRESHOLD = Fraction(23, 25)
+ALL_SOURCES = frozenset(Source) - {Source.AI_SYNTHESIS}
+
+
+def make_token(
+    database_url: str,
+    role: Role,
+    owners: Sequence[str] = (),
+    *,
+    any_owner: bool = False,
+    sources: frozenset[Source] = frozenset(),
+    expires_at: datetime | None = None,
+) -> str:
+    """A new token in the database of this URL."""
+    store = Store.open(database_url, threshold=THRESHOLD)
+    try:
+        _, secret = tokens.create(
+            store,
+            role=role,
+            name=f"test {role.value}",
+            owners=list(owners),
+            any_owner=any_owner,
+            sources=sources,
+            expires_at=expires_at,
+            actor="test",
+            now=datetime.now(UTC),
+        )
+    finally:
+        store.close()
+    return secret
+
+
+@dataclass
+class Running:
+    """A served gate. `client(token)` calls it; the process may be killed by the test."""
+
+    url: str
+    process: subprocess.Popen[str]
+    output: list[str]
+
+    def client(self, token: str | None = None) -> httpx.Client:
+        """An HTTP client; close it."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30)
+
+
+@contextmanager
+def serve(
+    database_url: str,
+    *,
+    repos: Sequence[Path] = (),
+    policy: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Running]:
+    """`groundgate serve` on a free port of this machine, stopped at the end."""
+    command = [sys.executable, "-m", "groundgate.cli", "serve", "--port", "0", "--database-url", database_url]
+    for repo in repos:
+        command += ["--repo", str(repo)]
+    if policy is not None:
+        command += ["--policy", str(policy)]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **(environment or {})},
+    )
+    output: list[str] = []
+    try:
+        yield Running(_address(process, output), process, output)
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def _address(process: subprocess.Popen[str], output: list[str]) -> str:
+    if process.stdout is None:
+        raise RuntimeError("the server's output is not read")
+    for line in process.stdout:
+        output.append(line)
+        if line.startswith("listening on "):
+            # Whatever it says later is kept for the test, and must not fill the pipe.
+            threading.Thread(target=_keep, args=(process.stdout, output), daemon=True).start()
+            return line.removeprefix("listening on ").strip()
+    raise RuntimeError(f"the server did not start: {''.join(output)}")
+
+
+def _keep(lines: Iterator[str], output: list[str]) -> None:
+    try:
+        output.extend(lines)
+    except ValueError:
+        return  # the test is over and has closed the pipe

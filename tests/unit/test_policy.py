@@ -1,0 +1,104 @@
+"""The policy document: what is built in, what may be laid over it, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from ingest.policy import Policy, PolicyError, load_policy
+from ingest.types import MemoryType, Source, Tier
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "policy.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_built_in_policy_is_balanced() -> None:
+    policy = load_policy()
+    assert policy.preset == "balanced"
+    assert policy.confidence_floor == 0.5
+    assert policy.threshold == Fraction(23, 25)
+    assert policy.missing_citation_tier is Tier.QUEUED
+
+
+def test_strict_never_approves_conversation_or_synthesis(tmp_path: Path) -> None:
+    policy = load_policy(written(tmp_path, 'preset = "strict"'))
+    assert policy.confidence_floor == 0.8
+    assert policy.require_relevance
+    assert not policy.auto_approve_ai_synthesis
+    assert not any(policy.stated_in_conversation.values())
+
+
+def test_own_keys_lie_over_the_preset(tmp_path: Path) -> None:
+    policy = load_policy(
+        written(tmp_path, 'preset = "strict"\nconfidence_floor = 0.6\n[queue]\nper_owner = 5\n')
+    )
+    assert policy.confidence_floor == 0.6
+    assert policy.queue.per_owner == 5
+    assert policy.queue.total == load_policy().queue.total
+    assert policy.require_relevance
+
+
+def test_stored_document_is_the_policy_again(tmp_path: Path) -> None:
+    policy = load_policy(written(tmp_path, "[stated_in_conversation]\ndecision = []\n"))
+    again = Policy.model_validate_json(policy.document)
+    assert again == policy
+    assert again.digest == policy.digest
+    assert again.stated_in_conversation[MemoryType.DECISION] == ()
+
+
+def test_digest_changes_with_any_value(tmp_path: Path) -> None:
+    digests = {load_policy().digest}
+    for text in (
+        "duplicate_threshold = 0.9",
+        "[limits]\ncitations = 3",
+        'banned_domains = ["spam.example"]',
+        '[values]\nnegations = ["not"]',
+        '[lexicon.words.number]\nadd = ["umpteen"]'
+        if "number" in load_policy().lexicon.words
+        else "deadline_seconds = 1",
+    ):
+        digests.add(load_policy(written(tmp_path, text)).digest)
+    assert len(digests) == 6
+    assert load_policy().digest in digests
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("confidence_flor = 0.5", "confidence_flor"),
+        ("confidence_floor = 1.5", "confidence_floor"),
+        ("duplicate_threshold = 0.5", "duplicate_threshold"),
+        ('preset = "lax"', "balanced, strict"),
+        ('trusted_sources = ["ai_synthesis"]', "vouch for itself"),
+        ('[stated_in_conversation]\nfact = ["ai_synthesis"]', "vouch for itself"),
+        ('missing_citation_tier = "tier_1"', "missing_citation_tier"),
+        ("[limits]\ncontent_characters = 9000", "content_characters"),
+        ("[score]\nreachable = 0.9", "sum to 1"),
+        ('[lexicon.groups.no_such_group]\nadd = ["i reckon"]', "no_such_group"),
+        ("[presets.strict]\nconfidence_floor = 0.1", "presets"),
+        ("not toml at all", "TOML"),
+    ],
+)
+def test_bad_policy_names_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(PolicyError, match=says):
+        load_policy(written(tmp_path, text))
+
+
+def test_policy_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(PolicyError, match=r"absent\.toml"):
+        load_policy(tmp_path / "absent.toml")
+
+
+def test_trusted_sources_are_those_of_the_contract() -> None:
+    assert set(load_policy().trusted_sources) == {
+        Source.USER,
+        Source.DOCUMENTATION,
+        Source.ADR,
+        Source.COMMIT,
+        Source.MANUAL,
+    }

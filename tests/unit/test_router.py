@@ -1,0 +1,163 @@
+"""The router's table, one row a case, and the properties that hold over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.policy import Policy, load_policy
+from ingest.router import Case, route
+from ingest.types import Finding, MemoryType, Source, Tier, Verdict
+
+POLICY = load_policy()
+STRICT = Policy.model_validate(
+    POLICY.model_dump()
+    | {
+        "confidence_floor": 0.8,
+        "require_relevance": True,
+        "auto_approve_ai_synthesis": False,
+        "stated_in_conversation": {},
+    }
+)
+ORDER = {Tier.STORED: 0, Tier.QUEUED: 1, Tier.BLOCKED: 2}
+
+
+def finding(check: str, verdict: Verdict, code: str) -> Finding:
+    return Finding(check=check, verdict=verdict, code=code, message=f"{code}.")
+
+
+CLEAN = finding("hedge", Verdict.PASS, "no_hedge")
+SPECULATION = finding("hedge", Verdict.FAIL, "personal_speculation")
+UNSURE = finding("hedge", Verdict.FAIL, "admitted_uncertainty")
+SUGGESTION = finding("hedge", Verdict.FAIL, "undecided_suggestion")
+HEDGED = finding("hedge", Verdict.DOUBT, "technical_hedge")
+ROUGHLY = finding("hedge", Verdict.DOUBT, "approximation")
+UNIQUE = finding("dedup", Verdict.PASS, "unique")
+DUPLICATE = finding("dedup", Verdict.FAIL, "duplicate")
+CONFLICT = finding("dedup", Verdict.DOUBT, "conflict")
+WAITING = finding("dedup", Verdict.DOUBT, "already_pending")
+NOT_ASKED = finding("dedup", Verdict.UNKNOWN, "dedup_unavailable")
+VERIFIED = finding("citation_verify", Verdict.PASS, "citation_verified")
+MISSING = finding("citation_verify", Verdict.FAIL, "citation_missing")
+OUTDATED = finding("citation_verify", Verdict.FAIL, "citation_not_in_force")
+UNCHECKED = finding("citation_verify", Verdict.UNKNOWN, "citation_unchecked")
+
+PLAIN = Case(CLEAN, UNIQUE, (), None, Source.AI_SYNTHESIS, MemoryType.FACT)
+CITED = replace(PLAIN, citations=(VERIFIED,), score=1.0)
+FROM_USER = replace(PLAIN, source=Source.USER)
+
+
+@pytest.mark.parametrize(
+    ("case", "rule", "tier"),
+    [
+        (replace(PLAIN, hedge=SPECULATION), 1, Tier.BLOCKED),
+        (replace(PLAIN, hedge=UNSURE), 1, Tier.BLOCKED),
+        (replace(FROM_USER, hedge=SUGGESTION), 1, Tier.BLOCKED),
+        (replace(CITED, hedge=SPECULATION, dedup=DUPLICATE), 1, Tier.BLOCKED),
+        (replace(CITED, dedup=DUPLICATE), 2, Tier.BLOCKED),
+        (replace(FROM_USER, dedup=DUPLICATE, hedge=HEDGED), 2, Tier.BLOCKED),
+        (replace(CITED, dedup=CONFLICT), 3, Tier.QUEUED),
+        (replace(FROM_USER, dedup=WAITING), 4, Tier.QUEUED),
+        (replace(CITED, hedge=HEDGED), 5, Tier.QUEUED),
+        (replace(FROM_USER, hedge=ROUGHLY), 5, Tier.QUEUED),
+        (replace(FROM_USER, dedup=NOT_ASKED), 6, Tier.QUEUED),
+        (replace(CITED, dedup=NOT_ASKED), 6, Tier.QUEUED),
+        (replace(FROM_USER, citations=(MISSING,)), 7, Tier.QUEUED),
+        (replace(CITED, citations=(VERIFIED, MISSING)), 7, Tier.QUEUED),
+        (replace(CITED, citations=(UNCHECKED, OUTDATED)), 7, Tier.QUEUED),
+        (CITED, 8, Tier.STORED),
+        (replace(CITED, citations=(VERIFIED, UNCHECKED)), 11, Tier.QUEUED),
+        (replace(CITED, score=0.49), 12, Tier.QUEUED),
+        (replace(CITED, score=0.5), 8, Tier.STORED),
+        (replace(CITED, score=None), 12, Tier.QUEUED),
+        (FROM_USER, 9, Tier.STORED),
+        (replace(FROM_USER, source=Source.DOCUMENTATION), 9, Tier.STORED),
+        (replace(FROM_USER, citations=(UNCHECKED,)), 9, Tier.STORED),
+        (replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.DECISION), 10, Tier.STORED),
+        (replace(PLAIN, source=Source.CHAT, memory_type=MemoryType.DECISION), 12, Tier.QUEUED),
+        (replace(PLAIN, source=Source.CHAT, memory_type=MemoryType.PREFERENCE), 10, Tier.STORED),
+        (replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.PREFERENCE), 10, Tier.STORED),
+        (replace(PLAIN, source=Source.CONVERSATION), 12, Tier.QUEUED),
+        (replace(PLAIN, citations=(UNCHECKED,)), 11, Tier.QUEUED),
+        (PLAIN, 12, Tier.QUEUED),
+    ],
+)
+def test_first_match_wins(case: Case, rule: int, tier: Tier) -> None:
+    ruling = route(case, POLICY)
+    assert (ruling.rule, ruling.tier) == (rule, tier)
+
+
+def test_missing_citation_blocks_when_the_policy_says_so() -> None:
+    blocking = Policy.model_validate(POLICY.model_dump() | {"missing_citation_tier": Tier.BLOCKED})
+    case = replace(CITED, citations=(VERIFIED, MISSING))
+    assert route(case, blocking).tier is Tier.BLOCKED
+    assert route(replace(case, citations=(OUTDATED,)), blocking).tier is Tier.QUEUED
+
+
+@pytest.mark.parametrize(
+    "case", [CITED, replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.DECISION)]
+)
+def test_strict_stores_nothing_on_the_agents_word(case: Case) -> None:
+    assert route(case, STRICT).tier is Tier.QUEUED
+
+
+def test_strict_still_trusts_a_granted_source() -> None:
+    assert route(FROM_USER, STRICT).rule == 9
+
+
+def test_reason_of_a_refuted_citation_names_what_was_found() -> None:
+    assert route(replace(CITED, citations=(MISSING,)), POLICY).reason == "citation_missing."
+
+
+HEDGES = [CLEAN, SPECULATION, UNSURE, SUGGESTION, HEDGED, ROUGHLY]
+DEDUPS = [UNIQUE, DUPLICATE, CONFLICT, WAITING, NOT_ASKED]
+CITATIONS = [VERIFIED, MISSING, OUTDATED, UNCHECKED]
+cases = st.builds(
+    Case,
+    hedge=st.sampled_from(HEDGES),
+    dedup=st.sampled_from(DEDUPS),
+    citations=st.lists(st.sampled_from(CITATIONS), max_size=4).map(tuple),
+    score=st.none() | st.floats(0, 1),
+    source=st.sampled_from(Source),
+    memory_type=st.sampled_from(MemoryType),
+)
+policies = st.sampled_from([POLICY, STRICT])
+
+
+@given(cases, policies)
+def test_stored_needs_something_that_vouches(case: Case, policy: Policy) -> None:
+    ruling = route(case, policy)
+    if ruling.tier is Tier.STORED:
+        verified = bool(case.citations) and all(f.verdict is Verdict.PASS for f in case.citations)
+        assert verified or case.source is not Source.AI_SYNTHESIS
+        assert case.hedge.verdict is Verdict.PASS
+        assert case.dedup.verdict is Verdict.PASS
+        assert not any(f.verdict in (Verdict.FAIL, Verdict.DOUBT) for f in case.citations)
+
+
+@given(cases, policies, st.sampled_from([MISSING, OUTDATED, UNCHECKED]))
+def test_one_more_bad_citation_never_helps(case: Case, policy: Policy, worse: Finding) -> None:
+    more = replace(case, citations=(*case.citations, worse))
+    assert ORDER[route(more, policy).tier] >= ORDER[route(case, policy).tier]
+
+
+@given(cases, policies, st.randoms())
+def test_order_of_citations_never_matters(case: Case, policy: Policy, random: object) -> None:
+    backwards = replace(case, citations=tuple(reversed(case.citations)))
+    left, right = route(case, policy), route(backwards, policy)
+    assert (left.rule, left.tier) == (right.rule, right.tier)
+
+
+def test_no_unknown_or_failed_check_of_any_kind_is_ever_stored() -> None:
+    """Every combination of a check that did not pass, whatever its code says."""
+    odd = [finding("x", verdict, "a_code_nobody_knows") for verdict in Verdict if verdict is not Verdict.PASS]
+    for bad, source, kind in product(odd, Source, MemoryType):
+        base = replace(CITED, source=source, memory_type=kind)
+        assert route(replace(base, hedge=bad), POLICY).tier is not Tier.STORED
+        assert route(replace(base, dedup=bad), POLICY).tier is not Tier.STORED
+        if bad.verdict is not Verdict.UNKNOWN:
+            assert route(replace(base, citations=(VERIFIED, bad)), POLICY).tier is not Tier.STORED

@@ -1,0 +1,73 @@
+"""Settings: where they come from, in which order, and what stops the start."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from groundgate.settings import DEFAULT_ADR_DIRS, SettingsError, load_settings
+
+
+@pytest.fixture(autouse=True)
+def _somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in os.environ:
+        if name.startswith("GROUNDGATE_"):
+            monkeypatch.delenv(name)
+
+
+def test_defaults() -> None:
+    settings = load_settings({})
+    assert settings.database_url == "sqlite:///groundgate.db"
+    assert settings.adr_dirs == DEFAULT_ADR_DIRS
+    assert settings.repo == ()
+
+
+def test_flags_win_over_environment_and_environment_over_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("groundgate.toml").write_text(
+        'database_url = "sqlite:///file.db"\nport = 1\nhost = "::1"\n', "utf-8"
+    )
+    monkeypatch.setenv("GROUNDGATE_DATABASE_URL", "sqlite:///environment.db")
+    monkeypatch.setenv("GROUNDGATE_PORT", "2")
+    settings = load_settings(os.environ, port=3)
+    assert (settings.host, settings.database_url, settings.port) == ("::1", "sqlite:///environment.db", 3)
+
+
+def test_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDGATE_REPO", os.pathsep.join(["/a", "/b"]))
+    monkeypatch.setenv("GROUNDGATE_ADR_DIRS", "adr, docs/decisions")
+    monkeypatch.setenv("GROUNDGATE_ALLOW_NETWORKS", "127.0.0.0/8,::1/128")
+    settings = load_settings(os.environ)
+    assert settings.repo == (Path("/a"), Path("/b"))
+    assert settings.adr_dirs == ("adr", "docs/decisions")
+    assert settings.allow_networks == ("127.0.0.0/8", "::1/128")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("GROUNDGATE_DATABSE_URL", "x", "GROUNDGATE_DATABSE_URL"),
+        ("GROUNDGATE_PORT", "eighty", "GROUNDGATE_PORT"),
+        ("GROUNDGATE_PORT", "70000", "GROUNDGATE_PORT"),
+        ("GROUNDGATE_ALLOW_NETWORKS", "10.0.0.0/99", "GROUNDGATE_ALLOW_NETWORKS"),
+        ("GROUNDGATE_GITHUB_REPO", "no-slash", "GROUNDGATE_GITHUB_REPO"),
+    ],
+)
+def test_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=says):
+        load_settings(os.environ)
+
+
+@pytest.mark.parametrize("text", ["databse_url = 1", "[repo", "port = []"])
+def test_bad_file_is_an_error(text: str) -> None:
+    Path("groundgate.toml").write_text(text, "utf-8")
+    with pytest.raises(SettingsError):
+        load_settings({})
+
+
+def test_a_secret_does_not_show() -> None:
+    settings = load_settings({}, token="gg_secret", github_token="ghp_secret")
+    assert "secret" not in repr(settings).replace("secret_", "")
