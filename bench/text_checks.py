@@ -85,7 +85,9 @@ def run() -> None:
         ours = _microseconds(check, texts, 400)
         print(f"  {name:<20} {ours:7.1f} µs   plain patterns {plain:6.1f} µs   ratio {ours / plain:5.1f}")
     ordinary = _microseconds(check, [_filled(" ".join(CLAIMS) + " ")], 15)
-    print(f"\nhostile text of {MAX_CONTENT_CHARACTERS} characters, against prose of that length ({ordinary:.0f} µs)")
+    print(
+        f"\nhostile text of {MAX_CONTENT_CHARACTERS} characters, against prose of that length ({ordinary:.0f} µs)"
+    )
     for name, unit in HOSTILE.items():
         taken = _microseconds(check, [_filled(unit)], 7)
         print(f"  {name:<20} {taken:9.0f} µs   ratio {taken / ordinary:5.2f}")

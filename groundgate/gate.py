@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from groundgate.wire import ClaimIn
 from ingest.checks.dedup import tokens
 from ingest.checks.hedge import HedgeDetector
-from ingest.citations import given_citation, parse_citation
+from ingest.citations import TooManyCitations, given_citation, parse_citation
 from ingest.pipeline import Examined, Inspected, examine, inspect
 from ingest.policy import Policy
 from ingest.signature import signature_keys
@@ -62,27 +62,25 @@ class ClaimRefused(ValueError):
         self.status = status
 
 
-class Gate:
-    """Checks and routes claims under one policy. Thread-safe; `close` it when done."""
+class Examiner:
+    """What can be said of a claim without a database. Thread-safe; `close` it when done."""
 
     def __init__(
         self,
         policy: Policy,
-        store: Store,
         git: Reader,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         threads: int = 8,
     ) -> None:
         self.policy = policy
-        self.store = store
         self.detector = HedgeDetector(policy.lexicon)
         self._git = git
         self._clock = clock
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gather")
 
     def close(self) -> None:
-        """Waits for readings under way; the store is closed by whoever opened it."""
+        """Waits for readings under way."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def build_claim(self, principal: Principal, sent: ClaimIn) -> Claim:
@@ -112,7 +110,10 @@ class Gate:
 
     def inspect(self, claim: Claim) -> Inspected:
         """Runs the text checks. Raises ClaimRefused when the claim cites more than the policy's limit."""
-        inspected = inspect(claim, self.detector)
+        try:
+            inspected = inspect(claim, self.detector)
+        except TooManyCitations as error:
+            raise ClaimRefused("too_many_citations", str(error)) from error
         cited = len(inspected.cited())
         if cited > self.policy.limits.citations:
             raise ClaimRefused(
@@ -171,6 +172,14 @@ class Gate:
             return Unreachable(
                 citation=citation, code="error", detail=f"{citation.value} could not be looked up."
             )
+
+
+class Gate(Examiner):
+    """Checks and routes claims under one policy, and keeps what was decided. The store is not closed with it."""
+
+    def __init__(self, policy: Policy, store: Store, git: Reader) -> None:
+        super().__init__(policy, git)
+        self.store = store
 
     async def submit(
         self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None

@@ -41,7 +41,7 @@ def open_service(settings: Settings) -> Iterator[Service]:
     git = GitSource(settings.repo, settings.adr_dirs)
     problems = git.problems()
     if problems:
-        raise ServiceError("; ".join(problems))
+        raise ServiceError(f"{'; '.join(problems)}; give --repo the top directory of a git work tree")
     store = Store.open(settings.database_url, threshold=policy.threshold)
     try:
         store.save_policy(policy, datetime.now(UTC))

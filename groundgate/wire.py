@@ -12,9 +12,11 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     GetJsonSchemaHandler,
     JsonValue,
+    Tag,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -94,7 +96,9 @@ class _Pattern:
 
 
 Text = Annotated[str, AfterValidator(_no_nul), _Pattern(r"^[^\u0000]*$")]
-Words = Annotated[str, AfterValidator(_no_nul), AfterValidator(_says_something), _Pattern(r"^[^\u0000]*\S[^\u0000]*$")]
+Words = Annotated[
+    str, AfterValidator(_no_nul), AfterValidator(_says_something), _Pattern(r"^[^\u0000]*\S[^\u0000]*$")
+]
 OwnerId = Annotated[
     str,
     Field(min_length=1, max_length=MAX_NAME_CHARACTERS),
@@ -102,6 +106,7 @@ OwnerId = Annotated[
     AfterValidator(_says_something),
 ]
 Reason = Annotated[Words, Field(min_length=1, max_length=2000)]
+CitationText = Annotated[Text, Field(min_length=1, max_length=2048)]
 Time = Annotated[
     datetime,
     BeforeValidator(_iso_time, json_schema_input_type=str),
@@ -120,7 +125,7 @@ class CitationIn(Wire):
     """A citation given beside the claim."""
 
     type: CitationType
-    value: Annotated[Text, Field(min_length=1, max_length=2048)]
+    value: CitationText
 
 
 class ClaimIn(Wire):
@@ -131,7 +136,13 @@ class ClaimIn(Wire):
     source: Source
     user_id: OwnerId | None = None
     citations: Annotated[
-        list[CitationIn | Annotated[Text, Field(min_length=1, max_length=2048)]],
+        list[
+            Annotated[
+                Annotated[CitationIn, Tag("object")] | Annotated[CitationText, Tag("text")],
+                # So that an error is about the form that was sent, not about both.
+                Discriminator(lambda sent: "text" if isinstance(sent, str) else "object"),
+            ]
+        ],
         Field(max_length=MAX_CITATIONS),
     ] = []
     validity_horizon: Time | None = None

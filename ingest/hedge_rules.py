@@ -107,7 +107,7 @@ def month(t: Tokens, w: Lists, start: int, end: int) -> bool:
         return True
     if after == "#" or (before == "#" and (beside or after in w["month_before"])):
         return True
-    if t.written(start) != "May" or t.shouted:
+    if t.written(start) != "May" or t.shouted(start):
         return False
     if before in _STOPS or t.after_break(start):
         return beside or after == "the"
@@ -131,7 +131,7 @@ def sentence_start(t: Tokens, w: Lists, start: int, end: int) -> bool:
 
 def requirement_word(t: Tokens, w: Lists, start: int, end: int) -> bool:
     """RFC 2119: MAY and SHOULD in capitals, in a text that is not all in capitals."""
-    return t.written(start).isupper() and not t.shouted
+    return t.written(start).isupper() and not t.shouted(start)
 
 
 def prohibition(t: Tokens, w: Lists, start: int, end: int) -> bool:
@@ -251,7 +251,7 @@ def manner(t: Tokens, w: Lists, start: int, end: int) -> bool:
 
 def expectation(t: Tokens, w: Lists, start: int, end: int) -> bool:
     """`should` says what is to be expected (should work, should be fine), not what is required (should be 5)."""
-    if t.written(start).isupper() and not t.shouted:
+    if t.written(start).isupper() and not t.shouted(start):
         return False
     before = next((word for word in _clause_before(t, start, 3) if word not in w["soon"]), ".")
     index = end
@@ -284,7 +284,7 @@ def _expected_state(t: Tokens, w: Lists, index: int) -> bool:
     while index < limit and (t.word(index) in w["soon"] or t.word(index).endswith("ly")):
         index += 1
     state = t.word(index)
-    if state == "able":
+    if state == "able" or t.word(index + 1) == "enough":
         return True
     return state in w["expected_state"] or (state in ("a", "an") and t.word(index + 1) in w["expected_noun"])
 

@@ -28,7 +28,7 @@ _TILDE_UNIT = re.compile(r"~\d[\d,_]*(?:\.\d+)?(?:-?[a-zA-Z%]{1,12})?(?:/\w{1,8}
 _ROUGH_NUMBER = re.compile(r"\d[\d,.]*-?(?P<kind>ish|odd)", re.IGNORECASE)
 _SOLID = re.compile(r"[^\W_]")
 _JOINT = re.compile(r"[,;!?—]|\.{2,}|--")
-_TAILS = frozenset({"t", "m", "d", "s", "ve", "re", "ll", "n't"})
+_TAILS = frozenset({"t", "m", "d", "s", "ve", "re", "ll", "nt", "n't"})
 _ABBREVIATIONS = frozenset(
     {"e.g", "i.e", "etc", "vs", "cf", "approx", "ca", "incl", "al", "resp", "mr", "dr"}
 )
@@ -124,21 +124,22 @@ class Tokens:
             self._core(core[done:], at + done)
 
     def _word(self, word: str, at: int, end: int) -> None:
-        if word in _TAILS and self.words and self.words[-1] != BLANK:
-            joined = self.words[-1] + ("n't" if word == "n't" else "'" + word)
-            if word == "t" and self._aliases.get(joined) is None:
-                joined = ""
-            spread = self._aliases.get(joined)
-            if word == "n't" and spread is None:
-                spread = (self.words[-1], "not")
-            if spread is not None:
-                start = self.starts[-1]
-                self.words.pop(), self.starts.pop(), self.ends.pop()
+        if word in _TAILS and self.words:
+            spread = self._joined(self.words[-1], word)
+            if spread:
+                start = self.starts.pop()
+                self.words.pop()
+                self.ends.pop()
                 for part in spread:
                     self._add(part, start, end)
                 return
         for part in self._aliases.get(word, (word,)):
             self._add(part, at, end)
+
+    def _joined(self, before: str, tail: str) -> tuple[str, ...]:
+        """The words that two halves of a contraction stand for (`don t`, `do nt`, `do n't`); none if they do not."""
+        found = self._aliases.get(before + ("n't" if tail in ("nt", "n't") else "'" + tail), ())
+        return found or ((before, "not") if tail == "n't" and before != BLANK else ())
 
     def _add(self, word: str, start: int, end: int) -> None:
         self.words.append(word)
@@ -164,10 +165,10 @@ class Tokens:
         breaks = self.text[self.ends[index - 1] : self.starts[index]].count("\n")
         return breaks > 1 or (breaks == 1 and self.written(index)[:1].isupper())
 
-    @cached_property
-    def shouted(self) -> bool:
-        """Whether the text is all in capitals, so that a capital says nothing."""
-        letters = [c for c in self.text if c.isalpha()]
+    def shouted(self, index: int) -> bool:
+        """Whether the words around are in capitals too, so that the capitals of this one say nothing."""
+        around = [self.written(i) for i in range(index - 3, index + 4) if i != index]
+        letters = [c for c in "".join(around) if c.isalpha()]
         return sum(map(str.isupper, letters)) * 10 > len(letters) * 7
 
     @cached_property

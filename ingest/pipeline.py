@@ -43,6 +43,10 @@ from ingest.types import (
     Verdict,
 )
 
+# Mentions of one type in one claim. Twenty things may be cited (policy), some of them several times; a text
+# over this is a list, and reading it to its end would only cost time.
+MAX_MENTIONS = 100
+
 OUTCOMES = {Tier.STORED: Outcome.STORED, Tier.QUEUED: Outcome.QUEUED, Tier.BLOCKED: Outcome.BLOCKED}
 
 
@@ -63,9 +67,13 @@ class Inspected:
 
 
 def inspect(claim: Claim, detector: HedgeDetector) -> Inspected:
-    """Runs the pure text checks; linear in the length of the text, and never raises."""
+    """Runs the pure text checks; linear in the length of the text.
+
+    Raises TooManyCitations for a text that names more than MAX_MENTIONS things of one type.
+    """
+    citations = detect_citations(claim.content, MAX_MENTIONS)
     hedges = detector.detect_normalised(claim.content, normalise(claim.content))
-    return Inspected(claim, hedges, detect_citations(claim.content) + claim.citations)
+    return Inspected(claim, hedges, citations + claim.citations)
 
 
 @dataclass(frozen=True, slots=True)

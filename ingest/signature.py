@@ -12,12 +12,11 @@ stores the keys of its own class and probes those of every class a partner could
 
 from __future__ import annotations
 
-import hashlib
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from hashlib import blake2b
 
 VERSION = 1  # of tokeniser and keys; an index built with another one is rebuilt
 
@@ -48,14 +47,15 @@ def _partner_classes(size: int, threshold: Fraction) -> tuple[tuple[int, int], .
     return tuple(sorted({_size_class(n, threshold) for n in range(max(1, smallest), largest + 1)}))
 
 
-def _class_keys(hashed: list[tuple[int, bytes]], scope: bytes, low: int, parts: int) -> Iterable[int]:
+def _class_keys(hashed: list[tuple[int, bytes]], scope: bytes, low: int, parts: int) -> list[int]:
     buckets: list[list[bytes]] = [[] for _ in range(parts)]
     for number, word in hashed:
         buckets[number % parts].append(word)
+    keys = []
     for index, bucket in enumerate(buckets):
-        message = b"%b\x00%d\x00%d\x00%b" % (scope, low, index, b"\x00".join(bucket))
-        digest = hashlib.blake2b(message, digest_size=8).digest()
-        yield int.from_bytes(digest, "big", signed=True)
+        message = b"%b\x00%d\x00%d\x00" % (scope, low, index) + b"\x00".join(bucket)
+        keys.append(int.from_bytes(blake2b(message, digest_size=8).digest(), "big", signed=True))
+    return keys
 
 
 def signature_keys(words: frozenset[str], scope: str, threshold: Fraction) -> SignatureKeys:
@@ -65,8 +65,8 @@ def signature_keys(words: frozenset[str], scope: str, threshold: Fraction) -> Si
     """
     if not Fraction(1, 2) < threshold <= 1:
         raise ValueError(f"a duplicate threshold must be over 0.5 and at most 1, not {float(threshold)}")
-    # Words hold no white space, so a NUL-free join is not needed to keep them apart: \x00 is refused in
-    # claims. Unpaired surrogates cannot reach storage, but this function takes any string.
+    # NUL keeps words apart: it is refused in claims, and were it there, a shared key would cost one more
+    # comparison. Unpaired surrogates cannot reach storage, but this function takes any string.
     encoded = sorted(word.encode("utf-8", "surrogatepass") for word in words)
     hashed = [(zlib.crc32(word), word) for word in encoded]
     scope_bytes = scope.encode()
@@ -75,8 +75,8 @@ def signature_keys(words: frozenset[str], scope: str, threshold: Fraction) -> Si
     probes: list[int] = []
     stored: tuple[int, ...] = ()
     for size_class in _partner_classes(size, threshold):
-        keys = tuple(_class_keys(hashed, scope_bytes, *size_class))
+        keys = _class_keys(hashed, scope_bytes, *size_class)
         probes.extend(keys)
         if size_class == own:
-            stored = keys
+            stored = tuple(keys)
     return SignatureKeys(stored=tuple(dict.fromkeys(stored)), probes=tuple(dict.fromkeys(probes)))

@@ -11,5 +11,9 @@ class StoreBusy(StorageError):
     """Not now: nothing is known to have been written, and trying again later is the right thing to do."""
 
 
+class StoreUnknown(StoreBusy):
+    """The connection was lost during the commit, so whether it was written could not be found out."""
+
+
 class StoreClosed(StorageError):
     """The store was closed; nothing was written."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Self
 
 from sqlalchemy import (
@@ -28,6 +29,8 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeEngine
+
+from storage.tables import UtcTime
 
 
 class _ListOf(TypeDecorator[Collection[Any]]):
@@ -82,6 +85,19 @@ def _among_postgresql(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
 Converter = Callable[[Any], Any]  # of a value to what the driver takes
 
 
+def _converter(kind: TypeEngine[Any], dialect: Dialect) -> Converter | None:
+    if isinstance(kind, UtcTime):
+        return _time_converter(dialect)
+    return kind.dialect_impl(dialect).bind_processor(dialect)
+
+
+@lru_cache(maxsize=4)
+def _time_converter(dialect: Dialect) -> Converter | None:
+    """Shared by all tables: the rows of one claim all have its time, and writing a time out is slow."""
+    convert = UtcTime().dialect_impl(dialect).bind_processor(dialect)
+    return None if convert is None else lru_cache(maxsize=1024)(convert)
+
+
 class Bulk:
     """INSERT of many rows of one table, straight to the driver.
 
@@ -108,10 +124,7 @@ class Bulk:
         connection.exec_driver_sql(statement, values)
 
     def _prepare(self, dialect: Dialect) -> tuple[str, list[tuple[str, Converter | None]]]:
-        columns: list[tuple[str, Converter | None]] = [
-            (column.name, column.type.dialect_impl(dialect).bind_processor(dialect))
-            for column in self._table.columns
-        ]
+        columns = [(column.name, _converter(column.type, dialect)) for column in self._table.columns]
         quote = dialect.identifier_preparer.quote
         names = ", ".join(quote(name) for name, _ in columns)
         marks = ", ".join(["?" if dialect.paramstyle == "qmark" else "%s"] * len(columns))

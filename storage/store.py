@@ -67,7 +67,8 @@ class Store:
             with engines.reading(self._engine) as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise StorageError(f"the database cannot be read: {error}") from error
+            cause = error.orig if isinstance(error, DBAPIError) else error
+            raise StorageError(f"the database cannot be read: {cause}") from error
 
     def save_policy(self, policy: Policy, now: datetime) -> None:
         """Keeps the policy for replays; once for every digest."""

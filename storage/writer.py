@@ -2,7 +2,7 @@
 with it one wait for the disk.
 
 Nobody is told anything before the commit has returned. When the connection is lost during a commit, it is
-unknown whether it happened; then the database is asked, and without a clear yes the answer is StoreBusy.
+unknown whether it happened; then the database is asked, and without a clear yes the answer is StoreUnknown.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from storage import decisions, index
 from storage.engine import is_busy, reading
-from storage.errors import StorageError, StoreBusy, StoreClosed
+from storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from storage.owners import lock_owners
 from storage.submit import Decided, Submission, SubmitAnswer, write_submissions
 
@@ -165,7 +165,7 @@ class Writer:
             except _CommitLost as lost:
                 if self._is_on_disk(lost.result):
                     return cast(list[Any], lost.result)
-                raise StoreBusy(
+                raise StoreUnknown(
                     "the connection to the database was lost; look before you send again"
                 ) from lost
             except IntegrityError as error:

@@ -148,7 +148,7 @@ class Ledger:
     ruled: list[tuple[str, str, Reply]] = field(default_factory=list)  # item id, act, answer
     lost: list[Sent] = field(default_factory=list)  # without a key, so not sent again
     retried: list[str] = field(default_factory=list)  # keys of requests that were sent more than once
-    refused: list[Reply] = field(default_factory=list)  # 503
+    refused: list[tuple[Sent, Reply]] = field(default_factory=list)  # 503
     failures: list[str] = field(default_factory=list)  # what no caller should ever see
 
     @property
@@ -232,7 +232,7 @@ def submit(caller: Caller, sent: Sent, ledger: Ledger) -> None:
         if tries == 2 and sent.key is not None:
             ledger.retried.append(sent.key)
         if reply is not None and reply.status == 503:
-            ledger.refused.append(reply)
+            ledger.refused.append((sent, reply))
         elif reply is not None and not (sent.batch and _refused_in_part(reply)):
             ledger.answered.append((sent, reply))
             return

@@ -113,20 +113,18 @@ def token_needed() -> ProblemError:
     )
 
 
-def caller(act: Act, *, remembered: bool = False) -> Callable[..., Any]:
-    """A dependency: the principal that calls, which must be one who may do `act`. 401 and 403 otherwise.
-
-    With `remembered` the token may have been revoked meanwhile: only for what rechecks it before it writes.
-    """
+def caller(act: Act) -> Callable[..., Any]:
+    """A dependency: the principal that calls, which must be one who may do `act`. 401 and 403 otherwise."""
 
     async def known(request: Request, _: Annotated[Any, Depends(bearer)]) -> Principal:
-        return await principal_of(request, act, remembered=remembered)
+        return await principal_of(request, act)
 
     return known
 
 
 async def principal_of(request: Request, act: Act, *, remembered: bool = False) -> Principal:
-    """The principal that calls; see `caller`."""
+    """The principal that calls; see `caller`. With `remembered` the token may have been revoked meanwhile:
+    only for what rechecks it before it writes."""
     authenticator: Authenticator = request.app.state.authenticator
     look_up = authenticator.remembered if remembered else authenticator.principal
     principal = await look_up(request.headers.get("authorization"))

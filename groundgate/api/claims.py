@@ -25,7 +25,7 @@ from groundgate.api.base import (
     service_of,
     token_needed,
 )
-from groundgate.api.problems import Problem, ProblemError, problem, refused, validation_errors
+from groundgate.api.problems import Problem, ProblemError, problem, refused, unavailable, validation_errors
 from groundgate.gate import ClaimRefused, Gate
 from groundgate.wire import BatchIn, ClaimIn
 from ingest.pipeline import Examined
@@ -62,7 +62,7 @@ class SubmitRoute(JsonRoute):
 submit_router = APIRouter(prefix="/v1", route_class=SubmitRoute, tags=["claims"])
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["claims"])
 
-Submitter = Annotated[Principal, Depends(caller(Act.SUBMIT, remembered=True))]
+Submitter = Annotated[Principal, Depends(caller(Act.SUBMIT))]
 Checker = Annotated[Principal, Depends(caller(Act.CHECK))]
 DecisionReader = Annotated[Principal, Depends(caller(Act.READ_DECISION))]
 IdempotencyKey = Annotated[
@@ -190,7 +190,7 @@ async def submit_batch(
             async with at_once:
                 return claim, await gate.examine(gate.build_claim(principal, claim))
         except ValidationError as error:
-            errors = validation_errors(error.errors(include_url=False, include_input=False))
+            errors = validation_errors(error.errors(include_url=False, include_input=False), ("body",))
             detail = "; ".join(f"{item['where']}: {item['what']}" for item in errors[:3])
             return problem(422, "invalid_request", detail, errors=errors)
         except ClaimRefused as error:
@@ -214,10 +214,8 @@ async def _row(request: Request, gate: Gate, item: asyncio.Future[SubmitAnswer] 
         return _as_json(item)
     try:
         answer = await item
-    except StorageError:
-        return _as_json(
-            problem(503, "storage_unavailable", "The database did not take this row; send it again.")
-        )
+    except StorageError as error:
+        return _as_json(unavailable(error))
     match answer:
         case Decided():
             metrics_of(request).decided(answer.answer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
@@ -12,9 +13,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from groundgate.gate import ClaimRefused
-from storage.errors import StorageError
+from storage.errors import StorageError, StoreUnknown
 
 log = logging.getLogger(__name__)
 
@@ -81,16 +83,24 @@ def refused(error: ClaimRefused) -> dict[str, Any]:
     return problem(error.status, error.code, str(error))
 
 
+def unavailable(error: StorageError) -> dict[str, Any]:
+    """The problem document of what could not be read or written now."""
+    detail = "The database did not take this now; nothing was kept. Send it again."
+    if isinstance(error, StoreUnknown):
+        detail = "The database broke off; this may have been kept. Send it again: nothing is kept twice."
+    return problem(503, "storage_unavailable", detail)
+
+
 def _response(body: dict[str, Any], headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse(body, status_code=body["status"], headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
-def _allowed(app: FastAPI, path: str) -> str:
-    """Every method of a path. The framework's own answer names those of the first route that fits."""
+def _allowed(app: FastAPI, path: str) -> str | None:
+    """Every method of a described path; the framework itself names those of one of its routes only."""
     paths: dict[str, dict[str, Any]] = app.openapi()["paths"]
     fitting = (t for t in paths if re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", t), path))
-    methods = paths[path if path in paths else next(fitting)]
-    return ", ".join(sorted(method.upper() for method in methods))
+    methods = paths.get(path) or paths.get(next(fitting, ""))
+    return ", ".join(method.upper() for method in sorted(methods)) if methods else None
 
 
 def install(app: FastAPI) -> None:
@@ -107,8 +117,12 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(StorageError)
     async def _storage(request: Request, error: StorageError) -> JSONResponse:
         log.error("storage: %s", error)
-        detail = "The database did not take this now; nothing was kept. Send it again."
-        return _response(problem(503, "storage_unavailable", detail), {"Retry-After": "1"})
+        return _response(unavailable(error), {"Retry-After": "1"})
+
+    @app.exception_handler(ClientDisconnect)
+    async def _gone(request: Request, error: ClientDisconnect) -> JSONResponse:
+        # Nobody reads this. Without it, every client that breaks off would be logged as an error of ours.
+        return _response(problem(400, "body_incomplete", "The connection was closed within the body."))
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
@@ -120,7 +134,10 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:
         code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_").replace("'", "")
-        return _response(problem(error.status_code, code, str(error.detail)), error.headers)
+        headers = dict(error.headers or {})
+        if error.status_code == 405 and (allowed := _allowed(app, request.url.path)):
+            headers = {"Allow": allowed}
+        return _response(problem(error.status_code, code, str(error.detail)), headers)
 
     @app.exception_handler(Exception)
     async def _unexpected(request: Request, error: Exception) -> JSONResponse:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from groundgate.api.base import MAX_PAGE, JsonRoute, answers, caller, not_found, service_of
-from groundgate.api.problems import Problem, ProblemError, problem, refused
+from groundgate.api.problems import Problem, ProblemError, problem, refused, unavailable
 from groundgate.gate import ClaimRefused
 from groundgate.service import Service
 from groundgate.wire import ApproveIn, RejectIn, Text, Wire
@@ -136,8 +136,8 @@ async def review_batch(request: Request, sent: ReviewBatchIn, principal: Reviewe
                 answer = await _reject(service, principal, row.id, row)
         except ClaimRefused as error:
             answer = refused(error)
-        except StorageError:
-            answer = problem(503, "storage_unavailable", "The database did not take this act; send it again.")
+        except StorageError as error:
+            answer = unavailable(error)
         results.append(Problem.model_validate(answer) if isinstance(answer, dict) else answer)
     text = _BATCH.dump_json(ReviewBatchOut(results=results))
     return Response(text, media_type="application/json")

@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 
 from groundgate.cli.database import open_store
 from groundgate.cli.lines import BadLine, Line, open_input, read_lines
 from groundgate.cli.output import FAILED, Failure, write_json, write_line
-from groundgate.gate import ClaimRefused, Gate
+from groundgate.gate import ClaimRefused, Examiner
 from groundgate.settings import Settings
 from groundgate.wire import ClaimIn
 from ingest.checks.dedup import tokens
@@ -57,11 +57,10 @@ def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
         stored: Stored = _nothing_stored
         if compare_with_database:
             stored = _facts_of(opened.enter_context(open_store(settings)))
-        # Only the parts of the gate that need no store are used: nothing is submitted here.
-        gate = Gate(policy, cast(Store, None), git)
-        opened.callback(gate.close)
+        examiner = Examiner(policy, git)
+        opened.callback(examiner.close)
         loop = opened.enter_context(asyncio.Runner()).get_loop()
-        checker = Checker(gate, loop, stored)
+        checker = Checker(examiner, loop, stored)
         stream = opened.enter_context(open_input(path))
         for line in read_lines(stream):
             answer = checker.answer(line)
@@ -76,8 +75,8 @@ def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
 class Checker:
     """Decides lines in order and remembers what a gate would have kept of them."""
 
-    def __init__(self, gate: Gate, loop: asyncio.AbstractEventLoop, stored: Stored) -> None:
-        self._gate = gate
+    def __init__(self, examiner: Examiner, loop: asyncio.AbstractEventLoop, stored: Stored) -> None:
+        self._examiner = examiner
         self._loop = loop
         self._stored = stored
         self._earlier = _Earlier()
@@ -93,7 +92,9 @@ class Checker:
             sent = ClaimIn.model_validate_json(json.dumps(fields))
             if sent.user_id is None:
                 sent = sent.model_copy(update={"user_id": OWNER})
-            examined = self._loop.run_until_complete(self._gate.examine(self._gate.build_claim(LOCAL, sent)))
+            examined = self._loop.run_until_complete(
+                self._examiner.examine(self._examiner.build_claim(LOCAL, sent))
+            )
         except ValidationError as error:
             return BadLine(line.number, "invalid_request", _problems(error), line.fields)
         except ClaimRefused as error:
@@ -111,7 +112,7 @@ class Checker:
 
     def _dedup(self, examined: Examined) -> tuple[DedupFacts, SignatureKeys]:
         claim = examined.claim
-        threshold = self._gate.policy.threshold
+        threshold = self._examiner.policy.threshold
         keys = signature_keys(tokens(claim.content), claim.memory_type.value, threshold)
         facts = self._stored(examined, keys)
         if isinstance(facts, Neighbours):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from types import FrameType
@@ -26,8 +27,18 @@ BACKLOG = 2048
 GRACE_SECONDS = 20  # for requests under way when the service is told to stop
 
 
+def share_interpreter() -> None:
+    """Lets the writer thread have the interpreter sooner when it asks.
+
+    It gives it up and asks again many times a transaction. At Python's 5 ms a request, every claim of the
+    group would wait for the event loop to run dry; at 0.5 ms the load bench answers half as many again.
+    """
+    sys.setswitchinterval(0.0005)
+
+
 def run(settings: Settings) -> int:
     """Serves until SIGTERM or SIGINT, then finishes what is under way. Raises Failure when it cannot start."""
+    share_interpreter()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
     with bind(settings.host, settings.port) as listener, open_service(settings) as service:

@@ -1,5 +1,11 @@
 """Citations found in a claim's text or given beside it. Whether what they name exists is asked elsewhere."""
 
-from ingest.citations.detection import RULES, detect_citations, given_citation, parse_citation
+from ingest.citations.detection import (
+    RULES,
+    TooManyCitations,
+    detect_citations,
+    given_citation,
+    parse_citation,
+)
 
-__all__ = ["RULES", "detect_citations", "given_citation", "parse_citation"]
+__all__ = ["RULES", "TooManyCitations", "detect_citations", "given_citation", "parse_citation"]

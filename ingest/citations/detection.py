@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ingest.citations import adr, arxiv, commit, cve, doi, issue, pep, rfc, url
 from ingest.citations.shared import Found, Rule, fold
@@ -26,22 +26,29 @@ _DIGIT = re.compile(r"[0-9]")
 _MASK = "\0"  # stands for a character of a URL: neither a letter nor a space to the rules
 
 
-def detect_citations(text: str) -> tuple[Citation, ...]:
+class TooManyCitations(ValueError):
+    """A text names more things than will be looked at."""
+
+
+def detect_citations(text: str, most: int | None = None) -> tuple[Citation, ...]:
     """Every citation in the text, by position; none overlap, and a repeated one is there again.
 
     Offsets are characters of the text as sent, and `value` is exactly what stands there. What stands inside
     a URL is part of the URL. Takes time linear in the length of the text and never raises.
+
+    With `most`, raises TooManyCitations for a text in which one rule finds more than so many; it is then not
+    searched to its end.
     """
     citations: list[Citation] = []
     masked = text
     if "://" in text:
-        urls = list(url.RULE.find(text))
+        urls = list(_at_most(url.RULE.find(text), most))
         citations = [_citation(text, CitationType.URL, *found) for found in urls]
         masked = _mask(masked, [found[:2] for found in urls])
         masked = _mask(masked, url.other_schemes(masked))
     folded = fold(masked)
     if _DIGIT.search(folded.text):  # every other type has one
-        for rule, found in _without_overlaps(folded.text):
+        for rule, found in _without_overlaps(folded.text, most):
             start, end = folded.span(found.start, found.end)
             citations.append(_citation(text, rule.type, start, end, found.key))
         citations.sort(key=lambda citation: citation.start or 0)
@@ -90,14 +97,21 @@ def _shown(value: str) -> str:
     return ascii(value if len(value) <= 80 else value[:80] + "...")
 
 
-def _without_overlaps(folded: str) -> list[tuple[Rule, Found]]:
+def _at_most(found: Iterable[Found], most: int | None) -> Iterator[Found]:
+    for count, one in enumerate(found):
+        if most is not None and count >= most:
+            raise TooManyCitations(f"the text holds more than {most} citations of one type")
+        yield one
+
+
+def _without_overlaps(folded: str, most: int | None) -> list[tuple[Rule, Found]]:
     """What the rules find, by position. Of two that overlap the earlier counts, then the longer."""
     lower = folded.lower()
     candidates = [
         (rule, found)
         for rule in _IN_TEXT
         if not rule.needles or any(needle in lower for needle in rule.needles)
-        for found in rule.find(folded)
+        for found in _at_most(rule.find(folded), most)
     ]
     candidates.sort(key=lambda candidate: (candidate[1].start, -candidate[1].end))
     kept: list[tuple[Rule, Found]] = []

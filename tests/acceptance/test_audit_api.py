@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
+import pytest
 
 from ingest.types import Action, LogEntry, Role, Source
 from storage import tokens
@@ -126,26 +127,46 @@ def test_the_log_holds_no_text(site: Site, owner: str) -> None:
     assert "Zanzibar" not in site.auditor(owner).get("/v1/audit/events").text
 
 
-def test_a_revoked_token_ends_at_the_next_call(site: Site, owner: str) -> None:
+def requests_of(body: dict[str, Any]) -> list[tuple[str, str, dict[str, Any] | None]]:
+    """Every kind of request of an agent."""
+    return [
+        ("POST", "/v1/claims", body),
+        ("POST", "/v1/claims/check", body),
+        ("POST", "/v1/claims/batch", {"claims": [body, None]}),
+        ("POST", "/v1/claims/batch", {"claims": [None]}),
+        ("GET", "/v1/memories", None),
+        ("GET", "/v1/memories/mem_x", None),
+        ("GET", "/v1/decisions/dec_x", None),
+    ]
+
+
+@pytest.mark.parametrize("number", range(7))
+def test_a_revoked_token_ends_at_the_next_call(site: Site, owner: str, number: int) -> None:
     principal, token = site.token(Role.AGENT, owner)
-    caller = site.caller(token)
-    assert caller.get("/v1/memories").status_code == 200
+    caller, key = site.caller(token), {"Idempotency-Key": "k"}
+    method, path, body = requests_of(claim("The lighthouse is automatic", "ai_synthesis"))[number]
+    assert caller.request(method, path, json=body, headers=key).status_code in (200, 202, 404)
+    before = site.events(owner)
     assert tokens.revoke(site.store, principal.id, actor="test", now=datetime.now(UTC))
-    problem = is_problem(caller.get("/v1/memories"), 401, "token_needed")
-    assert token not in str(problem)
-    answer = caller.post("/v1/claims", json=claim("The lighthouse is automatic", "ai_synthesis"))
-    is_problem(answer, 401, "token_needed")
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert site.events(owner) == []
+    for headers in (key, {}):  # a repeat under its key needs a token, too
+        answer = caller.request(method, path, json=body, headers=headers)
+        assert token not in str(is_problem(answer, 401, "token_needed"))
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+    assert site.events(owner) == before
 
 
 def test_an_expired_token_ends_at_its_time(site: Site, owner: str) -> None:
     ends = datetime.now(UTC) + timedelta(seconds=1.5)
-    caller = site.caller(site.token(Role.AUDITOR, owner, expires_at=ends)[1])
-    assert caller.get("/v1/memories").status_code == 200
+    caller = site.caller(site.token(Role.AGENT, owner, expires_at=ends)[1])
+    requests = requests_of(claim("The lighthouse was painted", "ai_synthesis"))
+    for method, path, body in requests:
+        assert caller.request(method, path, json=body).status_code in (200, 202, 404)
+    before = site.events(owner)
     while datetime.now(UTC) <= ends:
         caller.get("/healthz")
-    is_problem(caller.get("/v1/memories"), 401, "token_needed")
+    for method, path, body in requests:
+        is_problem(caller.request(method, path, json=body), 401, "token_needed")
+    assert site.events(owner) == before
 
 
 def test_what_is_no_token_is_refused(site: Site, owner: str) -> None:

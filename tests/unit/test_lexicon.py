@@ -88,7 +88,10 @@ def test_other_faults_are_named_too() -> None:
         Lexicon.model_validate({**document, "words": {**document["words"], "be": ["am so"]}})
     with pytest.raises(ValidationError, match="the rules need these lists too: soon"):
         Lexicon.model_validate(
-            {**document, "words": {name: words for name, words in document["words"].items() if name != "soon"}}
+            {
+                **document,
+                "words": {name: words for name, words in document["words"].items() if name != "soon"},
+            }
         )
     with pytest.raises(ValidationError, match="no_such_rule"):
         Lexicon.model_validate({**document, "groups": {"mine": group_of("x", when=["no_such_rule"])}})

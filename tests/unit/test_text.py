@@ -116,7 +116,11 @@ def test_characters_are_read_once_and_for_all(sent: str) -> None:
     assert "".join(map(fold, once)) == once
 
 
-@given(st.text(alphabet="ab'.,I think-1", max_size=80).filter(lambda text: not text.lstrip().startswith(("-", "'"))))
+@given(
+    st.text(alphabet="ab'.,I think-1", max_size=80).filter(
+        lambda text: not text.lstrip().startswith(("-", "'"))
+    )
+)
 def test_plain_text_is_left_alone(sent: str) -> None:
     read = normalise(sent)
     assert read.text == sent

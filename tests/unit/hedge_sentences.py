@@ -1,0 +1,259 @@
+"""Sentences written for the tests of hedge detection: what blocks, what goes to review, what is no hedge."""
+
+from __future__ import annotations
+
+from ingest.types import HedgeCategory
+
+SPECULATION, UNCERTAINTY, SUGGESTION, TECHNICAL, ROUGH = HedgeCategory
+
+BLOCK: dict[HedgeCategory, str] = {
+    SPECULATION: """
+        I think the pool is too small.
+        We still think that the lock is taken twice.
+        I never thought the proxy was to blame.
+        I don't really believe that retries help here.
+        I, for one, think the default is wrong.
+        I (still) think so.
+        I'd think the socket is shared.
+        I'd say the time-out is too low.
+        I guess somebody needs that flag.
+        Id guess it runs twice.
+        My best guess is a stale route.
+        Our understanding is that the vendor patched it.
+        In my humble opinion the table is too wide.
+        To me, the second design is clearer.
+        The new layout looks wrong to me.
+        It seems to us that the parser is right.
+        We suspect the firewall.
+        I have a hunch it is the disk.
+        I got the impression that nobody reads the log.
+        I assume the token lives for an hour.
+        I'm assuming the port is open.
+        I expect the move to take a day.
+        We guess that the header is stripped.
+        I hope this settles it.
+        I wonder whether anyone calls it.
+        I doubt that it scales.
+        I'm pretty sure it is the kernel.
+        Pretty sure it's the kernel.
+        I am 90% sure the job runs hourly.
+        AFAIK the port is 8080.
+        The shim is dead code, imho.
+        If I recall correctly, the port is 8080.
+        As far as we can tell, nobody calls it.
+        To the best of my knowledge it is unused.
+        I may be wrong, but the flag is gone.
+        Unless I'm missing something, this is dead code.
+        As I understand it, the key is hashed.
+        One would think the lock is freed.
+        From my point of view the change is safe.
+        Just a guess: the disk is full.
+        Guess it's the balancer again.
+        I definitely think it is stale, for sure.
+        It is certain, I believe, that the key was rotated.
+    """,
+    UNCERTAINTY: """
+        I'm not sure about the limit.
+        Not sure why this works.
+        Not entirely certain, but the hook runs twice.
+        We are unsure how the lease is renewed.
+        I'm not convinced that it is needed.
+        It's not clear whether the flag is read.
+        It isn't clear to me why it is read.
+        Unclear why the build hangs.
+        Why the build hangs is unclear.
+        The root cause is still unknown.
+        It is not known whether older disks suffer.
+        I don't know if it scales.
+        I dont know if it scales.
+        I don t know if it scales.
+        Don't know why, but it works.
+        I have no idea what this does.
+        No idea why it is there.
+        I can't tell whether it is in use.
+        I can't remember the port.
+        We don't know why the job stalls.
+        I haven't tested this on Windows.
+        Haven't tried it on ARM.
+        I couldn't verify the figure.
+        The patch has not been tested on BSD.
+        This is untested.
+        It remains to be seen whether that helps.
+        We haven't decided yet whether to shard.
+        It's anyone's guess why it stalls.
+    """,
+    SUGGESTION: """
+        Maybe we should use a queue.
+        Perhaps the helper should return early.
+        Perhaps it would be better to split it.
+        We should probably rename it.
+        We might want to cap it.
+        You may want to raise the limit.
+        Might want to raise the limit.
+        We could consider a smaller page.
+        How about a smaller page?
+        What if we used a queue?
+        Why not use a queue?
+        Shall we drop it?
+        Should this be behind a flag?
+        Can we maybe cache it?
+        It might be worth adding an index.
+        It would be nice to have a test.
+        Another option would be a lock.
+        I'd suggest moving it to a thread.
+        We are thinking about moving to another host.
+        Let's maybe cap it at ten.
+    """,
+}
+
+REVIEW: dict[HedgeCategory, str] = {
+    TECHNICAL: """
+        The server may stall under load.
+        The file may not exist.
+        It may not be obvious to the reader.
+        May cause a deadlock.
+        THE SERVER MAY STALL UNDER LOAD
+        It might fail on old disks.
+        A slow disk could delay the flush.
+        The build will probably fail.
+        The likely cause is a race.
+        Maybe the disk is full.
+        The flag was supposedly removed.
+        It's possible that two workers start at once.
+        There is a chance that it fails.
+        Requests usually take a second.
+        Writers often hold the lock.
+        In most cases the cache is warm.
+        It tends to leak.
+        As a rule, builds pass.
+        The disk seems full.
+        It appears that the flag is unused.
+        The parser appears to be broken.
+        Looks like a race.
+        Hopefully this is the last one.
+        This should work on old disks.
+        It should now be fast enough.
+        This should make the second run faster.
+        That should not be a problem.
+        The API is kind of slow.
+        It is widely believed that the town is older.
+        The cache "is probably" stale.
+    """,
+    ROUGH: """
+        It takes about five minutes.
+        There are around 30 users.
+        Roughly half of the calls fail.
+        It uses approximately 2 GB.
+        It took almost an hour.
+        Nearly 40% of the keys expire.
+        It saves ~12 ms a call.
+        It takes 10 minutes or so.
+        There are some 4,000 rows.
+        It has 50-odd users.
+        It weighs ca. 30 kg.
+    """,
+}
+
+CONTINUE: dict[str, str] = {
+    "code": """
+        The `probably` crate was dropped.
+        Use maybe_add() to add a row.
+        It returns `Maybe Int` for a missing key.
+        It returns Maybe when the key is missing.
+        The macro unlikely(x) expands to a builtin.
+        The module guess-charset was dropped.
+        Pass --maybe to turn it on.
+        Read ~/.config/probably and HEAD~3.
+        See https://example.org/maybe/i-think for the list.
+        The file src/perhaps/main.c is empty.
+        Set MAYBE=1 and `I think` is the label.
+        The mask is ~0.
+    """,
+    "months and names": """
+        The release was cut in May 2024.
+        In may 2024 the release was cut.
+        It ran from May to October.
+        May 2024 saw three releases.
+        Since May the job is gone.
+        Brian May wrote the module.
+        In May, the job was removed.
+    """,
+    "quoted literals": """
+        The log line 'probably a stale lock' comes from lockd.
+        The message "I think so" is printed at start.
+        The column holds "maybe", "yes" or "no".
+        The answer "I don't know" was chosen 12 times.
+        Rename 'maybe_free' to "perhaps" in the enum.
+    """,
+    "requirements": """
+        Tokens may not be logged.
+        Callers may not hold the lock here.
+        The method may only be called once.
+        Clients MAY retry and servers SHOULD answer.
+        The retry count should be 5.
+        The limit should be set to 30 seconds.
+        Callers should close the file.
+        The path should not contain spaces.
+        This should never return NULL.
+        It should have been removed in 2.0.
+    """,
+    "programs": """
+        The parser assumes that the input is sorted.
+        The compiler believes the pointer is valid.
+        We assume that the path is absolute.
+        We guess the encoding from the first bytes.
+        The server does not know the key of the client.
+        If we don't know the type, the entry is skipped.
+        We do not know the length in advance.
+        Git thinks the file is unchanged.
+    """,
+    "facts": """
+        The client couldn't connect because the port was closed.
+        We could not find the file.
+        We could reproduce it on two hosts.
+        It is possible to rename a branch.
+        This makes it possible to use a proxy.
+        That is impossible here.
+        I measured 30 ms.
+        I tested it on Windows.
+        I thought about it and added a test.
+        We figured out the cause.
+        We decided to use a queue.
+        I prefer tabs over spaces.
+        Make sure the port is open.
+        There is no doubt about the result.
+        It was definitely fixed in 2.1.
+        An unknown token raises an error.
+        Unclear error messages were rewritten.
+        The might of the cluster is 512 cores.
+        The usual port is 5432.
+        It runs more often than needed.
+        The process exits normally.
+        The error appears in the log twice.
+        The output looks like this:
+        This kind of lock is reentrant.
+        Some 404 errors were logged.
+    """,
+    "prepositions": """
+        The page is about cats.
+        The walk goes around the lake.
+        It works around a bug.
+        The counter wraps around at 4096.
+        The docs complain about 3 missing files.
+        It was about to close.
+    """,
+    "cue letters inside other words": """
+        The roundup job runs daily.
+        The guesser module was removed.
+        Turnaround time is logged.
+        The dismay was general.
+    """,
+}
+
+
+def rows(table: str) -> list[str]:
+    """The sentences of a table, one a line."""
+    return [line.strip() for line in table.strip().splitlines()]
+
+
+HEDGED = [text for table in (*BLOCK.values(), *REVIEW.values()) for text in rows(table)]
