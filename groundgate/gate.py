@@ -28,7 +28,6 @@ from ingest.types import (
     Claim,
     DedupFacts,
     DedupUnavailable,
-    Neighbours,
     PendingMemory,
     Principal,
     Source,
@@ -233,11 +232,17 @@ class Gate(Examiner):
         keys = signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold)
         try:
             with self.store.read() as connection:
-                found = index.neighbours(connection, claim.owner_id, keys.probes, examined.capture_time)
+                return index.facts(
+                    connection,
+                    claim.owner_id,
+                    claim.content,
+                    keys.probes,
+                    threshold=self.policy.threshold,
+                    now=examined.capture_time,
+                )
         except StorageError as error:
             log.exception("the dedup index could not be asked")
             return DedupUnavailable(detail=str(error))
-        return Neighbours(items=found)
 
 
 def owner_for(principal: Principal, user_id: str | None) -> str:

@@ -72,7 +72,7 @@ def question(t: Tokens, w: Lists, start: int, end: int) -> bool:
 def proposal(t: Tokens, w: Lists, start: int, end: int) -> bool:
     """Something is proposed in the same clause: should, ought to, let us, worth."""
     ahead = _clause_after(t, end)
-    if question(t, w, start, end) and not w["proposer"].isdisjoint(ahead[:3]):
+    if question(t, w, start, end) and not w["writer"].isdisjoint(ahead[:3]):
         return True
     if not w["proposal_word"].isdisjoint(_clause_before(t, start, 2)):
         return not expectation(t, w, start - 1, start)
@@ -85,7 +85,11 @@ def proposal(t: Tokens, w: Lists, start: int, end: int) -> bool:
 def asked(t: Tokens, w: Lists, start: int, end: int) -> bool:
     """The sentence has a question for its subject: `why it fails is unclear`."""
     before = _clause_before(t, start)
-    return bool(before) and before[-1] in w["wh"] and t.word(start - len(before) - 1) in _STOPS
+    return (
+        bool(before)
+        and before[-1] in ("why", "how", "what", "whether", "who")
+        and t.word(start - len(before) - 1) in _STOPS
+    )
 
 
 def impression(t: Tokens, w: Lists, start: int, end: int) -> bool:
@@ -110,7 +114,8 @@ def month(t: Tokens, w: Lists, start: int, end: int) -> bool:
     if t.written(start) != "May" or t.shouted(start):
         return False
     if before in _STOPS or t.after_break(start):
-        return beside or after == "the"
+        named = t.written(end)[:1].isupper() and after != "i" and not t.title_cased
+        return beside or after == "the" or named
     return _capital_within(t, w, start, beside)
 
 
@@ -135,7 +140,7 @@ def requirement_word(t: Tokens, w: Lists, start: int, end: int) -> bool:
 
 
 def prohibition(t: Tokens, w: Lists, start: int, end: int) -> bool:
-    """`may not be logged`, `callers may not hold the lock`, `may only`: rules, where `may not work` is a doubt."""
+    """`may not be shared`, `visitors may not enter`, `may only`: rules, where `may not work` is a doubt."""
     after = t.word(end)
     if after == "only":
         return True
@@ -151,6 +156,8 @@ def prohibition(t: Tokens, w: Lists, start: int, end: int) -> bool:
         )
     if subject in w["epistemic_subject"] or verb in w["stative"]:
         return False
+    if verb in w["forbidden_verb"]:
+        return True
     return subject in w["agent"] or (subject.endswith("s") and t.word(start - 2) in _STOPS)
 
 
@@ -166,7 +173,7 @@ def idiom(t: Tokens, w: Lists, start: int, end: int) -> bool:
 
 
 def noun(t: Tokens, w: Lists, start: int, end: int) -> bool:
-    """`the might of the cluster`: strength."""
+    """`the might of the fleet`: strength."""
     return t.word(start - 1) in w["determiner_of_noun"] and t.word(end) in (
         "of",
         ".",
@@ -207,7 +214,9 @@ def name(t: Tokens, w: Lists, start: int, end: int) -> bool:
         or before == ","
     ):
         return False
-    return written.istitle() and before != BLANK and t.written(start - 1)[:1].islower()
+    if not written.istitle() or before == BLANK:
+        return False
+    return t.written(start - 1)[:1].islower() or (before in ("the", "a", "an") and not t.title_cased)
 
 
 def shown(t: Tokens, w: Lists, start: int, end: int) -> bool:
@@ -218,9 +227,7 @@ def shown(t: Tokens, w: Lists, start: int, end: int) -> bool:
     after = t.word(end)
     if after in ("as", "like"):
         return t.word(end + 1) not in ("if", "though") and after == "as"
-    if t.word(start) == "it" or "it" in t.words[start:end]:
-        return after in w["shown_next"]
-    return not (after.endswith(("ly", "ed")) or after in w["seeming_state"] or after in w["degree_of_state"])
+    return after in w["shown_next"] or after == BLANK or t.word(start - 1) in w["likened"]
 
 
 def similar(t: Tokens, w: Lists, start: int, end: int) -> bool:

@@ -12,7 +12,8 @@ from pydantic import BaseModel
 
 def to_row(model: BaseModel) -> dict[str, Any]:
     """The fields as parameters of INSERT. Enums go as their values: a driver may write a member's name."""
-    fields = {name: value.value if isinstance(value, Enum) else value for name, value in model}
+    # The fields themselves, not a copy through pydantic: this runs for every claim that is stored.
+    fields = {n: v.value if isinstance(v, Enum) else v for n, v in model.__dict__.items()}
     fields["details"] = fields.pop("metadata")
     return fields
 

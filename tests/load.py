@@ -237,7 +237,8 @@ def submit(caller: Caller, sent: Sent, ledger: Ledger) -> None:
             ledger.answered.append((sent, reply))
             return
         if sent.key is None:
-            ledger.lost.append(sent)
+            if reply is None:
+                ledger.lost.append(sent)
             return
         time.sleep(0.02)
     raise GaveUpError

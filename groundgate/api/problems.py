@@ -21,6 +21,7 @@ from storage.errors import StorageError, StoreUnknown
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+MOST_SHOWN = 200  # characters of anything in an error that may have come from the sender
 
 
 class Problem(BaseModel):
@@ -68,14 +69,18 @@ def problem(status: int, code: str, detail: str, **more: Any) -> dict[str, Any]:
 
 def validation_errors(errors: Sequence[Any], prefix: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """Where and what, without the value that was sent: it may be huge, hostile or secret."""
-    return [
-        {
-            "where": ".".join(map(str, (*prefix, *error["loc"]))),
-            "what": error["msg"].removeprefix("Value error, "),
-            "type": error["type"],
-        }
-        for error in errors[:20]
-    ]
+    found = []
+    for error in errors[:20]:
+        what, kind = error["msg"].removeprefix("Value error, "), error["type"]
+        if kind in (
+            "model_type",
+            "model_attributes_type",
+        ):  # one thing to the sender; the sentence names a class
+            what, kind = "must be an object", "object_type"
+        where = ".".join(map(str, (*prefix, *error["loc"])))
+        # A field's name and a tag are the sender's own words, too: they are told back in part.
+        found.append({"where": where[:MOST_SHOWN], "what": what[:MOST_SHOWN], "type": kind})
+    return found
 
 
 def refused(error: ClaimRefused) -> dict[str, Any]:

@@ -33,15 +33,18 @@ _NOT_SUPPORT = {
 }
 
 
+NO_CITATION = Finding(
+    check=DETECT,
+    verdict=Verdict.DOUBT,
+    code="no_citation",
+    message="The claim cites nothing that can be checked.",
+)
+
+
 def judge_detected(citations: Sequence[Citation]) -> Finding:
     """One finding on whether the claim cites anything. No citation is a doubt, never a verified one."""
     if not citations:
-        return Finding(
-            check=DETECT,
-            verdict=Verdict.DOUBT,
-            code="no_citation",
-            message="The claim cites nothing that can be checked.",
-        )
+        return NO_CITATION
     shown = ", ".join(dict.fromkeys(citation.value for citation in citations))
     return Finding(
         check=DETECT,

@@ -151,6 +151,11 @@ def compare(
     return tuple(sorted(found, key=lambda c: (-c.similarity, len(c.changed), c.neighbour.id)))
 
 
+UNIQUE = Finding(
+    check=CHECK, verdict=Verdict.PASS, code="unique", message="This owner has stored nothing like it."
+)
+
+
 def judge(
     content: str, facts: DedupFacts, threshold: Fraction, words: ValueWords
 ) -> tuple[Finding, Comparison | None]:
@@ -161,6 +166,8 @@ def judge(
     """
     if isinstance(facts, DedupUnavailable):
         return _finding(Verdict.UNKNOWN, "dedup_unavailable", facts.detail), None
+    if not facts.items:
+        return UNIQUE, None
     near = compare(content, facts.items, threshold, words)
     same = [c for c in near if not c.changed]
     for kind, verdict, code, message in (
@@ -174,7 +181,7 @@ def judge(
         shown = ", ".join(near[0].changed[:8])
         message = f"Nearly the same as an earlier claim, but these values differ: {shown}."
         return _finding(Verdict.DOUBT, "conflict", message, near[0]), near[0]
-    return _finding(Verdict.PASS, "unique", "This owner has stored nothing like it."), None
+    return UNIQUE, None
 
 
 def _finding(verdict: Verdict, code: str, message: str, found: Comparison | None = None) -> Finding:

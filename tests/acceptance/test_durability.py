@@ -103,10 +103,10 @@ def test_a_database_server_that_crashes_under_load_costs_answers_but_nothing_ans
         kept, broken = look(database_url)
         assert broken == []
         check_told(ledger, kept)
+        check_refused(ledger, kept)
         check_through_api(ledger, where, database_url)
     assert ledger.refused, "the crash hit nothing"
     assert {reply.headers["retry-after"] for _, reply in ledger.refused} == {"1"}
-    check_refused(ledger, kept)
 
 
 def check_told(ledger: Ledger, kept: Kept) -> None:

@@ -158,10 +158,10 @@ CONTINUE: dict[str, str] = {
     "code": """
         The `probably` crate was dropped.
         Use maybe_add() to add a row.
-        It returns `Maybe Int` for a missing key.
-        It returns Maybe when the key is missing.
-        The macro unlikely(x) expands to a builtin.
-        The module guess-charset was dropped.
+        A missing row gives `Maybe Row`.
+        The lookup gives Maybe when the row is missing.
+        A call of likely(hit) marks the branch.
+        The tool guess-encoding has a new home.
         Pass --maybe to turn it on.
         Read ~/.config/probably and HEAD~3.
         See https://example.org/maybe/i-think for the list.
@@ -170,28 +170,28 @@ CONTINUE: dict[str, str] = {
         The mask is ~0.
     """,
     "months and names": """
-        The release was cut in May 2024.
-        In may 2024 the release was cut.
-        It ran from May to October.
-        May 2024 saw three releases.
+        The bridge was opened in May 1987.
+        In may 1987 the bridge was opened.
+        The ferry runs from May to September.
+        May 1987 saw three openings.
         Since May the job is gone.
-        Brian May wrote the module.
+        Imelda May sang the anthem.
         In May, the job was removed.
     """,
     "quoted literals": """
-        The log line 'probably a stale lock' comes from lockd.
+        The warning 'perhaps a worn belt' comes from the lathe.
         The message "I think so" is printed at start.
         The column holds "maybe", "yes" or "no".
         The answer "I don't know" was chosen 12 times.
         Rename 'maybe_free' to "perhaps" in the enum.
     """,
     "requirements": """
-        Tokens may not be logged.
-        Callers may not hold the lock here.
+        Session keys may not be printed.
+        Visitors may not feed the animals.
         The method may only be called once.
         Clients MAY retry and servers SHOULD answer.
-        The retry count should be 5.
-        The limit should be set to 30 seconds.
+        The queue depth should be 12.
+        The level should be set to 3.
         Callers should close the file.
         The path should not contain spaces.
         This should never return NULL.
@@ -208,7 +208,7 @@ CONTINUE: dict[str, str] = {
         Git thinks the file is unchanged.
     """,
     "facts": """
-        The client couldn't connect because the port was closed.
+        The pump couldn't start because the valve was shut.
         We could not find the file.
         We could reproduce it on two hosts.
         It is possible to rename a branch.
@@ -225,8 +225,8 @@ CONTINUE: dict[str, str] = {
         It was definitely fixed in 2.1.
         An unknown token raises an error.
         Unclear error messages were rewritten.
-        The might of the cluster is 512 cores.
-        The usual port is 5432.
+        The might of the old fleet was 40 ships.
+        The usual gate is the north one.
         It runs more often than needed.
         The process exits normally.
         The error appears in the log twice.
@@ -243,9 +243,9 @@ CONTINUE: dict[str, str] = {
         It was about to close.
     """,
     "cue letters inside other words": """
-        The roundup job runs daily.
-        The guesser module was removed.
-        Turnaround time is logged.
+        The roundabout was rebuilt.
+        The guesswork table has two rows.
+        The turnaround is on track 4.
         The dismay was general.
     """,
 }
