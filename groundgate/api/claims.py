@@ -79,14 +79,23 @@ class BatchOut(BaseModel):
     results: list[ValidationResult | Problem]
 
 
+_REPLAYED = {
+    "Idempotency-Replayed": {
+        "description": "`true` when this was answered before under the same Idempotency-Key.",
+        "schema": {"type": "string", "const": "true"},
+    }
+}
+
+
 def _verdict(description: str) -> dict[str, Any]:
-    return {"description": description, "model": ValidationResult}
+    return {"description": description, "model": ValidationResult, "headers": _REPLAYED}
 
 
 def _verdict_or_problem(description: str) -> dict[str, Any]:
     return {
         "description": description,
         "model": ValidationResult,
+        "headers": _REPLAYED,
         "content": described(422)["content"],
     }
 
