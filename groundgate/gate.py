@@ -185,7 +185,8 @@ class Gate(Examiner):
     ) -> SubmitAnswer:
         """Decides about a claim and keeps claim, decision and log entry, or nothing.
 
-        Raises ClaimRefused (nothing was looked at) and StorageError (nothing was kept).
+        Raises ClaimRefused (nothing was looked at) and StorageError (nothing was kept, or for
+        StoreUnknown perhaps something).
         """
         started = time.perf_counter()
         examined = await self.examine(self.build_claim(principal, sent))

@@ -408,6 +408,7 @@ class Action(StrEnum):
     CLAIM_REPEATED = "claim.repeated"  # a repeat of a pending item
     CLAIM_BLOCKED = "claim.blocked"
     REVIEW_APPROVED = "review.approved"
+    REVIEW_EDITED = "review.edited"  # the decision on the text an owner approves in place of the agent's
     REVIEW_REJECTED = "review.rejected"
     REVIEW_EXPIRED = "review.expired"
     MEMORY_SUPERSEDED = "memory.superseded"

@@ -180,6 +180,7 @@ def _decide_edit(
         queue_id=None if stored else item.id,
         took_ms=0.0,
     )
+    text = answer.model_dump_json()
     row = {
         "owner_id": item.owner_id,
         "id": answer.decision_id,
@@ -188,9 +189,13 @@ def _decide_edit(
         "tier": answer.tier.value,
         "rule": answer.rule,
         "policy_digest": answer.policy_digest,
-        "answer": answer.model_dump_json(),
+        "answer": text,
     }
     connection.execute(_INSERT_DECISION, row)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    decision_id = ids.decision_id(asked.suffix)
+    by, now = asked.principal.id, asked.now
+    _log(connection, item.owner_id, Action.REVIEW_EDITED, decision_id, digest, by=by, now=now)
     return answer
 
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from datetime import datetime
+from random import Random
+
+# Ids need to be different, not secret: who may see what is asked of every request. The system's generator
+# gives up the interpreter for each number, and under load waits to get it back.
+_random = Random()  # noqa: S311
+if hasattr(os, "register_at_fork"):  # where there is no fork there is nothing to do
+    os.register_at_fork(after_in_child=_random.seed)
 
 
 def new_id_suffix(now: datetime) -> str:
     """32 hex digits: 48 bits of milliseconds since 1970, then version, variant and 74 random bits."""
     milliseconds = int(now.timestamp() * 1000)
-    low = secrets.randbits(74)
+    low = _random.getrandbits(74)
     value = (milliseconds << 80) | (0x7 << 76) | ((low >> 62) << 64) | (0b10 << 62) | (low & ((1 << 62) - 1))
     return f"{value:032x}"
 

@@ -179,7 +179,7 @@ _WHY = {
     422: "The request does not have the shape that is described here; `errors` says where.",
     429: "Too much: the queue is full, or the token's rate is used up.",
     500: "A fault of the service.",
-    503: "The database did not take this now. Nothing was kept.",
+    503: "The database did not take this now; `detail` says whether something may have been kept.",
 }
 _ALWAYS = (401, 403, 422, 500, 503)
 _WITH_BODY = (400, 413, 415)

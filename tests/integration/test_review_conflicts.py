@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -213,6 +214,9 @@ def test_an_edit_is_stored_with_a_decision_of_its_own(store: Store) -> None:
     assert row.policy_digest == policy().digest == result.policy_digest
     assert result.evidence.claim.content == "The relay keeps three days."
     assert (result.decision_id, result.queue_id, result.memory_id) == (kept.decision_id, item.id, None)
+    (logged,) = [entry for entry in history(store) if entry.action is Action.REVIEW_EDITED]
+    assert (logged.actor, logged.subject_id) == ("reviewer-rita", kept.decision_id)
+    assert logged.content_digest == hashlib.sha256(row.answer.encode()).hexdigest()
 
 
 def test_an_edit_that_passes_by_itself_says_so_in_its_decision(store: Store) -> None:
