@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from groundgate.gate import Gate
+from groundgate.repositories import open_repositories
 from groundgate.settings import Settings
 from ingest.policy import Policy, load_policy
 from ingest.sources.git import GitSource
 from review.queue import ReviewQueue
 from storage.store import Store
-
-
-class ServiceError(RuntimeError):
-    """The service cannot start as configured; the message says which part and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +32,10 @@ class Service:
 def open_service(settings: Settings) -> Iterator[Service]:
     """Opens the database (migrating it), reads the policy and the repositories; closes them at the end.
 
-    Raises PolicyError, StorageError or ServiceError, each with a sentence for the person who starts it.
+    Raises PolicyError, StorageError or RepositoryError, each with a sentence for the person who starts it.
     """
     policy = load_policy(settings.policy)
-    git = GitSource(settings.repo, settings.adr_dirs)
-    problems = git.problems()
-    if problems:
-        raise ServiceError(f"{'; '.join(problems)}; give --repo the top directory of a git work tree")
+    git = open_repositories(settings.repo, settings.adr_dirs)
     store = Store.open(settings.database_url, threshold=policy.threshold)
     try:
         store.save_policy(policy, datetime.now(UTC))

@@ -1,4 +1,5 @@
-"""The words of the service as types. All are frozen; rows and wire models are separate types.
+"""The words of the service as types. All are frozen; rows and wire models are separate types. One page although
+it is long, because they explain one another and are read together.
 
 Nothing here knows a clock, a network or a database: times and ids come in as values.
 """

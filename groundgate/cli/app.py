@@ -22,7 +22,7 @@ PORTS = {"min": 0, "max": 65535}
 
 # Exceptions whose message says what is wrong. By name, so that nothing is loaded to ask.
 _EXPECTED = {
-    "groundgate.service.ServiceError",
+    "groundgate.repositories.RepositoryError",
     "groundgate.settings.SettingsError",
     "ingest.policy.PolicyError",
     "storage.errors.StorageError",

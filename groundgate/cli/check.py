@@ -15,15 +15,15 @@ from pydantic import ValidationError
 
 from groundgate.cli.database import open_store
 from groundgate.cli.lines import BadLine, Line, open_input, read_lines
-from groundgate.cli.output import FAILED, Failure, write_json, write_line
+from groundgate.cli.output import FAILED, write_json, write_line
 from groundgate.gate import ClaimRefused, Examiner
+from groundgate.repositories import open_repositories
 from groundgate.settings import Settings
 from groundgate.wire import ClaimIn
 from ingest.checks.dedup import tokens
 from ingest.pipeline import Examined
 from ingest.policy import load_policy
 from ingest.signature import SignatureKeys, signature_keys
-from ingest.sources.git import GitSource
 from ingest.types import (
     Decision,
     DedupFacts,
@@ -45,13 +45,10 @@ Stored = Callable[[Examined, SignatureKeys], DedupFacts]
 
 
 def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
-    """Answers every line in order; 1 when any line was bad. Raises Failure, PolicyError, StorageError."""
+    """Answers every line in order; 1 when any line was bad. What stops the command is raised, as a sentence."""
     logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the answer already
     policy = load_policy(settings.policy)
-    git = GitSource(settings.repo, settings.adr_dirs)
-    problems = git.problems()
-    if problems:
-        raise Failure(f"{'; '.join(problems)} Give --repo the top directory of a git work tree.")
+    git = open_repositories(settings.repo, settings.adr_dirs)
     status = 0
     with ExitStack() as opened:
         stored: Stored = _nothing_stored

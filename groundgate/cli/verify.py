@@ -9,6 +9,7 @@ from typing import assert_never
 
 from groundgate.cli.output import FAILED, USAGE, Failure, show_table, write_json
 from groundgate.gate import GIT_TYPES
+from groundgate.repositories import open_repositories
 from groundgate.settings import Settings
 from ingest.citations import parse_citation
 from ingest.sources.git import GitSource
@@ -31,17 +32,9 @@ def run(values: Sequence[str], settings: Settings, *, as_json: bool) -> int:
 
 
 def git_source(settings: Settings, *, needed: bool = True) -> GitSource:
-    """The configured repositories, else the work tree around the current directory. Raises Failure when one
-    cannot be used; nothing is opened unless `needed`."""
-    repositories = settings.repo or _work_tree(Path.cwd())
-    try:
-        source = GitSource(repositories, settings.adr_dirs)
-    except ValueError as error:
-        raise Failure(str(error)) from error
-    problems = source.problems() if needed else ()
-    if problems:
-        raise Failure(f"{'; '.join(problems)} Give --repo the top directory of a git work tree.")
-    return source
+    """The configured repositories, else the work tree around the current directory. Raises RepositoryError
+    when one cannot be used; nothing is opened unless `needed`."""
+    return open_repositories(settings.repo or _work_tree(Path.cwd()), settings.adr_dirs, needed=needed)
 
 
 def _work_tree(directory: Path) -> tuple[Path, ...]:
