@@ -71,12 +71,12 @@ def _serve_one_row(listener: socket.socket, folder: str) -> None:
 
 def _serve_gate(listener: socket.socket, folder: str) -> None:
     from groundgate.api.app import create_app
-    from groundgate.cli.serve import share_interpreter
+    from groundgate.cli.serve import tune_interpreter
     from groundgate.service import open_service
     from groundgate.settings import Settings
 
-    share_interpreter()
     with open_service(Settings(database_url=f"sqlite:///{folder}/gate.db")) as service:
+        tune_interpreter()
         _serve(create_app(service), listener)
 
 
