@@ -164,8 +164,10 @@ class Examiner:
         return tuple(readings)
 
     def _read(self, citation: Citation) -> SourceReading:
+        started = time.perf_counter()
         try:
-            return self._git.read(citation)
+            reading = self._git.read(citation)
+            return reading.model_copy(update={"took_ms": round((time.perf_counter() - started) * 1000, 3)})
         except Exception:  # whatever went wrong, it could not be found out: UNKNOWN, and a log line
             log.exception("reading %s failed", citation.key)
             return Unreachable(

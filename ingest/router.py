@@ -6,13 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ingest.policy import Policy
-from ingest.types import Finding, HedgeCategory, MemoryType, Source, Tier, Verdict
+from ingest.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
 
-BLOCKING_HEDGES = {
-    HedgeCategory.PERSONAL_SPECULATION.value,
-    HedgeCategory.ADMITTED_UNCERTAINTY.value,
-    HedgeCategory.UNDECIDED_SUGGESTION.value,
-}
+_BLOCKING_CODES = frozenset(category.value for category in BLOCKING_HEDGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +37,7 @@ Rule = Callable[[Case, Policy], Ruling | None]
 
 
 def _speculation(case: Case, policy: Policy) -> Ruling | None:
-    if case.hedge.code in BLOCKING_HEDGES:
+    if case.hedge.code in _BLOCKING_CODES:
         return Ruling(1, Tier.BLOCKED, "Contains personal speculation", (case.hedge,))
     return None
 

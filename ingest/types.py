@@ -84,6 +84,15 @@ class HedgeCategory(StrEnum):
     APPROXIMATION = "approximation"
 
 
+BLOCKING_HEDGES = frozenset(
+    {
+        HedgeCategory.PERSONAL_SPECULATION,
+        HedgeCategory.ADMITTED_UNCERTAINTY,
+        HedgeCategory.UNDECIDED_SUGGESTION,
+    }
+)
+
+
 class HedgeAction(StrEnum):
     """What the hedges in a text call for; BLOCK wins over REVIEW."""
 
@@ -156,6 +165,7 @@ class Found(Frozen):
     dated: datetime | None = None
     successor: str | None = None  # what replaced it, when `standing` says so
     official: bool = False  # the grounding repository's own record
+    took_ms: float | None = None  # how long reading it took
 
 
 class Missing(Frozen):
@@ -164,6 +174,7 @@ class Missing(Frozen):
     kind: Literal["missing"] = "missing"
     citation: Citation
     detail: str
+    took_ms: float | None = None
 
 
 class Unreachable(Frozen):
@@ -174,6 +185,7 @@ class Unreachable(Frozen):
     citation: Citation
     code: str
     detail: str
+    took_ms: float | None = None
 
 
 SourceReading = Annotated[Found | Missing | Unreachable, Field(discriminator="kind")]
@@ -241,6 +253,7 @@ class Finding(Frozen):
     citation: Citation | None = None
     spans: tuple[Span, ...] = ()
     facts: dict[str, JsonValue] = {}
+    took_ms: float | None = None  # to gather what it judges; None for what needs no look-up
 
 
 class Tier(StrEnum):

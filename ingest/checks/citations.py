@@ -61,19 +61,19 @@ def judge_reading(reading: SourceReading, banned_domains: Sequence[str]) -> Find
     """One finding per cited thing. A banned host fails before anything that was read of it counts."""
     citation = reading.citation
     if is_banned(citation, banned_domains):
-        return _finding(citation, Verdict.FAIL, "citation_banned", f"{citation.value} is on the banned list.")
+        return _finding(reading, Verdict.FAIL, "citation_banned", f"{citation.value} is on the banned list.")
     match reading:
         case Missing():
-            return _finding(citation, Verdict.FAIL, "citation_missing", reading.detail)
+            return _finding(reading, Verdict.FAIL, "citation_missing", reading.detail)
         case Unreachable():
             return _finding(
-                citation, Verdict.UNKNOWN, "citation_unchecked", reading.detail, because=reading.code
+                reading, Verdict.UNKNOWN, "citation_unchecked", reading.detail, because=reading.code
             )
         case Found(standing=Standing.IN_FORCE):
-            return _finding(citation, Verdict.PASS, "citation_verified", reading.detail)
+            return _finding(reading, Verdict.PASS, "citation_verified", reading.detail)
         case Found():
             code = _NOT_SUPPORT[reading.standing]
-            return _finding(citation, Verdict.FAIL, code, reading.detail, because=reading.standing.value)
+            return _finding(reading, Verdict.FAIL, code, reading.detail, because=reading.standing.value)
 
 
 def is_banned(citation: Citation, banned_domains: Sequence[str]) -> bool:
@@ -88,8 +88,9 @@ def is_banned(citation: Citation, banned_domains: Sequence[str]) -> bool:
 
 
 def _finding(
-    citation: Citation, verdict: Verdict, code: str, message: str, because: str | None = None
+    reading: SourceReading, verdict: Verdict, code: str, message: str, because: str | None = None
 ) -> Finding:
+    citation = reading.citation
     span = (
         ()
         if citation.start is None or citation.end is None
@@ -103,4 +104,5 @@ def _finding(
         citation=citation,
         spans=span,
         facts={} if because is None else {"because": because},
+        took_ms=reading.took_ms,
     )

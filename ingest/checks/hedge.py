@@ -16,7 +16,7 @@ from ingest.hedge_rules import RULES
 from ingest.hedge_tokens import Tokens
 from ingest.lexicon import Group, Lexicon
 from ingest.text import Normalised, normalise
-from ingest.types import Finding, HedgeAction, HedgeCategory, HedgeMatch, Span, Verdict
+from ingest.types import BLOCKING_HEDGES, Finding, HedgeAction, HedgeCategory, HedgeMatch, Span, Verdict
 
 CHECK = "hedge"
 _LONGEST = 16  # words of one match; the longest phrases people write stay well below
@@ -28,13 +28,6 @@ _HIDDEN_GAP = re.compile("(?<=\\S)[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]
 # spaces of the text; strewn between single letters they are only noise.
 _MEAN_WORD = 2
 
-_BLOCKING = frozenset(
-    {
-        HedgeCategory.PERSONAL_SPECULATION,
-        HedgeCategory.ADMITTED_UNCERTAINTY,
-        HedgeCategory.UNDECIDED_SUGGESTION,
-    }
-)
 _Literals = tuple[
     list[int], list[int]
 ]  # for every word the number of its literal, for every number how to take it
@@ -73,7 +66,7 @@ class HedgeDetector:
         return [
             match
             for match in self._matches(text, spaced)
-            if match.category in _BLOCKING
+            if match.category in BLOCKING_HEDGES
             and _HIDDEN_GAP.search(text, match.start, match.end)
             and " " in normalise(_HIDDEN_GAP.sub(" ", match.text)).text
         ]
@@ -126,7 +119,7 @@ class HedgeDetector:
             for name in names:
                 group = self._groups[name]
                 if self._holds(tokens, group, at, end):
-                    if group.category in _BLOCKING:
+                    if group.category in BLOCKING_HEDGES:
                         return end, group
                     review = review or (end, group)
         return review
@@ -160,7 +153,7 @@ class HedgeDetector:
         touched = {kinds[number] for number in numbers} - {_SAID}
         if not touched:
             return False
-        if group.category not in _BLOCKING:
+        if group.category not in BLOCKING_HEDGES:
             return True
         if len(numbers) > 1 or (touched == {_WHOLE_CODE} and end - at > 1):
             return False
@@ -185,7 +178,7 @@ def _merged(plain: list[HedgeMatch], hidden: list[HedgeMatch]) -> list[HedgeMatc
     for match in sorted(plain + hidden, key=lambda match: (match.start, -match.end)):
         if not merged or match.start >= merged[-1].end:
             merged.append(match)
-        elif match.category in _BLOCKING and merged[-1].category not in _BLOCKING:
+        elif match.category in BLOCKING_HEDGES and merged[-1].category not in BLOCKING_HEDGES:
             merged[-1] = match
     return merged
 
@@ -201,7 +194,7 @@ def _disjoint(code: list[Interval], quoted: list[Interval]) -> list[tuple[Interv
 
 def action_of(matches: tuple[HedgeMatch, ...]) -> HedgeAction:
     """What the matches call for; one that blocks outweighs any number that send to review."""
-    if any(match.category in _BLOCKING for match in matches):
+    if any(match.category in BLOCKING_HEDGES for match in matches):
         return HedgeAction.BLOCK
     return HedgeAction.REVIEW if matches else HedgeAction.CONTINUE
 
@@ -224,7 +217,7 @@ def judge(matches: tuple[HedgeMatch, ...]) -> Finding:
             check=CHECK, verdict=Verdict.PASS, code="no_hedge", message="The claim is stated plainly."
         )
     blocks = action is HedgeAction.BLOCK
-    deciding = tuple(match for match in matches if (match.category in _BLOCKING) is blocks)
+    deciding = tuple(match for match in matches if (match.category in BLOCKING_HEDGES) is blocks)
     words = list(dict.fromkeys(" ".join(match.text.split()) for match in deciding))
     category = deciding[0].category
     return Finding(
