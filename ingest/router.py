@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from ingest.policy import Policy
 from ingest.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
 
-_BLOCKING_CODES = frozenset(category.value for category in BLOCKING_HEDGES)
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -37,7 +35,7 @@ Rule = Callable[[Case, Policy], Ruling | None]
 
 
 def _speculation(case: Case, policy: Policy) -> Ruling | None:
-    if case.hedge.code in _BLOCKING_CODES:
+    if case.hedge.code in BLOCKING_HEDGES:
         return Ruling(1, Tier.BLOCKED, "Contains personal speculation", (case.hedge,))
     return None
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from ingest.checks import dedup
 from ingest.pipeline import Examined
 from ingest.policy import Policy
-from ingest.router import BLOCKING_HEDGES
-from ingest.types import DedupFacts, DedupUnavailable, ItemKind, Neighbours, Verdict
+from ingest.types import BLOCKING_HEDGES, DedupFacts, DedupUnavailable, ItemKind, Neighbours, Verdict
 from review.answers import Refused
 
 
