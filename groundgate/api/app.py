@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
 
 from groundgate.api import audit, claims, memories, operations, problems, reviews
@@ -47,7 +48,8 @@ def create_app(service: Service) -> FastAPI:
         with contextlib.suppress(asyncio.CancelledError):
             await sweeper
 
-    app = FastAPI(
+    # The page at /docs with its script and style from the package, not from somebody's server.
+    app = FastAPIOffline(
         title="Groundgate",
         version=version("groundgate"),
         description=DESCRIPTION,

@@ -50,7 +50,17 @@ def test_anybody_may_ask_whether_it_runs(site: Site) -> None:
     ready = anybody.get("/readyz")
     assert (ready.status_code, ready.json()["degraded"]) == (200, [])
     assert re.fullmatch(r"[0-9a-f]{64}", ready.json()["policy_digest"])
-    assert anybody.get("/docs").status_code == 200
+
+
+def test_the_page_of_the_api_asks_no_other_server(site: Site) -> None:
+    anybody = site.caller()
+    page = anybody.get("/docs")
+    assert page.status_code == 200
+    needed = re.findall(r"""(?:src|href)=["']([^"']+)""", page.text)
+    assert any(path.endswith(".js") for path in needed)
+    for path in needed:
+        assert path.startswith("/")
+        assert anybody.get(path).status_code == 200
 
 
 def test_the_policy_in_force_is_the_one_in_the_decisions(site: Site, owner: str) -> None:
