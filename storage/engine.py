@@ -96,7 +96,9 @@ def _sqlite_engine(url: URL) -> Engine:
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         write = bool(connection.get_execution_options().get("groundgate_write"))
-        connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
+        if connection.info.get("groundgate_write") is not write:  # of the file's connection, whoever uses it
+            connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
+            connection.info["groundgate_write"] = write
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine

@@ -6,10 +6,12 @@ which. Whoever writes to the index holds that row (`hold`), so that it cannot be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Select, Table, bindparam, delete, select, tuple_, update
@@ -39,9 +41,15 @@ _BUILT_WITH = select(_META.c.value).where(_META.c.name == _NAME)
 _HOLD = _BUILT_WITH.with_for_update(read=True)
 _HOLD_ALONE = _BUILT_WITH.with_for_update()
 _SET_BUILT_WITH = update(_META).where(_META.c.name == _NAME).values(value=bindparam("built_with"))
-_PROBE = select(TABLE.c.key, TABLE.c.item_id, TABLE.c.kind).where(
-    TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.key, "keys")
-)
+# The keys of many owners at once. CROSS JOIN makes SQLite start with the keys, never with the table.
+_PROBE = {
+    "sqlite": "SELECT k.owner_id, k.key, k.item_id, k.kind FROM json_each(?) AS o "
+    "CROSS JOIN json_each(o.value) AS wanted "
+    "CROSS JOIN dedup_key AS k ON k.owner_id = o.key AND k.key = wanted.value",
+    "postgresql": "SELECT k.owner_id, k.key, k.item_id, k.kind "
+    "FROM unnest(%s::text[], %s::bigint[]) AS wanted (owner_id, key) "
+    "JOIN dedup_key AS k ON k.owner_id = wanted.owner_id AND k.key = wanted.key",
+}
 _REMOVE = delete(TABLE).where(
     TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.item_id == bindparam("of_item")
 )
@@ -86,6 +94,7 @@ def hold_alone(connection: Connection) -> Fraction | None:
     return _threshold_of(connection.scalar(_HOLD_ALONE))
 
 
+@lru_cache(maxsize=8)
 def _threshold_of(built_with: str | None) -> Fraction | None:
     version, _, threshold = (built_with or "").partition(":")
     return Fraction(threshold) if threshold and version == str(VERSION) else None
@@ -137,24 +146,38 @@ def neighbours(
     threshold, and few that do not. Memories past their horizon at `now` are left out."""
     found = {
         candidate.neighbour.id: candidate.neighbour
-        for candidates in find(connection, owner_id, probes).values()
+        for candidates in find(connection, {owner_id: probes})[owner_id].values()
         for candidate in candidates
         if candidate.counts_at(now)
     }
     return tuple(found[item_id] for item_id in sorted(found))
 
 
-def find(connection: Connection, owner_id: str, probes: Collection[int]) -> dict[int, list[Candidate]]:
-    """The candidates by key, for the probes of any number of claims at once."""
-    rows = connection.execute(_PROBE, {"of_owner": owner_id, "keys": probes}).all()
-    if not rows:
-        return {}
-    candidates = _candidates(connection, owner_id, {(item_id, kind) for _, item_id, kind in rows})
-    by_key: dict[int, list[Candidate]] = {}
-    for key, item_id, _ in rows:
-        if item_id in candidates:
-            by_key.setdefault(key, []).append(candidates[item_id])
-    return by_key
+def find(
+    connection: Connection, probes: Mapping[str, Collection[int]]
+) -> dict[str, dict[int, list[Candidate]]]:
+    """The candidates by key for every owner asked about, for the probes of any number of claims at once."""
+    found: dict[str, dict[int, list[Candidate]]] = {owner_id: {} for owner_id in probes}
+    shared: dict[str, list[tuple[int, str, str]]] = {}
+    for owner_id, key, item_id, kind in _probe(connection, probes):
+        shared.setdefault(owner_id, []).append((key, item_id, kind))
+    for owner_id, rows in shared.items():
+        candidates = _candidates(connection, owner_id, {(item_id, kind) for _, item_id, kind in rows})
+        for key, item_id, _ in rows:
+            if item_id in candidates:
+                found[owner_id].setdefault(key, []).append(candidates[item_id])
+    return found
+
+
+def _probe(connection: Connection, probes: Mapping[str, Collection[int]]) -> Sequence[Any]:
+    dialect = connection.dialect.name
+    parameters: tuple[Any, ...]
+    if dialect == "sqlite":
+        parameters = (json.dumps({owner_id: list(keys) for owner_id, keys in probes.items()}),)
+    else:
+        pairs = [(owner_id, key) for owner_id, keys in probes.items() for key in keys]
+        parameters = ([owner_id for owner_id, _ in pairs], [key for _, key in pairs])
+    return connection.exec_driver_sql(_PROBE[dialect], parameters).all()
 
 
 def _candidates(connection: Connection, owner_id: str, items: set[tuple[str, str]]) -> dict[str, Candidate]:

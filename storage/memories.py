@@ -52,15 +52,15 @@ class MemoryFilter(Frozen):
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
 
 
-def from_answer(
+def row_from_answer(
     answer: ValidationResult,
     *,
     decision_id: str,
     memory_id: str,
     created_at: datetime,
     approved_by: str | None = None,
-) -> Memory:
-    """The memory that a decided claim becomes.
+) -> dict[str, Any]:
+    """The memory that a decided claim becomes, as the parameters of INSERT.
 
     `approved_by` is the reviewer whose approval stores it: the owner then vouches for it, so its confidence
     is at least medium.
@@ -70,33 +70,45 @@ def from_answer(
     confidence = evidence.confidence
     if approved_by is not None:
         confidence = confidence_of(evidence.label, evidence.confidence_score, vouched=True)
-    return Memory(
-        id=memory_id,
-        owner_id=claim.owner_id,
-        memory_type=claim.memory_type,
-        content=claim.content,
-        source=claim.source,
-        status=MemoryStatus.ACTIVE,
-        confidence=confidence,
-        confidence_score=evidence.confidence_score,
-        label=evidence.label,
-        source_id=evidence.source_id,
-        created_at=created_at,
-        validity_horizon=evidence.validity_horizon,
-        decision_id=decision_id,
-        approved_by=approved_by,
-        metadata=evidence.metadata,
+    return {
+        "owner_id": claim.owner_id,
+        "id": memory_id,
+        "memory_type": claim.memory_type.value,
+        "content": claim.content,
+        "source": claim.source.value,
+        "status": MemoryStatus.ACTIVE.value,
+        "confidence": confidence.value,
+        "confidence_score": evidence.confidence_score,
+        "label": evidence.label.value,
+        "source_id": evidence.source_id,
+        "created_at": created_at,
+        "validity_horizon": evidence.validity_horizon,
+        "decision_id": decision_id,
+        "approved_by": approved_by,
+        "superseded_by": None,
+        "retracted_reason": None,
+        "details": evidence.metadata,
+    }
+
+
+def from_answer(
+    answer: ValidationResult,
+    *,
+    decision_id: str,
+    memory_id: str,
+    created_at: datetime,
+    approved_by: str | None = None,
+) -> Memory:
+    """As `row_from_answer`, as the domain type."""
+    row = row_from_answer(
+        answer, decision_id=decision_id, memory_id=memory_id, created_at=created_at, approved_by=approved_by
     )
-
-
-def row_of(memory: Memory) -> dict[str, Any]:
-    """The memory as the parameters of INSERT."""
-    return to_row(memory)
+    return Memory.model_validate(to_fields(row))
 
 
 def insert(connection: Connection, memory: Memory) -> None:
     """Writes a new memory; its dedup keys are written apart, with `storage.index.add`."""
-    connection.execute(_INSERT, row_of(memory))
+    connection.execute(_INSERT, to_row(memory))
 
 
 def get(

@@ -105,6 +105,8 @@ class Bulk:
     SQLAlchemy's own way prepares a dictionary for every row, which costs more than SQLite takes to insert
     it. On SQLite up to 64 rows are one statement: its driver gives up the interpreter for every step of a
     statement, and under load waits for the event loop to get it back, which is once a row with executemany.
+    There a refused row leaves the rows of its statement before it (OR FAIL), which saves a copy of every page
+    that the statement changes: the transaction must be rolled back, as every one is that an exception leaves.
     """
 
     def __init__(self, table: Table) -> None:
@@ -135,7 +137,8 @@ class Bulk:
         quote = dialect.identifier_preparer.quote
         names = ", ".join(quote(name) for name, _ in columns)
         marks = ", ".join(["?" if dialect.paramstyle == "qmark" else "%s"] * len(columns))
-        return f"INSERT INTO {quote(self._table.name)} ({names}) VALUES ", f"({marks})", columns  # noqa: S608
+        insert = "INSERT OR FAIL" if dialect.name == "sqlite" else "INSERT"
+        return f"{insert} INTO {quote(self._table.name)} ({names}) VALUES ", f"({marks})", columns
 
 
 def _powers_of_two(count: int) -> Iterator[tuple[int, int]]:

@@ -175,7 +175,7 @@ class _Group:
             for principal, wanted in keys.items()
             for row in connection.execute(_KNOWN_KEYS, {"of_principal": principal, "keys": wanted})
         }
-        self._near = {owner: index.find(connection, owner, wanted) for owner, wanted in probes.items()}
+        self._near = index.find(connection, probes)
         self._total: int | None = None  # locked and read when the first claim has to wait
         self._total_before = 0
         self._rows = _Rows()
@@ -289,10 +289,11 @@ class _Group:
                 }
             )
         if action is Action.CLAIM_STORED and answer.memory_id is not None:
-            memory = memories.from_answer(
-                answer, decision_id=decision_id, memory_id=answer.memory_id, created_at=at
+            rows.memories.append(
+                memories.row_from_answer(
+                    answer, decision_id=decision_id, memory_id=answer.memory_id, created_at=at
+                )
             )
-            rows.memories.append(memories.row_of(memory))
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
             rows.pending.append(pending.row_of(_pending_item(submission, answer, decision_id)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Index, Text, TypeDecorator
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Index, Text, TypeDecorator, text
 from sqlmodel import Field, SQLModel
 
 
@@ -55,7 +55,16 @@ class MemoryRow(SQLModel, table=True):
     """A stored claim; see `ingest.types.Memory`."""
 
     __tablename__ = "memory"
-    __table_args__ = (Index("memory_by_id", "id"), Index("memory_by_source", "owner_id", "source_id"))
+    __table_args__ = (
+        Index("memory_by_id", "id"),
+        Index(
+            "memory_by_source",
+            "owner_id",
+            "source_id",
+            sqlite_where=text("source_id IS NOT NULL"),
+            postgresql_where=text("source_id IS NOT NULL"),
+        ),
+    )
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     memory_type: str

@@ -172,7 +172,7 @@ def test_a_list_of_keys_is_looked_up_in_the_index(tmp_path: Path) -> None:
         assert isinstance(raw, sqlite3.Connection)
         seen: list[str] = []
         raw.set_trace_callback(seen.append)
-        assert index.find(connection, "ann", range(100_000)) == {}
+        assert index.find(connection, {"ann": range(100_000), "bob": [1]}) == {"ann": {}, "bob": {}}
         raw.set_trace_callback(None)
         plans = raw.execute(f"EXPLAIN QUERY PLAN {seen[-1]}").fetchall()
     assert any("USING PRIMARY KEY (owner_id=? AND key=?)" in plan[3] for plan in plans), plans

@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import threading
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,21 @@ def test_one_bad_claim_spoils_no_other(store: Store) -> None:
     with pytest.raises(ValueError, match="without a zone"):
         futures[1].result(30)
     assert (_count(store), _count(store, "log_entry")) == (2, 2)
+
+
+def test_a_refused_row_takes_the_rows_before_it_along(store: Store) -> None:
+    """On SQLite many rows are one statement, and the rows before a refused one are undone by the rollback."""
+    held = Held(store)
+    first = _claim(1)
+    futures = [store.writer.submit(c) for c in (first, _claim(2), replace(_claim(3), suffix=first.suffix))]
+    held.go.set()
+    assert isinstance(futures[0].result(30), Decided)
+    assert isinstance(futures[1].result(30), Decided)
+    with pytest.raises(StorageError, match="refused"):
+        futures[2].result(30)
+    assert (_count(store), _count(store, "decision"), _count(store, "log_entry")) == (2, 2, 2)
+    with store.read() as connection:
+        assert log.verify(connection) == []
 
 
 def test_an_exception_in_work_rolls_back_and_goes_to_the_caller(store: Store) -> None:

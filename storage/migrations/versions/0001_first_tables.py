@@ -100,7 +100,14 @@ def _memories() -> None:
         sa.Column("details", sa.JSON(), nullable=False),
     )
     op.create_index("memory_by_id", "memory", ["id"])
-    op.create_index("memory_by_source", "memory", ["owner_id", "source_id"])
+    has_source = sa.text("source_id IS NOT NULL")
+    op.create_index(
+        "memory_by_source",
+        "memory",
+        ["owner_id", "source_id"],
+        sqlite_where=has_source,
+        postgresql_where=has_source,
+    )
     op.create_table(
         "dedup_key",
         sa.Column("owner_id", sa.String(), primary_key=True),
