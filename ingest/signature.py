@@ -41,10 +41,18 @@ def _size_class(size: int, threshold: Fraction) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=8192)
-def _partner_classes(size: int, threshold: Fraction) -> tuple[tuple[int, int], ...]:
+def _plan(size: int, numerator: int, denominator: int) -> tuple[int, tuple[tuple[int, int], ...]]:
+    """The classes that a partner of a set of `size` can be in, and which of them is the set's own.
+
+    The threshold comes as two integers, because hashing a fraction takes longer than all the rest.
+    """
+    threshold = Fraction(numerator, denominator)
+    if not Fraction(1, 2) < threshold <= 1:
+        raise ValueError(f"a duplicate threshold must be over 0.5 and at most 1, not {float(threshold)}")
     smallest = -int(-(size * threshold) // 1)
     largest = int(size / threshold)
-    return tuple(sorted({_size_class(n, threshold) for n in range(max(1, smallest), largest + 1)}))
+    classes = tuple(sorted({_size_class(n, threshold) for n in range(max(1, smallest), largest + 1)}))
+    return classes.index(_size_class(size, threshold)), classes
 
 
 def _class_keys(hashed: list[tuple[int, bytes]], scope: bytes, low: int, parts: int) -> list[int]:
@@ -61,22 +69,14 @@ def _class_keys(hashed: list[tuple[int, bytes]], scope: bytes, low: int, parts: 
 def signature_keys(words: frozenset[str], scope: str, threshold: Fraction) -> SignatureKeys:
     """Keys of one set of words. `scope` (the memory type) is mixed in, so only equal scopes ever meet.
 
-    `threshold` is a fraction in (1/2, 1]; an empty set has one key, found by empty sets alone.
+    `threshold` is a fraction in (1/2, 1], else ValueError; an empty set is found by sets of one size only.
     """
-    if not Fraction(1, 2) < threshold <= 1:
-        raise ValueError(f"a duplicate threshold must be over 0.5 and at most 1, not {float(threshold)}")
+    own, classes = _plan(max(1, len(words)), threshold.numerator, threshold.denominator)
     # NUL keeps words apart: it is refused in claims, and were it there, a shared key would cost one more
     # comparison. Unpaired surrogates cannot reach storage, but this function takes any string.
     encoded = sorted(word.encode("utf-8", "surrogatepass") for word in words)
     hashed = [(zlib.crc32(word), word) for word in encoded]
     scope_bytes = scope.encode()
-    size = max(1, len(words))
-    own = _size_class(size, threshold)
-    probes: list[int] = []
-    stored: tuple[int, ...] = ()
-    for size_class in _partner_classes(size, threshold):
-        keys = _class_keys(hashed, scope_bytes, *size_class)
-        probes.extend(keys)
-        if size_class == own:
-            stored = tuple(keys)
-    return SignatureKeys(stored=tuple(dict.fromkeys(stored)), probes=tuple(dict.fromkeys(probes)))
+    by_class = [_class_keys(hashed, scope_bytes, *size_class) for size_class in classes]
+    probes = dict.fromkeys(key for keys in by_class for key in keys)
+    return SignatureKeys(stored=tuple(dict.fromkeys(by_class[own])), probes=tuple(probes))

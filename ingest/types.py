@@ -233,7 +233,7 @@ class Claim(Frozen):
     owner_id: str
     citations: tuple[Citation, ...] = ()  # given beside the text
     validity_horizon: datetime | None = None
-    metadata: dict[str, JsonValue] = {}
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Span(Frozen):
@@ -252,7 +252,7 @@ class Finding(Frozen):
     message: str
     citation: Citation | None = None
     spans: tuple[Span, ...] = ()
-    facts: dict[str, JsonValue] = {}
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
     took_ms: float | None = None  # to gather what it judges; None for what needs no look-up
 
 
@@ -377,7 +377,7 @@ class Memory(Frozen):
     approved_by: str | None = None  # principal id of the reviewer, when it came through the queue
     superseded_by: str | None = None
     retracted_reason: str | None = None
-    metadata: dict[str, JsonValue] = {}
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class ReviewStatus(StrEnum):
@@ -411,7 +411,7 @@ class PendingMemory(Frozen):
     note: str | None = None  # the reviewer's note, or the reason of a rejection
     memory_id: str | None = None  # the memory it became
     validity_horizon: datetime | None = None
-    metadata: dict[str, JsonValue] = {}
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Action(StrEnum):
