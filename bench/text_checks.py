@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 
 from bench import naive
 from ingest.checks.hedge import HedgeDetector
-from ingest.citations import detect_citations
+from ingest.citations import TooManyCitations
+from ingest.pipeline import inspect
 from ingest.policy import MAX_CONTENT_CHARACTERS, load_policy
-from ingest.text import normalise
+from ingest.types import Claim, MemoryType, Source
 
 CLAIMS = (
     "The payment worker retries a failed call three times with exponential backoff and then moves the message "
@@ -52,10 +53,21 @@ HOSTILE = {
 
 
 def _checks() -> Callable[[str], object]:
+    """The text checks as the gate runs them on a claim."""
     detector = HedgeDetector(load_policy().lexicon)
 
     def check(text: str) -> object:
-        return detector.detect_normalised(text, normalise(text)), detect_citations(text)
+        claim = Claim(
+            content=text,
+            memory_type=MemoryType.FACT,
+            asserted_source=Source.AI_SYNTHESIS,
+            source=Source.AI_SYNTHESIS,
+            owner_id="bench",
+        )
+        try:
+            return inspect(claim, detector)
+        except TooManyCitations as refused:
+            return refused
 
     return check
 
