@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, insert, select, update
 
@@ -78,14 +79,7 @@ def create(
     problem = grant_problem(principal, expires_at, now)
     if problem is not None:
         raise ValueError(problem)
-    grant = {
-        "id": token_id,
-        "name": name,
-        "role": role.value,
-        "owners": sorted(principal.owners),
-        "any_owner": any_owner,
-        "sources": sorted(source.value for source in principal.sources),
-    }
+    grant = _grant(principal)
     row = {
         **grant,
         "secret_digest": _digest(secret),
@@ -110,6 +104,18 @@ def create(
 
     store.writer.run([SERVICE_OWNER], work).result()
     return principal, f"gg_{token_id}_{secret}"
+
+
+def _grant(principal: Principal) -> dict[str, Any]:
+    """What a token stands for, in columns."""
+    return {
+        "id": principal.id,
+        "name": principal.name,
+        "role": principal.role.value,
+        "owners": sorted(principal.owners),
+        "any_owner": principal.any_owner,
+        "sources": sorted(source.value for source in principal.sources),
+    }
 
 
 def grant_problem(principal: Principal, expires_at: datetime | None, now: datetime) -> str | None:

@@ -201,9 +201,9 @@ def test_a_file_name_that_is_not_utf8_can_be_reported(repository: TestRepository
     name = os.fsdecode(b"0003-caf\xe9.md")
     repository.write({f"docs/adr/{name}": PAGE})
     looked_up = source(repository)
-    found(looked_up.read(adr(3))).model_dump_json()
+    assert "0003-caf" in found(looked_up.read(adr(3))).model_dump_json()
     repository.commit("Decide")
-    found(looked_up.read(adr(3))).model_dump_json()
+    assert "0003-caf" in found(looked_up.read(adr(3))).model_dump_json()
 
 
 def test_no_path_of_the_machine_is_in_an_answer(repository: TestRepository) -> None:
