@@ -147,11 +147,11 @@ def reload(connection: Connection, item: PendingMemory) -> PendingMemory:
 
 def _stored_answer(connection: Connection, item: PendingMemory) -> ValidationResult:
     """The decision that queued the item, as it was written."""
-    found = decisions.get(connection, item.decision_id)
-    if found is None or found[0] != item.owner_id:
+    found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
+    if found is None:
         raise StorageError(f"decision {item.decision_id} of item {item.id} cannot be read back")
     try:
-        return ValidationResult.model_validate_json(found[1])
+        return ValidationResult.model_validate_json(found)
     except ValidationError as error:
         raise StorageError(f"decision {item.decision_id} of item {item.id} cannot be understood") from error
 

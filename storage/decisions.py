@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, Table, bindparam, select, tuple_
 
+from storage.names import valid_name
 from storage.tables import DecisionRow
 
 TABLE: Table = DecisionRow.metadata.tables["decision"]
-_BY_ID = select(TABLE.c.owner_id, TABLE.c.answer).where(TABLE.c.id == bindparam("wanted"))
+_BY_ID = select(TABLE.c.answer).where(TABLE.c.id == bindparam("wanted"))
 _PAGE = (
     select(TABLE.c.owner_id, TABLE.c.id, TABLE.c.answer)
     .where(tuple_(TABLE.c.owner_id, TABLE.c.id) > tuple_(bindparam("last_owner"), bindparam("last_id")))
@@ -18,11 +19,13 @@ _PAGE = (
 )
 
 
-def get(connection: Connection, decision_id: str) -> tuple[str, str] | None:
-    """(owner id, answer as JSON), or None when there is no such decision. Whether the caller may see that
-    owner is for the caller to find out."""
-    row = connection.execute(_BY_ID, {"wanted": decision_id}).one_or_none()
-    return None if row is None else (row.owner_id, row.answer)
+def get(connection: Connection, decision_id: str, *, owners: frozenset[str] | None) -> str | None:
+    """The answer as JSON, or None when none of `owners` has a decision of this id (None: any owner)."""
+    if not valid_name(decision_id):
+        return None
+    statement = _BY_ID if owners is None else _BY_ID.where(TABLE.c.owner_id.in_(owners))
+    row = connection.execute(statement, {"wanted": decision_id}).one_or_none()
+    return None if row is None else str(row.answer)
 
 
 def walk(connection: Connection, *, batch: int = 500) -> Iterator[tuple[str, str]]:

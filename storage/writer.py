@@ -229,7 +229,7 @@ class Writer:
         while time.monotonic() < end:
             try:
                 with reading(self._engine) as connection:
-                    return decisions.get(connection, decision_ids[0]) is not None
+                    return decisions.get(connection, decision_ids[0], owners=None) is not None
             except DBAPIError:
                 time.sleep(0.1)  # it is starting again, or gone: asked once more, then not known
         return False

@@ -20,6 +20,7 @@ from groundgate.api.base import (
     limit_rate,
     metrics_of,
     not_found,
+    owners_in_scope,
     principal_of,
     require_json,
     service_of,
@@ -33,7 +34,6 @@ from ingest.types import Outcome, Principal, ValidationResult
 from review.rules import Act
 from storage import decisions
 from storage.errors import StorageError
-from storage.names import valid_name
 from storage.submit import Decided, Idempotency, KeyReused, QueueFull, Repeated, SubmitAnswer, TokenGone
 
 
@@ -239,7 +239,7 @@ async def _row(request: Request, gate: Gate, item: asyncio.Future[SubmitAnswer] 
 def get_decision(request: Request, decision_id: str, principal: DecisionReader) -> Response:
     """A decision as it was answered, word for word."""
     with service_of(request).store.read() as connection:
-        found = decisions.get(connection, decision_id) if valid_name(decision_id) else None
-    if found is None or not principal.may_act_for(found[0]):
+        found = decisions.get(connection, decision_id, owners=owners_in_scope(principal, None))
+    if found is None:
         raise not_found("decision")
-    return Response(found[1], media_type="application/json")
+    return Response(found, media_type="application/json")

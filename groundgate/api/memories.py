@@ -96,10 +96,10 @@ def get_evidence(request: Request, memory_id: str, principal: Reader) -> Evidenc
     """What the decision that let this memory in rests on."""
     memory = _memory(request, memory_id, principal)
     with service_of(request).store.read() as connection:
-        found = decisions.get(connection, memory.decision_id)
+        found = decisions.get(connection, memory.decision_id, owners=frozenset({memory.owner_id}))
     if found is None:
         raise not_found("evidence")
-    return ValidationResult.model_validate_json(found[1]).evidence
+    return ValidationResult.model_validate_json(found).evidence
 
 
 @router.delete("/{memory_id}", responses=answers(404, 409))

@@ -89,8 +89,7 @@ def _documents(connection: Connection, wanted: Sequence[str]) -> Iterator[tuple[
     if not wanted:
         yield from decisions.walk(connection)
     for decision_id in wanted:
-        found = decisions.get(connection, decision_id)
-        yield decision_id, None if found is None else found[1]
+        yield decision_id, decisions.get(connection, decision_id, owners=None)
 
 
 def show_policy(settings: Settings) -> int:

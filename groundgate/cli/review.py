@@ -77,8 +77,8 @@ def show(settings: Settings, item_id: str, *, as_json: bool) -> int:
     with _desk(settings) as desk:
         item = _get(desk, item_id)
         with desk.store.read() as connection:
-            found = decisions.get(connection, item.decision_id)
-    decision = None if found is None else ValidationResult.model_validate_json(found[1])
+            found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
+    decision = None if found is None else ValidationResult.model_validate_json(found)
     if as_json:
         document = None if decision is None else decision.model_dump(mode="json")
         write_json({"item": item.model_dump(mode="json"), "decision": document})

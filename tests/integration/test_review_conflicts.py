@@ -232,9 +232,9 @@ def test_an_edit_that_passes_by_itself_says_so_in_its_decision(store: Store) -> 
     kept = approved(store, item, edited=edited).memory
     assert (kept.confidence, kept.label, kept.source_id) == (Confidence.HIGH, Label.FACT, "ADR-009")
     with store.read() as connection:
-        got = decisions.get(connection, kept.decision_id)
+        got = decisions.get(connection, kept.decision_id, owners=frozenset({"ann"}))
     assert got is not None
-    result = ValidationResult.model_validate_json(got[1])
+    result = ValidationResult.model_validate_json(got)
     assert (result.tier, result.memory_id, result.queue_id) == (Tier.STORED, kept.id, None)
 
 

@@ -78,7 +78,8 @@ def test_a_stored_claim(store: Store) -> None:
     assert result.decision_id == f"dec_{sent.suffix}"
     with store.read() as connection:
         memory = memories.get(connection, str(result.memory_id), NOW, owners=frozenset({"ann"}))
-        kept = decisions.get(connection, str(result.decision_id))
+        kept = decisions.get(connection, str(result.decision_id), owners=frozenset({"ann"}))
+        foreign = decisions.get(connection, str(result.decision_id), owners=frozenset({"bob"}))
         (entry,) = log.events(connection, None, after=None, limit=10)
     assert memory is not None
     assert memory.content == "The mailer retries 5 times."
@@ -86,7 +87,7 @@ def test_a_stored_claim(store: Store) -> None:
     assert memory.decision_id == result.decision_id
     assert memory.created_at == NOW
     assert memory.validity_horizon == NOW + timedelta(days=1)
-    assert kept == ("ann", answer.json)
+    assert (kept, foreign) == (answer.json, None)
     assert ValidationResult.model_validate_json(answer.json) == result
     assert (entry.actor, entry.action, entry.subject_id) == (
         "agent-1",
