@@ -14,11 +14,16 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import settings
 
 from storage.engine import migrate, open_engine
 from storage.store import Store
 
 THRESHOLD = Fraction(23, 25)
+
+# How long an example takes depends on what else the machine does; times are measured in bench/.
+settings.register_profile("groundgate", deadline=None)
+settings.load_profile("groundgate")
 
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
 _STOPPER = """
