@@ -185,13 +185,15 @@ def noun(t: Tokens, w: Lists, start: int, end: int) -> bool:
 
 
 def ability(t: Tokens, w: Lists, start: int, end: int) -> bool:
-    """`could not` is a fact; so is what the writer could do (`we could reproduce it`), and a purpose (`so that`)."""
+    """`could not` is a fact, and `nobody could`; so is what the writer could do, and a purpose (`so that`)."""
     after, before = t.word(end), t.word(start - 1)
     if after in w["not_could"]:
         return after != "only" or before in w["writer"]
     if before in w["writer"] and after in w["found_out"]:
         return True
-    if before in ("so", "such") or after in ("you", "someone"):
+    if before in ("so", "such", "nobody", "none", "neither") or after in ("you", "someone"):
+        return True
+    if before == "one" and t.word(start - 2) == "no":
         return True
     behind = _clause_before(t, start, 5)
     return any(pair == ("that", "so") for pair in pairwise(behind)) or "until" in behind

@@ -38,6 +38,8 @@ BLOCK: dict[HedgeCategory, str] = {
         Pretty sure it's the kernel.
         I am 90% sure the job runs hourly.
         AFAIK the port is 8080.
+        I am a bit worried that the queue overflows.
+        IME the second disk is slower.
         The shim is dead code, imho.
         If I recall correctly, the port is 8080.
         As far as we can tell, nobody calls it.
@@ -53,6 +55,9 @@ BLOCK: dict[HedgeCategory, str] = {
         It is certain, I believe, that the key was rotated.
     """,
     UNCERTAINTY: """
+        Hard to say whether the index helps.
+        Any idea why the mirror lags?
+        Don't ask me why the port is open.
         I'm not sure about the limit.
         Not sure why this works.
         Not entirely certain, but the hook runs twice.
@@ -108,6 +113,7 @@ BLOCK: dict[HedgeCategory, str] = {
 
 REVIEW: dict[HedgeCategory, str] = {
     TECHNICAL: """
+        There is a risk of data loss on the old controller.
         The server may stall under load.
         The file may not exist.
         It may not be obvious to the reader.
@@ -209,6 +215,9 @@ CONTINUE: dict[str, str] = {
     """,
     "facts": """
         The pump couldn't start because the valve was shut.
+        Nobody could open the vault.
+        No one could read the tape.
+        There is no risk of a second run.
         We could not find the file.
         We could reproduce it on two hosts.
         It is possible to rename a branch.
