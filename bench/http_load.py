@@ -1,7 +1,8 @@
 """POST /v1/claims under 16 connections on SQLite, one worker, beside two endpoints of the same framework.
 
 (a) does nothing: what the framework and the wire cost. (b) inserts one row and commits it with the same
-durability: what keeping something costs the plain way. Every server runs in a process of its own on loopback;
+durability: what keeping something costs the plain way, once with nothing but the driver and once (b') through
+SQLModel, as most services would write it. Every server runs in a process of its own on loopback;
 the client is one more process, so on two cores server and client do not share one.
 """
 
@@ -17,12 +18,14 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
 from groundgate.wire import ClaimIn
+
+Serve = Callable[[socket.socket, str], None]
 
 CONNECTIONS = 16
 REQUESTS = 6_000
@@ -64,6 +67,27 @@ def _serve_one_row(listener: socket.socket, folder: str) -> None:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("INSERT INTO row VALUES (?, ?, ?, ?)", row)
         connection.execute("COMMIT")
+        return {"outcome": "stored"}
+
+    _serve(app, listener)
+
+
+def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
+    from fastapi import FastAPI
+    from sqlmodel import Session, SQLModel
+
+    from storage.engine import open_engine
+    from storage.tables import MetaRow
+
+    engine = open_engine(f"sqlite:///{folder}/model.db").execution_options(groundgate_write=True)
+    SQLModel.metadata.create_all(engine)
+    app = FastAPI()
+
+    @app.post("/v1/claims", status_code=201)
+    async def one_row(sent: ClaimIn) -> dict[str, str]:
+        with Session(engine) as session:
+            session.add(MetaRow(name=secrets.token_hex(16), value=sent.content))
+            session.commit()
         return {"outcome": "stored"}
 
     _serve(app, listener)
@@ -153,7 +177,7 @@ async def _load(port: int, token: str, count: int, random: Random) -> tuple[floa
 
 
 @contextmanager
-def _server(serve: Callable[[socket.socket, str], None], folder: str) -> Iterator[int]:
+def _server(serve: Serve, folder: str) -> Iterator[int]:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
@@ -172,32 +196,28 @@ def run() -> None:
     print(
         f"\nPOST /v1/claims, SQLite, one worker, {CONNECTIONS} connections, {REQUESTS} requests, {ROUNDS} rounds"
     )
-    servers = {
+    servers: dict[str, Serve] = {
         "(a) does nothing": _serve_nothing,
         "(b) one row, one commit": _serve_one_row,
+        "(b') the same, SQLModel": _serve_one_row_sqlmodel,
         "gate": _serve_gate,
     }
     random = Random(25)  # the same claims in every run
     rates: dict[str, list[tuple[float, float, float]]] = {name: [] for name in servers}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
         token = _token(folder)
-        ports: dict[str, int] = {}
-        with (
-            _server(_serve_nothing, folder) as a,
-            _server(_serve_one_row, folder) as b,
-            _server(_serve_gate, folder) as g,
-        ):
-            ports = dict(zip(servers, (a, b, g), strict=True))
+        ports = {name: running.enter_context(_server(serve, folder)) for name, serve in servers.items()}
+        for port in ports.values():
+            asyncio.run(_load(port, token, 500, random))  # warm-up
+        for _ in range(ROUNDS):
             for name, port in ports.items():
-                asyncio.run(_load(port, token, 500, random))  # warm-up
-                rates[name].clear()
-            for _ in range(ROUNDS):
-                for name, port in ports.items():
-                    rates[name].append(asyncio.run(_load(port, token, REQUESTS, random)))
+                rates[name].append(asyncio.run(_load(port, token, REQUESTS, random)))
     median = {name: statistics.median(rate for rate, _, _ in rows) for name, rows in rates.items()}
     for name, rows in rates.items():
         p50 = statistics.median(row[1] for row in rows)
         p99 = statistics.median(row[2] for row in rows)
         print(f"  {name:<24} {median[name]:7.0f}/s   p50 {p50:6.2f} ms   p99 {p99:6.2f} ms")
-    nothing, one_row, gate = median.values()
-    print(f"  gate / (a) {gate / nothing:.2f}   gate / (b) {gate / one_row:.2f}")
+    nothing, one_row, one_model, gate = median.values()
+    print(
+        f"  gate / (a) {gate / nothing:.2f}   gate / (b) {gate / one_row:.2f}   gate / (b') {gate / one_model:.2f}"
+    )
