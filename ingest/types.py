@@ -287,13 +287,6 @@ class Label(StrEnum):
     INFERENCE = "INFERENCE"
 
 
-class Facts(Frozen):
-    """Everything the checks gathered: with the claim and the policy, the whole input of the pure part."""
-
-    readings: tuple[SourceReading, ...] = ()
-    dedup: DedupFacts
-
-
 class Decision(Frozen):
     """Tier and reason, with the findings that set them. Pure function of claim, facts and policy."""
 

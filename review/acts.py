@@ -181,16 +181,7 @@ def _decide_edit(
         took_ms=0.0,
     )
     text = answer.model_dump_json()
-    row = {
-        "owner_id": item.owner_id,
-        "id": answer.decision_id,
-        "created_at": asked.now,
-        "principal_id": asked.principal.id,
-        "tier": answer.tier.value,
-        "rule": answer.rule,
-        "policy_digest": answer.policy_digest,
-        "answer": text,
-    }
+    row = decisions.row_of(answer, text, principal_id=asked.principal.id, at=asked.now)
     connection.execute(_INSERT_DECISION, row)
     digest = hashlib.sha256(text.encode()).hexdigest()
     decision_id = ids.decision_id(asked.suffix)

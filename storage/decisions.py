@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, tuple_
 
+from ingest.types import ValidationResult
 from storage.names import valid_name
+from storage.sql import limited_to
 from storage.tables import DecisionRow
 
 TABLE: Table = DecisionRow.metadata.tables["decision"]
@@ -19,11 +23,25 @@ _PAGE = (
 )
 
 
+def row_of(answer: ValidationResult, json: str, *, principal_id: str, at: datetime) -> dict[str, Any]:
+    """A decision as the parameters of INSERT; `json` is the text of `answer` that is told and kept."""
+    return {
+        "owner_id": answer.evidence.claim.owner_id,
+        "id": answer.decision_id,
+        "created_at": at,
+        "principal_id": principal_id,
+        "tier": answer.tier.value,
+        "rule": answer.rule,
+        "policy_digest": answer.policy_digest,
+        "answer": json,
+    }
+
+
 def get(connection: Connection, decision_id: str, *, owners: frozenset[str] | None) -> str | None:
     """The answer as JSON, or None when none of `owners` has a decision of this id (None: any owner)."""
     if not valid_name(decision_id):
         return None
-    statement = _BY_ID if owners is None else _BY_ID.where(TABLE.c.owner_id.in_(owners))
+    statement = limited_to(owners, _BY_ID, TABLE)
     row = connection.execute(statement, {"wanted": decision_id}).one_or_none()
     return None if row is None else str(row.answer)
 

@@ -23,6 +23,7 @@ from ingest.types import (
 from storage import index
 from storage.names import valid_name
 from storage.rows import to_fields, to_row
+from storage.sql import limited_to
 from storage.tables import MemoryRow
 
 TABLE: Table = MemoryRow.metadata.tables["memory"]
@@ -117,7 +118,7 @@ def get(
     """The memory of this id in whatever status, or None when none of `owners` has it (None: any owner)."""
     if not valid_name(memory_id):
         return None
-    statement = _BY_ID if owners is None else _BY_ID.where(TABLE.c.owner_id.in_(owners))
+    statement = limited_to(owners, _BY_ID, TABLE)
     row = connection.execute(statement, {"wanted": memory_id}).mappings().one_or_none()
     return None if row is None else _memory(row, now)
 

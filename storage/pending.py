@@ -13,6 +13,7 @@ from ingest.types import PendingMemory, ReviewStatus
 from storage import index
 from storage.names import valid_name
 from storage.rows import to_fields, to_row
+from storage.sql import limited_to
 from storage.tables import OwnerRow, PendingRow, QueueTotalRow
 
 TABLE: Table = PendingRow.metadata.tables["pending"]
@@ -73,7 +74,7 @@ def get(connection: Connection, item_id: str, *, owners: frozenset[str] | None) 
     """The item of this id in whatever status, or None when none of `owners` has it (None: any owner)."""
     if not valid_name(item_id):
         return None
-    statement = _BY_ID if owners is None else _BY_ID.where(TABLE.c.owner_id.in_(owners))
+    statement = limited_to(owners, _BY_ID, TABLE)
     row = connection.execute(statement, {"wanted": item_id}).mappings().one_or_none()
     return None if row is None else _item(row)
 

@@ -19,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Dialect,
+    Select,
     String,
     Table,
     Text,
@@ -81,6 +82,11 @@ def _among_sqlite(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
 def _among_postgresql(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
     column, values = (compiler.process(part, **kw) for part in element.clauses)
     return f"{column} = ANY({values})"
+
+
+def limited_to(owners: frozenset[str] | None, statement: Select[Any], table: Table) -> Select[Any]:
+    """The statement for rows of these owners only; None is every owner."""
+    return statement if owners is None else statement.where(table.c.owner_id.in_(owners))
 
 
 Converter = Callable[[Any], Any]  # of a value to what the driver takes

@@ -255,16 +255,7 @@ class _Group:
         owner_id, at = submission.owner_id, submission.examined.capture_time
         answer, rows = decided.answer, self._rows
         rows.decisions.append(
-            {
-                "owner_id": owner_id,
-                "id": decision_id,
-                "created_at": at,
-                "principal_id": submission.principal_id,
-                "tier": answer.tier.value,
-                "rule": answer.rule,
-                "policy_digest": answer.policy_digest,
-                "answer": decided.json,
-            }
+            decisions.row_of(answer, decided.json, principal_id=submission.principal_id, at=at)
         )
         rows.log.append(
             log.next_entry(

@@ -26,7 +26,7 @@ from groundgate.api.base import (
     service_of,
     token_needed,
 )
-from groundgate.api.problems import Problem, ProblemError, problem, refused, unavailable, validation_errors
+from groundgate.api.problems import Problem, ProblemError, invalid, refused, unavailable
 from groundgate.gate import ClaimRefused, Gate
 from groundgate.wire import BatchIn, ClaimIn
 from ingest.pipeline import Examined
@@ -199,9 +199,7 @@ async def submit_batch(
             async with at_once:
                 return claim, await gate.examine(gate.build_claim(principal, claim))
         except ValidationError as error:
-            errors = validation_errors(error.errors(include_url=False, include_input=False), ("body",))
-            detail = "; ".join(f"{item['where']}: {item['what']}" for item in errors[:3])
-            return problem(422, "invalid_request", detail, errors=errors)
+            return invalid(error.errors(include_url=False, include_input=False), ("body",))
         except ClaimRefused as error:
             return refused(error)
 

@@ -83,6 +83,13 @@ def validation_errors(errors: Sequence[Any], prefix: tuple[str, ...] = ()) -> li
     return found
 
 
+def invalid(found: Sequence[Any], prefix: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The problem document of a request that has not the shape described."""
+    errors = validation_errors(found, prefix)
+    detail = "; ".join(f"{item['where']}: {item['what']}" for item in errors[:3])
+    return problem(422, "invalid_request", detail, errors=errors)
+
+
 def refused(error: ClaimRefused) -> dict[str, Any]:
     """The problem document of a claim that cannot be looked at as sent."""
     return problem(error.status, error.code, str(error))
@@ -131,10 +138,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> JSONResponse:
-        found = error.errors()
-        errors = validation_errors(found)
-        detail = "; ".join(f"{item['where']}: {item['what']}" for item in errors[:3])
-        return _response(problem(422, "invalid_request", detail, errors=errors))
+        return _response(invalid(error.errors()))
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:

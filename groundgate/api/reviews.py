@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from groundgate.api.base import MAX_PAGE, JsonRoute, answers, caller, not_found, service_of
-from groundgate.api.problems import Problem, ProblemError, problem, refused, unavailable
+from groundgate.api.problems import Problem, ProblemError, refused, unavailable
 from groundgate.gate import ClaimRefused
 from groundgate.service import Service
 from groundgate.wire import ApproveIn, RejectIn, Text, Wire
@@ -107,19 +107,13 @@ def get_review(request: Request, item_id: str, principal: Reader) -> PendingMemo
 @router.post("/{item_id}/approve", responses=answers(404, 409, body=True))
 async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> ApprovedOut:
     """Stores the claim. Duplicates are looked for again in the same transaction."""
-    answer = await _approve(service_of(request), principal, item_id, sent)
-    if isinstance(answer, dict):
-        raise _as_error(answer)
-    return answer
+    return await _approve(service_of(request), principal, item_id, sent)
 
 
 @router.post("/{item_id}/reject", responses=answers(404, 409, body=True))
 async def reject(request: Request, item_id: str, sent: RejectIn, principal: Reviewer) -> RejectedOut:
     """Keeps the claim out, with the reason."""
-    answer = await _reject(service_of(request), principal, item_id, sent)
-    if isinstance(answer, dict):
-        raise _as_error(answer)
-    return answer
+    return await _reject(service_of(request), principal, item_id, sent)
 
 
 @router.post("/batch", responses=answers(body=True), response_model=ReviewBatchOut)
@@ -128,29 +122,27 @@ async def review_batch(request: Request, sent: ReviewBatchIn, principal: Reviewe
     service = service_of(request)
     results: list[Done | Problem] = []
     for row in sent.items:
-        answer: Done | dict[str, Any]
         try:
             if isinstance(row, ApproveRow):
-                answer = await _approve(service, principal, row.id, row)
+                results.append(await _approve(service, principal, row.id, row))
             else:
-                answer = await _reject(service, principal, row.id, row)
+                results.append(await _reject(service, principal, row.id, row))
+        except ProblemError as error:
+            results.append(Problem.model_validate(error.body))
         except ClaimRefused as error:
-            answer = refused(error)
+            results.append(Problem.model_validate(refused(error)))
         except StorageError as error:
-            answer = unavailable(error)
-        results.append(Problem.model_validate(answer) if isinstance(answer, dict) else answer)
+            results.append(Problem.model_validate(unavailable(error)))
     text = _BATCH.dump_json(ReviewBatchOut(results=results))
     return Response(text, media_type="application/json")
 
 
-async def _approve(
-    service: Service, principal: Principal, item_id: str, sent: ApproveIn
-) -> ApprovedOut | dict[str, Any]:
+async def _approve(service: Service, principal: Principal, item_id: str, sent: ApproveIn) -> ApprovedOut:
     edited: Examined | None = None
     if sent.content is not None:
         item = await run_in_threadpool(service.queue.get_by_id, principal, item_id)
         if item is None:
-            return problem(404, "not_found", "There is no such review.")
+            raise not_found("review")
         edited = await service.gate.examine_edit(item, sent.content)
     answer = await run_in_threadpool(
         lambda: service.queue.approve(
@@ -167,16 +159,14 @@ async def _approve(
         case Approved():
             return ApprovedOut(item=answer.item, memory=answer.memory)
         case Refused():
-            return problem(
+            raise ProblemError(
                 409, answer.code, answer.message, conflicting_memory_id=answer.conflicting_memory_id
             )
         case NotFound() | Stale() | AlreadyDecided():
-            return _not_done(answer)
+            raise _not_done(answer)
 
 
-async def _reject(
-    service: Service, principal: Principal, item_id: str, sent: RejectIn
-) -> RejectedOut | dict[str, Any]:
+async def _reject(service: Service, principal: Principal, item_id: str, sent: RejectIn) -> RejectedOut:
     answer = await run_in_threadpool(
         lambda: service.queue.reject(
             principal, item_id, version=sent.version, reason=sent.reason, now=datetime.now(UTC)
@@ -186,21 +176,18 @@ async def _reject(
         case Rejected():
             return RejectedOut(item=answer.item)
         case NotFound() | Stale() | AlreadyDecided():
-            return _not_done(answer)
+            raise _not_done(answer)
 
 
-def _not_done(answer: NotFound | Stale | AlreadyDecided) -> dict[str, Any]:
+def _not_done(answer: NotFound | Stale | AlreadyDecided) -> ProblemError:
     match answer:
         case NotFound():
-            return problem(404, "not_found", "There is no such review.")
+            return not_found("review")
         case Stale():
             detail = "The item has changed since it was looked at; look again and name its present version."
-            return problem(409, "stale_version", detail, current=answer.current.model_dump(mode="json"))
+            return ProblemError(409, "stale_version", detail, current=answer.current.model_dump(mode="json"))
         case AlreadyDecided():
             detail = f"The item is {answer.current.status.value} already."
-            return problem(409, "already_decided", detail, current=answer.current.model_dump(mode="json"))
-
-
-def _as_error(body: dict[str, Any]) -> ProblemError:
-    more = {k: v for k, v in body.items() if k not in ("type", "title", "status", "code", "detail")}
-    return ProblemError(body["status"], body["code"], body["detail"], **more)
+            return ProblemError(
+                409, "already_decided", detail, current=answer.current.model_dump(mode="json")
+            )

@@ -142,10 +142,6 @@ class Repository:
             raise SourceError("error", f"git could not read what was asked of {self.name}.")
         return status, output if isinstance(output, bytes) else str(output or "").encode(), str(complaint)
 
-    def is_shallow(self) -> bool:
-        """Whether history was cut off when this clone was made."""
-        return self.run("rev-parse", "--is-shallow-repository").strip() != b"false"
-
     def is_partial(self) -> bool:
         """Whether objects may be missing here because a remote promised to have them."""
         pattern = r"^(extensions\.partialclone|remote\..*\.(promisor|partialclonefilter))$"
