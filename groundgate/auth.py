@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import hashlib
+import os
+import struct
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 from ingest.types import Principal
 from storage import tokens
@@ -14,6 +18,8 @@ from storage.store import Store
 
 REMEMBER_SECONDS = 60.0  # how long a principal is remembered for submits
 REMEMBER_TOKENS = 1000  # how many
+
+_BUCKET = struct.Struct("dd")  # level, time
 
 
 class Authenticator:
@@ -71,25 +77,50 @@ def _presented(authorization: str | None) -> str | None:
 
 
 class RateLimit:
-    """A token bucket per principal and process: `per_minute` claims a minute, all at once if need be."""
+    """A token bucket per principal: `per_minute` claims a minute, all at once if need be.
 
-    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+    With a folder the buckets are files in it, one a principal, which the processes that are given the same
+    folder share. Their clock must then be one clock, as the monotonic one of a machine is.
+    """
+
+    def __init__(
+        self, per_minute: int, clock: Callable[[], float] = time.monotonic, folder: Path | None = None
+    ) -> None:
         self._per_minute = per_minute
         self._clock = clock
+        self._folder = folder
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def wait(self, principal_id: str, claims: int = 1) -> float:
-        """Takes `claims` from the bucket and returns 0, or takes nothing and returns the seconds to wait."""
+        """Takes `claims` from the bucket and returns 0, or takes nothing and returns the seconds to wait.
+
+        Raises OSError when a shared bucket cannot be read or written: the claim is then not let through.
+        """
         if not self._per_minute:
             return 0.0
-        now = self._clock()
-        level, then = self._buckets.get(principal_id, (float(self._per_minute), now))
-        rate = self._per_minute / 60
-        level = min(float(self._per_minute), level + (now - then) * rate)
-        needed = min(
-            claims, self._per_minute
-        )  # a batch larger than the bucket passes when the bucket is full
+        if self._folder is not None:
+            return self._wait_shared(self._folder / hashlib.sha256(principal_id.encode()).hexdigest(), claims)
+        seconds, self._buckets[principal_id] = self._take(self._buckets.get(principal_id), claims)
+        return seconds
+
+    def _wait_shared(self, file: Path, claims: int) -> float:
+        bucket = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(bucket, fcntl.LOCK_EX)  # for some microseconds; a process that dies lets go of it
+            kept = os.pread(bucket, _BUCKET.size, 0)
+            level, then = _BUCKET.unpack(kept) if kept else (float(self._per_minute), self._clock())
+            seconds, after = self._take((level, then), claims)
+            os.pwrite(bucket, _BUCKET.pack(*after), 0)
+        finally:
+            os.close(bucket)
+        return seconds
+
+    def _take(self, bucket: tuple[float, float] | None, claims: int) -> tuple[float, tuple[float, float]]:
+        """The seconds to wait, and the bucket (its level, and the time of it) afterwards."""
+        now, full = self._clock(), float(self._per_minute)
+        level, then = bucket or (full, now)
+        level = min(full, level + max(0.0, now - then) * full / 60)
+        needed = min(float(claims), full)  # a batch larger than the bucket passes when the bucket is full
         if level < needed:
-            return (needed - level) / rate
-        self._buckets[principal_id] = (level - needed, now)
-        return 0.0
+            return (needed - level) * 60 / full, (level, now)
+        return 0.0, (level - needed, now)

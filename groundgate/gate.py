@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -19,29 +20,40 @@ from groundgate.wire import ClaimIn
 from ingest.checks.dedup import tokens
 from ingest.checks.hedge import HedgeDetector
 from ingest.citations import TooManyCitations, given_citation, parse_citation
+from ingest.paraphrase import stored_only
 from ingest.pipeline import Examined, Inspected, examine, inspect
 from ingest.policy import Policy
 from ingest.signature import signature_keys
+from ingest.similar import prepare
 from ingest.types import (
     Citation,
     CitationType,
     Claim,
     DedupFacts,
     DedupUnavailable,
+    Embedding,
+    Neighbours,
+    ParaphraseFacts,
+    ParaphraseUnavailable,
     PendingMemory,
     Principal,
+    SimilarMemory,
     Source,
     SourceReading,
+    Tier,
     Unreachable,
     ValidationResult,
 )
-from storage import index
+from storage import index, similar
 from storage.errors import StorageError
 from storage.ids import new_id_suffix
 from storage.store import Store
 from storage.submit import Idempotency, Submission, SubmitAnswer
 
 log = logging.getLogger(__name__)
+
+# Seconds an answer waits for what is similar, which takes some milliseconds: it is only shown.
+ADVICE_SECONDS = 1.0
 
 GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT})
 
@@ -50,6 +62,14 @@ class Reader(Protocol):
     """Reads what a citation points at. Blocking; called in a worker thread; never raises."""
 
     def read(self, citation: Citation) -> SourceReading: ...
+
+
+class Paraphraser(Protocol):
+    """Compares claims by meaning. Blocking; called in a worker thread; may raise."""
+
+    def embed(self, text: str) -> Embedding: ...
+
+    def find(self, owner_id: str, embedding: Embedding, now: datetime) -> ParaphraseFacts: ...
 
 
 class ClaimRefused(ValueError):
@@ -126,8 +146,17 @@ class Examiner:
         inspected = self.inspect(claim)
         captured = self._clock()
         cited = inspected.cited()
+        by_meaning = asyncio.create_task(self._by_meaning(claim, captured))
         readings = await self._gather(cited) if cited else ()
-        return examine(inspected, readings, self.policy, captured)
+        paraphrases, embedding = await by_meaning
+        examined = examine(inspected, readings, self.policy, captured)
+        return replace(examined, paraphrases=paraphrases, embedding=embedding)
+
+    async def _by_meaning(
+        self, claim: Claim, now: datetime
+    ) -> tuple[ParaphraseFacts | None, Embedding | None]:
+        """What a policy without vectors leaves open; only a gate can ask."""
+        return None, None
 
     async def examine_edit(self, item: PendingMemory, content: str) -> Examined:
         """A pending item's claim with the owner's text in place of the agent's. Raises ClaimRefused."""
@@ -178,9 +207,31 @@ class Examiner:
 class Gate(Examiner):
     """Checks and routes claims under one policy, and keeps what was decided. The store is not closed with it."""
 
-    def __init__(self, policy: Policy, store: Store, git: Reader) -> None:
+    def __init__(
+        self, policy: Policy, store: Store, git: Reader, paraphraser: Paraphraser | None = None
+    ) -> None:
         super().__init__(policy, git)
         self.store = store
+        self._paraphraser = paraphraser
+        # Likewise of its own: a model that hangs costs no claim its citations.
+        self._vectors = ThreadPoolExecutor(max_workers=2, thread_name_prefix="vectors")
+        # Threads of its own, so that a repository that hangs costs no claim what is similar to it.
+        self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
+        self._advice.submit(prepare)
+
+    def close(self) -> None:
+        """Waits for readings and look-ups under way."""
+        super().close()
+        self._advice.shutdown(wait=True, cancel_futures=True)
+        self._vectors.shutdown(wait=True, cancel_futures=True)
+
+    async def examine(self, claim: Claim) -> Examined:
+        """As `Examiner.examine`, and for a claim that will wait for its owner what is similar to it."""
+        started = time.perf_counter()
+        examined = await super().examine(claim)
+        if _at_best(examined) is not Tier.QUEUED:
+            return examined
+        return await self._with_similar(examined, started)
 
     async def submit(
         self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None
@@ -203,6 +254,8 @@ class Gate(Examiner):
     ) -> asyncio.Future[SubmitAnswer]:
         """Hands an examined claim to the writer; claims sent in order are decided in that order."""
         claim = examined.claim
+        # Made here, outside of the write transaction, for what it may store; a claim never does better there.
+        stores = _at_best(examined) is Tier.STORED
         submission = Submission(
             examined=examined,
             principal_id=principal.id,
@@ -211,13 +264,15 @@ class Gate(Examiner):
             idempotency=idempotency,
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
+            bands=similar.keys_of(claim.content, claim.memory_type.value) if stores else None,
         )
         return self.store.writer.submit_async(submission)
 
     async def check(self, principal: Principal, sent: ClaimIn) -> ValidationResult:
         """The decision a submit would give now; writes nothing. Raises ClaimRefused."""
         started = time.perf_counter()
-        examined = await self.examine(self.build_claim(principal, sent))
+        examined = await super().examine(self.build_claim(principal, sent))
+        examined = await self._with_similar(examined, started)
         loop = asyncio.get_running_loop()
         dedup = await loop.run_in_executor(self._pool, self._neighbours, examined)
         decision = examined.decide(dedup)
@@ -230,22 +285,81 @@ class Gate(Examiner):
             took_ms=(time.perf_counter() - started) * 1000,
         )
 
+    async def examine_edit(self, item: PendingMemory, content: str) -> Examined:
+        """As `Examiner.examine_edit`. Waiting items, of which this is one, say nothing against an edit."""
+        examined = await super().examine_edit(item, content)
+        return replace(examined, paraphrases=stored_only(examined.paraphrases))
+
+    async def _by_meaning(
+        self, claim: Claim, now: datetime
+    ) -> tuple[ParaphraseFacts | None, Embedding | None]:
+        """Which earlier claims are near by meaning, and the claim's vector; within the policy's deadline."""
+        if self._paraphraser is None:
+            return None, None
+        asked = asyncio.get_running_loop().run_in_executor(
+            self._vectors, self._ask, self._paraphraser, claim, now
+        )
+        try:
+            return await asyncio.wait_for(asked, self.policy.deadline_seconds)
+        except TimeoutError:
+            seconds = self.policy.deadline_seconds
+            detail = f"Earlier claims could not be looked up by meaning within {seconds:g} s."
+            return ParaphraseUnavailable(detail=detail), None
+
+    @staticmethod
+    def _ask(
+        paraphraser: Paraphraser, claim: Claim, now: datetime
+    ) -> tuple[ParaphraseFacts, Embedding | None]:
+        embedding = None
+        try:
+            embedding = paraphraser.embed(claim.content)
+            return paraphraser.find(claim.owner_id, embedding, now), embedding
+        except Exception:  # whatever went wrong, it could not be found out: UNKNOWN, and a log line
+            log.exception("earlier claims could not be looked up by meaning")
+            detail = "Earlier claims could not be looked up by meaning."
+            return ParaphraseUnavailable(detail=detail), embedding
+
     def _neighbours(self, examined: Examined) -> DedupFacts:
         claim = examined.claim
         keys = signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold)
         try:
             with self.store.read() as connection:
-                return index.facts(
-                    connection,
-                    claim.owner_id,
-                    claim.content,
-                    keys.probes,
-                    threshold=self.policy.threshold,
-                    now=examined.capture_time,
-                )
+                return index.facts(connection, claim.owner_id, keys, examined.capture_time)
         except StorageError as error:
             log.exception("the dedup index could not be asked")
             return DedupUnavailable(detail=str(error))
+
+    async def _with_similar(self, examined: Examined, started: float) -> Examined:
+        """With what is similar to it; as it is, and with a line in the log, when that is not known in time.
+        `started` is when examining began, of which the policy's deadline counts."""
+        left = min(ADVICE_SECONDS, started + self.policy.deadline_seconds - time.perf_counter())
+        asked = asyncio.get_running_loop().run_in_executor(self._advice, self._similar, examined)
+        try:
+            return replace(examined, similar=await asyncio.wait_for(asked, max(left, 0)))
+        except TimeoutError:
+            log.warning("similar memories could not be looked up within %.3g s", max(left, 0))
+        return examined
+
+    def _similar(self, examined: Examined) -> tuple[SimilarMemory, ...] | None:
+        claim = examined.claim
+        try:
+            with self.store.read() as connection:
+                return similar.find(
+                    connection,
+                    claim.owner_id,
+                    claim.content,
+                    claim.memory_type.value,
+                    threshold=self.policy.threshold,
+                    now=examined.capture_time,
+                )
+        except Exception:  # it is advice: the decision stands without it, and the answer says null
+            log.exception("similar memories could not be looked up")
+            return None
+
+
+def _at_best(examined: Examined) -> Tier:
+    """Where the claim goes when its owner has stored nothing like it: no neighbour ever lets it do better."""
+    return examined.decide(Neighbours()).tier
 
 
 def owner_for(principal: Principal, user_id: str | None) -> str:

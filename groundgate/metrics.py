@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from collections.abc import Iterator
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, values
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from ingest.types import Tier, ValidationResult
 
+# The client library reads this variable when it is first imported, and from then on keeps the figures of this
+# process in files of the directory named there, so that one page can tell of several processes.
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
 # From a tenth of a millisecond, the text checks alone, to the ten seconds of the default deadline.
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 class Metrics:
-    """One set of counters for one running app."""
+    """One set of counters for one running app, or with `shared` for all processes that count in that directory."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: Path | None = None) -> None:
+        if shared is not None and values.ValueClass is values.MutexValue:
+            raise RuntimeError(f"{SHARED} was not set before the metrics library was loaded")
+        self._shared = shared
         self._registry = CollectorRegistry()
         self._claims = Counter(
             "groundgate_claims",
@@ -28,12 +40,6 @@ class Metrics:
             buckets=BUCKETS,
             registry=self._registry,
         )
-        self._waiting = Gauge(
-            "groundgate_queue_items", "Claims that wait for their owner.", registry=self._registry
-        )
-        self._oldest = Gauge(
-            "groundgate_queue_oldest_seconds", "Age of the claim that waits longest.", registry=self._registry
-        )
 
     def decided(self, answer: ValidationResult) -> None:
         """Counts one decision."""
@@ -44,11 +50,26 @@ class Metrics:
         counter.inc()
         self._seconds.observe(answer.took_ms / 1000)
 
-    def queue(self, waiting: int, oldest_seconds: float) -> None:
-        """Sets the state of the queue as read just now."""
-        self._waiting.set(waiting)
-        self._oldest.set(oldest_seconds)
+    def text(self, waiting: int, oldest_seconds: float) -> bytes:
+        """The page for the scraper, with the state of the queue as read just now; -1 where it is not known."""
+        page = CollectorRegistry()
+        if self._shared is None:
+            page.register(self._registry)
+        else:
+            MultiProcessCollector(page, path=str(self._shared))  # type: ignore[no-untyped-call]  # it has no types
+        page.register(_Queue(waiting, oldest_seconds))
+        return generate_latest(page)
 
-    def text(self) -> bytes:
-        """The page for the scraper."""
-        return generate_latest(self._registry)
+
+class _Queue(Collector):
+    """What the database says, so every process says the same."""
+
+    def __init__(self, waiting: int, oldest_seconds: float) -> None:
+        self._gauges = (
+            ("groundgate_queue_items", "Claims that wait for their owner.", waiting),
+            ("groundgate_queue_oldest_seconds", "Age of the claim that waits longest.", oldest_seconds),
+        )
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for name, meaning, value in self._gauges:
+            yield GaugeMetricFamily(name, meaning, value=value)

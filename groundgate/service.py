@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -36,13 +36,20 @@ def open_service(settings: Settings) -> Iterator[Service]:
     """
     policy = load_policy(settings.policy)
     git = open_repositories(settings.repo, settings.adr_dirs)
-    store = Store.open(settings.database_url, threshold=policy.threshold)
-    try:
+    by_meaning = policy.dedup_method == "vector"
+    with ExitStack() as opened:
+        embedder = None
+        if by_meaning:
+            from groundgate import embeddings  # noqa: PLC0415  (of the extra: nothing else may need it)
+
+            embedder = embeddings.load_embedder(policy)
+        store = Store.open(settings.database_url, threshold=policy.threshold, vectors=by_meaning)
+        opened.callback(store.close)
         store.save_policy(policy, datetime.now(UTC))
-        gate = Gate(policy, store, git)
-        try:
-            yield Service(settings, policy, store, git, gate, ReviewQueue(store, policy))
-        finally:
-            gate.close()
-    finally:
-        store.close()
+        paraphraser = None
+        if embedder is not None:
+            paraphraser = embeddings.Paraphraser(store, embedder, policy.vector_threshold)
+            opened.callback(paraphraser.close)
+        gate = Gate(policy, store, git, paraphraser)
+        opened.callback(gate.close)
+        yield Service(settings, policy, store, git, gate, ReviewQueue(store, policy))

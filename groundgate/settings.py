@@ -45,6 +45,7 @@ class Settings(BaseSettings):
     policy: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
+    workers: int = Field(default=1, ge=1, le=64)
     token: SecretStr | None = None
     github_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
     github_url: str = Field(default="https://api.github.com", pattern=r"^https?://")

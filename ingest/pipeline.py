@@ -13,10 +13,10 @@ Replaying a stored answer is the same three steps with the stored facts (`replay
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ingest import score
+from ingest import paraphrase, score
 from ingest.checks import citations as citation_checks
 from ingest.checks import dedup as dedup_check
 from ingest.checks import hedge as hedge_check
@@ -30,12 +30,15 @@ from ingest.types import (
     Claim,
     Decision,
     DedupFacts,
+    Embedding,
     Evidence,
     Finding,
     Found,
     HedgeMatch,
     ItemKind,
     Outcome,
+    ParaphraseFacts,
+    SimilarMemory,
     SourceReading,
     Standing,
     Tier,
@@ -87,12 +90,16 @@ class Examined:
     hedge: Finding
     detected: Finding
     verified: tuple[Finding, ...]
+    similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
+    paraphrases: ParaphraseFacts | None = None  # None: nobody looked, see `ingest.paraphrase.weigh`
+    embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
 
     def decide(self, dedup: DedupFacts) -> Decision:
         """The decision that follows. Pure: the same claim, facts and policy give the same decision."""
         finding, comparison = dedup_check.judge(
             self.claim.content, dedup, self.policy.threshold, self.policy.values
         )
+        finding = paraphrase.weigh(finding, self.paraphrases, self.policy)
         good = [r for r in self.readings if isinstance(r, Found) and r.standing is Standing.IN_FORCE]
         lowest = score.claim_score(good, self.policy.score)
         case = Case(self.hedge, finding, self.verified, lowest, self.claim.source, self.claim.memory_type)
@@ -141,12 +148,14 @@ class Examined:
                 source_id=decision.source_id,
                 sources=self.readings,
                 dedup=dedup,
+                paraphrases=self.paraphrases,
                 validity_horizon=self.claim.validity_horizon,
                 label=decision.label,
                 metadata=self.claim.metadata,
             ),
             similarity_score=decision.similarity_score,
             conflicting_memory_id=_nearest_memory(decision),
+            similar=self.similar,
             memory_id=memory_id,
             queue_id=queue_id,
             decision_id=decision_id,
@@ -182,6 +191,7 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
     """
     evidence = stored.evidence
     examined = examine(inspect(evidence.claim, detector), evidence.sources, policy, evidence.capture_time)
+    examined = replace(examined, similar=stored.similar, paraphrases=evidence.paraphrases)
     decision = examined.decide(evidence.dedup)
     again = examined.answer(
         decision,

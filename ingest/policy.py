@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from ingest.checks.dedup import ValueWords
 from ingest.lexicon import Lexicon, extend_lexicon, load_lexicon
 from ingest.types import Frozen, MemoryType, Source, Tier
+from ingest.valuewords import ValueWords
 
 # The built-in ceilings: matching was measured to be linear up to here, so a policy may only lower them.
 MAX_CONTENT_CHARACTERS = 8192
@@ -75,6 +75,9 @@ class Policy(Frozen):
     auto_approve_ai_synthesis: bool
     missing_citation_tier: Literal[Tier.QUEUED, Tier.BLOCKED]
     duplicate_threshold: float = Field(gt=0.5, le=1)
+    dedup_method: Literal["jaccard", "vector"]
+    vector_threshold: float = Field(gt=0.5, le=1)
+    vector_model: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
     banned_domains: tuple[str, ...]
     deadline_seconds: float = Field(gt=0, le=120)
     stated_in_conversation: dict[MemoryType, tuple[Source, ...]]

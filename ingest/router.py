@@ -66,6 +66,9 @@ def _technical_hedge(case: Case, policy: Policy) -> Ruling | None:
 
 
 def _dedup_unknown(case: Case, policy: Policy) -> Ruling | None:
+    if case.dedup.code == "paraphrase":
+        reason = "May say the same as an earlier claim in other words"
+        return Ruling(6, Tier.QUEUED, reason, (case.dedup,))
     if case.dedup.verdict is not Verdict.PASS:
         return Ruling(6, Tier.QUEUED, "Dedup check failed - cannot verify uniqueness", (case.dedup,))
     return None

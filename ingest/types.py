@@ -207,10 +207,14 @@ class Neighbour(Frozen):
 
 
 class Neighbours(Frozen):
-    """The index was asked and answered; `items` may be empty, which means: nothing similar is there."""
+    """The index was asked and answered; `items` may be empty, which means: nothing similar is there.
+
+    With `complete` false there were more candidates than can be compared, and these are some of them.
+    """
 
     kind: Literal["neighbours"] = "neighbours"
     items: tuple[Neighbour, ...] = ()
+    complete: bool = True
 
 
 class DedupUnavailable(Frozen):
@@ -221,6 +225,40 @@ class DedupUnavailable(Frozen):
 
 
 DedupFacts = Annotated[Neighbours | DedupUnavailable, Field(discriminator="kind")]
+
+
+class Paraphrase(Frozen):
+    """A stored memory or pending item of the same owner whose vector is near the claim's."""
+
+    kind: ItemKind
+    id: str
+    content: str
+    cosine: float  # -1 to 1, of the two vectors; see `ingest.paraphrase.cosine`
+
+
+class Paraphrases(Frozen):
+    """Every earlier claim was compared by `model`; `items` are those near enough, and may be empty."""
+
+    kind: Literal["paraphrases"] = "paraphrases"
+    model: str
+    items: tuple[Paraphrase, ...] = ()
+
+
+class ParaphraseUnavailable(Frozen):
+    """The model or the vectors could not be asked. Not the same as an empty answer."""
+
+    kind: Literal["unavailable"] = "unavailable"
+    detail: str
+
+
+ParaphraseFacts = Annotated[Paraphrases | ParaphraseUnavailable, Field(discriminator="kind")]
+
+
+class Embedding(Frozen):
+    """A text as a vector: float32 numbers in machine order, of length 1. Only vectors of one `model` compare."""
+
+    model: str
+    vector: bytes
 
 
 class Claim(Frozen):
@@ -314,9 +352,20 @@ class Evidence(Frozen):
     source_id: str | None
     sources: tuple[SourceReading, ...]
     dedup: DedupFacts
+    # None, and left out of the JSON, unless the policy asks for vectors.
+    paraphrases: ParaphraseFacts | None = Field(default=None, exclude_if=lambda facts: facts is None)
     validity_horizon: datetime | None
     label: Label
     metadata: dict[str, JsonValue]
+
+
+class SimilarMemory(Frozen):
+    """A stored memory that says nearly the same as a claim, and is no duplicate of it: something to look at
+    beside the claim. No decision rests on it."""
+
+    memory_id: str
+    similarity: float  # word Jaccard, from 0.5 up to below the duplicate threshold
+    content: str
 
 
 class ValidationResult(Frozen):
@@ -334,6 +383,7 @@ class ValidationResult(Frozen):
     evidence: Evidence
     similarity_score: float | None
     conflicting_memory_id: str | None  # the stored memory it duplicates or conflicts with
+    similar: tuple[SimilarMemory, ...] | None = None  # nearest first; None: not looked for, or not known
     memory_id: str | None
     queue_id: str | None
     decision_id: str | None  # None when only checked: nothing was written

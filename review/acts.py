@@ -16,13 +16,14 @@ from sqlalchemy import Connection, insert
 from ingest.checks.dedup import tokens
 from ingest.pipeline import Examined
 from ingest.policy import Policy, canonical_json
-from ingest.signature import SignatureKeys, signature_keys
+from ingest.signature import signature_keys
 from ingest.types import (
     Action,
     DedupFacts,
     ItemKind,
     Memory,
     MemoryStatus,
+    Neighbour,
     PendingMemory,
     Principal,
     ReviewStatus,
@@ -31,7 +32,7 @@ from ingest.types import (
 )
 from review.answers import AlreadyGone, Approved, Refused, Rejected, Retracted
 from review.approval import edit_problem, settle, stored_only
-from storage import decisions, ids, index, log, memories, pending
+from storage import decisions, ids, index, log, memories, pending, similar, vectors
 from storage.errors import StorageError
 
 _INSERT_DECISION = insert(decisions.TABLE)
@@ -49,6 +50,7 @@ class Approval:
     note: str | None
     supersede: bool | None
     edited: Examined | None
+    bands: tuple[int, ...]  # storage.similar.keys_of what is to be stored
 
 
 def approve(
@@ -75,16 +77,7 @@ def approve(
         message = f"The claim was to hold until {until}, which has passed. Reject this item."
         return Refused("no_longer_valid", message)
     keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
-    facts = stored_only(
-        index.facts(
-            connection,
-            item.owner_id,
-            claim.content,
-            keys.probes,
-            threshold=policy.threshold,
-            now=asked.now,
-        )
-    )
+    facts = stored_only(index.facts(connection, item.owner_id, keys, asked.now))
     recorded = _recorded_conflict(connection, item, asked.now)
     settled = settle(claim.content, facts, policy, supersede=asked.supersede, recorded=recorded)
     if isinstance(settled, Refused):
@@ -100,7 +93,7 @@ def approve(
         created_at=asked.now,
         approved_by=asked.principal.id,
     )
-    _store(connection, item, memory, keys, asked)
+    _store(connection, item, memory, asked)
     if settled.replaces is not None:
         _replace(connection, settled.replaces, memory)
     return Approved(reload(connection, item), memory, settled.replaces)
@@ -190,13 +183,18 @@ def _decide_edit(
     return answer
 
 
-def _store(
-    connection: Connection, item: PendingMemory, memory: Memory, keys: SignatureKeys, asked: Approval
-) -> None:
+def _store(connection: Connection, item: PendingMemory, memory: Memory, asked: Approval) -> None:
     by, now = asked.principal.id, asked.now
+    if asked.edited is None:
+        vectors.become_memory(connection, item.owner_id, item.id, memory.id)
+    else:
+        embedding = asked.edited.embedding
+        vectors.add(connection, item.owner_id, ItemKind.MEMORY, memory.id, embedding)
     _end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
     memories.insert(connection, memory)
-    index.add(connection, memory.owner_id, ItemKind.MEMORY, memory.id, keys.stored)
+    one = Neighbour(kind=ItemKind.MEMORY, id=memory.id, content=memory.content)
+    index.add(connection, memory.owner_id, one, memory.memory_type.value)
+    similar.add(connection, memory.owner_id, memory.id, asked.bands)
     digest = _digest(item=item.id, note=asked.note, content=memory.content)
     _log(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
 

@@ -6,15 +6,17 @@ transaction too, under the owner's lock: all of it is on disk, or nothing is.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeVar
 
+from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from ingest.pipeline import Examined
 from ingest.policy import Policy
-from ingest.types import PendingMemory, Principal, ReviewStatus
+from ingest.types import PendingMemory, Principal, ReviewStatus, ValidationResult
 from review import acts
 from review.answers import (
     AlreadyDecided,
@@ -27,8 +29,10 @@ from review.answers import (
     Stale,
 )
 from review.rules import Act, is_owner, may, may_rule_on
-from storage import ids, memories, pending
+from storage import decisions, ids, memories, pending, similar
 from storage.store import Store
+
+log = logging.getLogger(__name__)
 
 MAX_PAGE = 200
 
@@ -70,6 +74,17 @@ class ReviewQueue:
         with self._store.read() as connection:
             return pending.get(connection, item_id, owners=owners)
 
+    def decision_of(self, item: PendingMemory) -> ValidationResult | None:
+        """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when
+        it is not there or cannot be understood: the item can be looked at all the same."""
+        with self._store.read() as connection:
+            found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
+        try:
+            return ValidationResult.model_validate_json(found or "")
+        except ValidationError:
+            log.exception("decision %s of item %s cannot be read", item.decision_id, item.id)
+            return None
+
     def approve(
         self,
         principal: Principal,
@@ -90,7 +105,12 @@ class ReviewQueue:
         when `edited` is not about this item's owner and memory type under the queue's policy; after either
         the item waits on, unchanged.
         """
-        asked = acts.Approval(principal, now, ids.new_id_suffix(now), note, supersede, edited)
+        seen = self.get_by_id(principal, item_id)
+        if seen is None:
+            return NotFound()
+        content = seen.content if edited is None else edited.claim.content
+        bands = similar.keys_of(content, seen.memory_type.value)
+        asked = acts.Approval(principal, now, ids.new_id_suffix(now), note, supersede, edited, bands)
 
         def work(connection: Connection, item: PendingMemory) -> Approved | Refused:
             return acts.approve(connection, item, asked, self._policy)

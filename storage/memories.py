@@ -14,13 +14,14 @@ from ingest.score import confidence_of
 from ingest.types import (
     Confidence,
     Frozen,
+    ItemKind,
     Label,
     Memory,
     MemoryStatus,
     MemoryType,
     ValidationResult,
 )
-from storage import index
+from storage import index, similar, vectors
 from storage.names import valid_name
 from storage.rows import to_fields, to_row
 from storage.sql import limited_to
@@ -133,7 +134,7 @@ def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[
 
 
 def supersede(connection: Connection, owner_id: str, memory_id: str, *, by: str) -> bool:
-    """Marks a memory as replaced by memory `by` and takes it out of the dedup index. False: it was not
+    """Marks a memory as replaced by memory `by` and takes it out of every index. False: it was not
     active any more, and nothing changed. The caller holds the owner's lock."""
     return _leave(connection, owner_id, memory_id, status=MemoryStatus.SUPERSEDED.value, superseded_by=by)
 
@@ -149,7 +150,9 @@ def _leave(connection: Connection, owner_id: str, memory_id: str, **values: str)
     parameters = {"of_owner": owner_id, "of_id": memory_id}
     if connection.execute(_LEAVE.values(**values), parameters).rowcount != 1:
         return False
-    index.remove(connection, owner_id, memory_id)
+    index.remove(connection, owner_id, ItemKind.MEMORY, memory_id)
+    similar.remove(connection, owner_id, memory_id)
+    vectors.remove(connection, owner_id, memory_id)
     return True
 
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Table, bindparam, select, update
 from sqlalchemy import insert as insert_into
 
-from ingest.types import PendingMemory, ReviewStatus
-from storage import index
+from ingest.types import ItemKind, PendingMemory, ReviewStatus
+from storage import index, vectors
 from storage.names import valid_name
 from storage.rows import to_fields, to_row
 from storage.sql import limited_to
@@ -126,7 +126,8 @@ def finish(
     )
     if changed.rowcount != 1:
         return False
-    index.remove(connection, item.owner_id, item.id)
+    index.remove(connection, item.owner_id, ItemKind.PENDING, item.id)
+    vectors.remove(connection, item.owner_id, item.id)
     connection.execute(_ONE_LESS_FOR_OWNER, {"of_owner": item.owner_id})
     connection.execute(_ONE_LESS_IN_ALL)
     return True

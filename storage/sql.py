@@ -26,6 +26,7 @@ from sqlalchemy import (
     TypeDecorator,
     bindparam,
 )
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -82,6 +83,32 @@ def _among_sqlite(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
 def _among_postgresql(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
     column, values = (compiler.process(part, **kw) for part in element.clauses)
     return f"{column} = ANY({values})"
+
+
+def fetch(connection: Connection, statement: str, parameters: tuple[Any, ...] | dict[str, Any]) -> list[Any]:
+    """All rows of a look-up, straight from the driver, in whose terms statement and parameters are.
+
+    For what every claim asks: on SQLite, SQLAlchemy's own way takes three times as long as the answer. Raises
+    DBAPIError as that does.
+    """
+    driver = connection.connection
+    cursor = driver.cursor()
+    try:
+        cursor.execute(statement, parameters)
+        return list(cursor.fetchall())
+    except connection.dialect.loaded_dbapi.Error as error:
+        base, lost = connection.dialect.loaded_dbapi.Error, _is_lost(connection, error, cursor)
+        if lost:
+            connection.invalidate(error)
+        raise DBAPIError.instance(
+            statement, parameters, error, base, connection_invalidated=lost, dialect=connection.dialect
+        ) from error
+    finally:
+        cursor.close()
+
+
+def _is_lost(connection: Connection, error: Any, cursor: Any) -> bool:
+    return connection.dialect.is_disconnect(error, connection.connection.driver_connection, cursor)
 
 
 def limited_to(owners: frozenset[str] | None, statement: Select[Any], table: Table) -> Select[Any]:

@@ -13,8 +13,8 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from ingest.policy import Policy
 from storage import engine as engines
-from storage import index
-from storage.errors import StorageError, StoreBusy
+from storage.errors import StorageError
+from storage.reindex import Report, is_ready, reindex
 from storage.tables import PolicyRow, UtcTime
 from storage.writer import Writer
 
@@ -33,12 +33,22 @@ class Store:
         self.writer = Writer(engine)
 
     @classmethod
-    def open(cls, url: str, *, threshold: Fraction, migrate: bool = True) -> Self:
+    def open(
+        cls,
+        url: str,
+        *,
+        threshold: Fraction,
+        migrate: bool = True,
+        report: Report = lambda done, total: None,
+        vectors: bool = False,
+    ) -> Self:
         """Opens the database, brings its tables up to date and its dedup index to `threshold`.
 
-        With `migrate` False an older database is refused. Raises StorageError with a sentence for the user.
+        With `vectors` it can compare vectors, which `dedup_method = "vector"` needs. `report` is told how far
+        the index is when it has to be built anew; an interrupted job goes on. With `migrate` False an older
+        database is refused. Raises StorageError with a sentence for the user.
         """
-        engine = engines.open_engine(url)
+        engine = engines.open_engine(url, vectors=vectors)
         try:
             if migrate:
                 engines.migrate(engine)
@@ -46,7 +56,9 @@ class Store:
                 raise StorageError(
                     "the database must be brought up to date first: run `groundgate db upgrade`"
                 )
-            _build_index(engine, threshold)
+            if vectors:
+                engines.prepare_vectors(engine)
+            _build_index(engine, threshold, report)
             return cls(engine)
         except BaseException:
             engine.dispose()
@@ -91,15 +103,11 @@ class Store:
         self._engine.dispose()
 
 
-def _build_index(engine: Engine, threshold: Fraction) -> None:
+def _build_index(engine: Engine, threshold: Fraction, report: Report) -> None:
     try:
         with engines.reading(engine) as connection:
-            if index.built_for(connection) == threshold:
+            if is_ready(connection, threshold):
                 return
-        with engines.writing(engine) as connection:
-            if index.hold_alone(connection) != threshold:  # another process may have been faster
-                index.rebuild(connection, threshold)
     except DBAPIError as error:
-        if engines.is_busy(error):
-            raise StoreBusy("another process holds the database; try again when it has finished") from error
-        raise StorageError(f"the dedup index could not be built: {error.orig}") from error
+        raise StorageError(f"the dedup index cannot be read: {error.orig}") from error
+    reindex(engine, threshold, report)

@@ -13,12 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, update
 
-from ingest.checks.dedup import tokens
 from ingest.pipeline import Examined
 from ingest.signature import SignatureKeys, signature_keys
 from ingest.types import (
@@ -31,10 +29,11 @@ from ingest.types import (
     Tier,
     ValidationResult,
 )
-from storage import decisions, ids, index, log, memories, owners, pending
-from storage.errors import StorageError
+from storage import decisions, ids, index, log, memories, owners, pending, similar, vectors
+from storage.builds import in_use
 from storage.sql import Bulk, among
 from storage.tables import IdempotencyRow, QueueTotalRow, TokenRow
+from storage.window import Candidate, Window
 
 # Router rule 4: the claim waits already, so this one adds to that item's count and makes none of its own.
 ALREADY_WAITING = 4
@@ -87,6 +86,7 @@ class Submission:
     idempotency: Idempotency | None
     started: float  # time.perf_counter() when the request came
     recheck_token: bool = False  # the principal was remembered: see again here that its token still holds
+    bands: tuple[int, ...] | None = None  # storage.similar.keys_of, made before; None: made if it is stored
 
     @property
     def owner_id(self) -> str:
@@ -148,7 +148,8 @@ class _Rows:
 
     memories: list[dict[str, Any]] = field(default_factory=list)
     pending: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[dict[str, Any]] = field(default_factory=list)
+    similar: list[dict[str, Any]] = field(default_factory=list)
+    vectors: list[dict[str, Any]] = field(default_factory=list)
     decisions: list[dict[str, Any]] = field(default_factory=list)
     idempotency: list[dict[str, Any]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
@@ -160,14 +161,15 @@ class _Group:
 
     def __init__(self, connection: Connection, submissions: Sequence[Submission]) -> None:
         self._connection = connection
-        self._threshold = _index_threshold(connection)
-        probes: dict[str, set[int]] = {}
+        built, following = in_use(connection)
+        self._threshold = built.threshold
+        self._window = Window(connection, built)
+        self._next = following and (following.threshold, Window(connection, following))
         keys: dict[str, set[str]] = {}
         for submission in submissions:
-            probes.setdefault(submission.owner_id, set()).update(submission.keys.probes)
             if submission.idempotency is not None:
                 keys.setdefault(submission.principal_id, set()).add(submission.idempotency.key)
-        self._owners = owners.lock_owners(connection, list(probes))
+        self._owners = owners.lock_owners(connection, list(dict.fromkeys(s.owner_id for s in submissions)))
         to_check = {s.principal_id for s in submissions if s.recheck_token}
         self._live = _live_tokens(connection, to_check) if to_check else {}
         self._known = {
@@ -175,7 +177,7 @@ class _Group:
             for principal, wanted in keys.items()
             for row in connection.execute(_KNOWN_KEYS, {"of_principal": principal, "keys": wanted})
         }
-        self._near = index.find(connection, probes)
+        self._window.prepare((s.owner_id, s.keys) for s in submissions if s.keys.threshold == self._threshold)
         self._total: int | None = None  # locked and read when the first claim has to wait
         self._total_before = 0
         self._rows = _Rows()
@@ -228,13 +230,8 @@ class _Group:
         threshold = examined.policy.threshold
         if threshold != self._threshold:
             return index.unavailable(self._threshold, threshold)
-        by_key = self._near[submission.owner_id]
-        found: dict[str, Neighbour] = {}
-        for key in submission.keys.probes:
-            for candidate in by_key.get(key, ()):
-                if candidate.counts_at(examined.capture_time):
-                    found[candidate.neighbour.id] = candidate.neighbour
-        return index.near(examined.claim.content, found.values(), threshold)
+        reached = self._window.reach(submission.owner_id, submission.keys)
+        return index.near(submission.keys, reached, examined.capture_time)
 
     def _take_place(self, submission: Submission) -> QueueFull | None:
         """Counts one more that waits, or says which queue is full."""
@@ -286,24 +283,33 @@ class _Group:
                 )
             )
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
+            claim, bands = submission.examined.claim, submission.bands
+            if bands is None:
+                bands = similar.keys_of(claim.content, claim.memory_type.value)
+            rows.similar.extend(similar.rows_of(owner_id, answer.memory_id, bands))
+            rows.vectors += vectors.rows_of(
+                owner_id, ItemKind.MEMORY, answer.memory_id, submission.examined.embedding
+            )
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
             rows.pending.append(pending.row_of(_pending_item(submission, answer, decision_id)))
             self._index(submission, ItemKind.PENDING, answer.queue_id)
+            rows.vectors += vectors.rows_of(
+                owner_id, ItemKind.PENDING, answer.queue_id, submission.examined.embedding
+            )
         elif action is Action.CLAIM_REPEATED and answer.queue_id is not None:
             rows.seen[owner_id, answer.queue_id] += 1
 
     def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
         """Notes the keys of a new item, and shows it to the submissions that follow."""
-        claim = submission.examined.claim
-        stored = submission.keys.stored
-        if submission.examined.policy.threshold != self._threshold:
-            stored = signature_keys(tokens(claim.content), claim.memory_type.value, self._threshold).stored
-        self._rows.keys.extend(index.rows_of(claim.owner_id, kind, item_id, stored))
+        claim, keys = submission.examined.claim, submission.keys
         horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
-        candidate = index.Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
-        by_key = self._near[claim.owner_id]
-        for key in stored:
-            by_key.setdefault(key, []).append(candidate)
+        candidate = Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
+        if keys.threshold != self._threshold:
+            keys = signature_keys(keys.words, keys.scope, self._threshold)
+        self._window.add(claim.owner_id, candidate, keys)
+        if self._next is not None:
+            threshold, window = self._next
+            window.add(claim.owner_id, candidate, signature_keys(keys.words, keys.scope, threshold))
 
     def write(self) -> None:
         """Writes all that was noted, one statement a table."""
@@ -313,11 +319,15 @@ class _Group:
         for table, parameters in (
             (_MEMORIES, rows.memories),
             (_PENDING, rows.pending),
-            (index.ROWS, rows.keys),
+            (similar.ROWS, rows.similar),
+            (vectors.ROWS, rows.vectors),
             (_DECISIONS, rows.decisions),
             (_KEYS, rows.idempotency),
         ):
             table.write(self._connection, parameters)
+        self._window.write()
+        if self._next is not None:
+            self._next[1].write()
         if rows.seen:
             self._connection.execute(_SEEN_AGAIN, list(_seen_again(rows.seen)))
         log.write(self._connection, rows.log)
@@ -331,15 +341,6 @@ class _Group:
 def _live_tokens(connection: Connection, ids_: set[str]) -> dict[str, datetime | None]:
     """When each token that is not revoked expires."""
     return {row.id: row.expires_at for row in connection.execute(_LIVE_TOKENS, {"ids": ids_})}
-
-
-def _index_threshold(connection: Connection) -> Fraction:
-    threshold = index.hold(connection)
-    if threshold is None:
-        raise StorageError(
-            "another version of groundgate has rebuilt the dedup index; restart this one with that version"
-        )
-    return threshold
 
 
 def _pending_item(submission: Submission, answer: ValidationResult, decision_id: str) -> PendingMemory:

@@ -6,10 +6,25 @@ by key can keep an owner in one place. Ids are time-ordered, so key order is als
 
 from __future__ import annotations
 
+from array import array
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Index, Text, TypeDecorator, text
+from sqlalchemy import (
+    ARRAY,
+    JSON,
+    REAL,
+    BigInteger,
+    DateTime,
+    Dialect,
+    Index,
+    LargeBinary,
+    SmallInteger,
+    Text,
+    TypeDecorator,
+    text,
+)
+from sqlalchemy.types import TypeEngine
 from sqlmodel import Field, SQLModel
 
 
@@ -31,6 +46,23 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Float32s(TypeDecorator[bytes]):
+    """float32 numbers in machine order: as they are on SQLite, where sqlite-vec reads them so; `real[]` on
+    PostgreSQL, which pgvector casts, so that the table needs no extension while nobody asks for vectors."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(ARRAY(REAL) if dialect.name == "postgresql" else LargeBinary())
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> Any:
+        return list(array("f", value)) if value is not None and dialect.name == "postgresql" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> bytes | None:
+        return array("f", value).tobytes() if isinstance(value, list) else value
 
 
 class OwnerRow(SQLModel, table=True):
@@ -116,14 +148,26 @@ class PendingRow(SQLModel, table=True):
 
 
 class DedupKeyRow(SQLModel, table=True):
-    """The dedup index: `ingest.signature` keys of active memories and pending items."""
+    """The dedup index: keys of active memories and pending items; see `storage.index`."""
 
     __tablename__ = "dedup_key"
-    __table_args__ = (Index("dedup_key_by_item", "owner_id", "item_id"), {"sqlite_with_rowid": False})
+    __table_args__ = ({"sqlite_with_rowid": False},)
     owner_id: str = Field(primary_key=True)
     key: int = Field(primary_key=True, sa_type=BigInteger)
     item_id: str = Field(primary_key=True)
-    kind: str  # ingest.types.ItemKind
+    generation: int = Field(sa_type=SmallInteger)  # storage.builds.Build
+
+
+class DedupTemplateRow(SQLModel, table=True):
+    """A key of the dedup index that was closed: items with it may be under the finer keys of this template."""
+
+    __tablename__ = "dedup_template"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    owner_id: str = Field(primary_key=True)
+    key: int = Field(primary_key=True, sa_type=BigInteger)
+    id: str = Field(primary_key=True)
+    words: str = Field(sa_type=Text)  # a JSON array
+    generation: int = Field(sa_type=SmallInteger)
 
 
 class DecisionRow(SQLModel, table=True):
@@ -199,3 +243,29 @@ class MetaRow(SQLModel, table=True):
     __tablename__ = "meta"
     name: str = Field(primary_key=True)
     value: str
+
+
+class SimilarKeyRow(SQLModel, table=True):
+    """`ingest.similar` keys of active memories: what is shown beside a claim, never what decides.
+
+    A memory's rows are found again by its keys, so there is no index by memory, which would double the
+    table. Ids grow with time: the end of a key's rows are its newest memories.
+    """
+
+    __tablename__ = "similar_key"
+    __table_args__ = {"sqlite_with_rowid": False}
+    owner_id: str = Field(primary_key=True)
+    key: int = Field(primary_key=True, sa_type=BigInteger)
+    memory_id: str = Field(primary_key=True)
+
+
+class EmbeddingRow(SQLModel, table=True):
+    """The vectors of active memories and pending items; empty unless the policy asks for them. See
+    `storage.vectors`."""
+
+    __tablename__ = "embedding"
+    owner_id: str = Field(primary_key=True)
+    item_id: str = Field(primary_key=True)
+    kind: str  # ingest.types.ItemKind
+    model: str  # ingest.types.Embedding
+    vector: bytes = Field(sa_type=Float32s)

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from storage import decisions, index
+from storage import builds, decisions
 from storage.engine import is_busy, reading
 from storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from storage.owners import lock_owners
@@ -240,7 +240,7 @@ def _write(connection: Connection, units: list[_Unit]) -> list[Any]:
     if work is None:
         submissions = [unit.submission for unit in units if unit.submission is not None]
         return list(write_submissions(connection, submissions))
-    index.hold(connection)
+    builds.hold(connection)
     lock_owners(connection, units[0].owner_ids)
     return [work(connection)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from sqlalchemy import Connection, select
 
 from ingest.checks.dedup import tokens
 from ingest.signature import signature_keys
-from ingest.types import Action, ItemKind, MemoryStatus, Outcome, ReviewStatus, ValidationResult
+from ingest.template import is_member, member_keys, restored
+from ingest.types import Action, MemoryStatus, Outcome, ReviewStatus, ValidationResult
 from storage import log
 from storage.store import Store
 from storage.tables import (
     DecisionRow,
     DedupKeyRow,
+    DedupTemplateRow,
     IdempotencyRow,
     LogRow,
     MemoryRow,
@@ -50,6 +53,7 @@ class Kept:
     log: list[Any]
     idempotency: dict[tuple[str, str], Any]
     keys: list[Any]
+    templates: list[Any]
     owners: dict[str, Any]
     total: int
 
@@ -69,6 +73,7 @@ def everything(connection: Connection) -> Kept:
         log=rows(LogRow),
         idempotency={(row.principal_id, row.key): row for row in rows(IdempotencyRow)},
         keys=rows(DedupKeyRow),
+        templates=rows(DedupTemplateRow),
         owners={row.owner_id: row for row in rows(OwnerRow)},
         total=sum(row.pending for row in rows(QueueTotalRow)),
     )
@@ -146,19 +151,27 @@ def _counters(kept: Kept) -> Iterator[str]:
 
 
 def _dedup_keys(kept: Kept) -> Iterator[str]:
-    expected = set()
-    for kind, rows, status in (
-        (ItemKind.MEMORY, kept.memories, MemoryStatus.ACTIVE),
-        (ItemKind.PENDING, kept.pending, ReviewStatus.PENDING),
-    ):
+    """Each item in force is under each of its keys or, where one is closed, under one of its templates."""
+    templates: defaultdict[tuple[str, int], list[Any]] = defaultdict(list)
+    for row in kept.templates:
+        templates[row.owner_id, row.key].append(row)
+    found = {(row.owner_id, row.key, row.item_id) for row in kept.keys}
+    allowed = set()
+    for rows, status in ((kept.memories, MemoryStatus.ACTIVE), (kept.pending, ReviewStatus.PENDING)):
         for row in rows.values():
-            if row.status == status:
-                keys = signature_keys(tokens(row.content), row.memory_type, THRESHOLD).stored
-                expected |= {(row.owner_id, key, row.id, kind.value) for key in keys}
-    found = {(row.owner_id, row.key, row.item_id, row.kind) for row in kept.keys}
-    for _, key, item_id, _ in expected - found:
-        yield f"{item_id}: dedup key {key} is not there"
-    for _, key, item_id, _ in found - expected:
+            if row.status != status:
+                continue
+            keys = signature_keys(tokens(row.content), row.memory_type, THRESHOLD)
+            for key in keys.stored:
+                ways = [{key}]
+                for kept_as in templates[row.owner_id, key]:
+                    template = restored(kept_as.id, frozenset(json.loads(kept_as.words)), keys.own.parts)
+                    if is_member(template, keys.words):
+                        ways.append(set(member_keys(template, keys.words)))
+                if not any(all((row.owner_id, one, row.id) in found for one in way) for way in ways):
+                    yield f"{row.id}: cannot be found by its dedup key {key}"
+                allowed |= {(row.owner_id, one, row.id) for way in ways for one in way}
+    for _, key, item_id in found - allowed:
         yield f"{item_id}: dedup key {key} should not be there"
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections.abc import Callable, Sequence
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-from ingest.types import Source
+from ingest.types import Principal, Role, Source
+from review.queue import ReviewQueue
 from storage.store import Store
 from storage.submit import Decided, QueueFull, Repeated, SubmitAnswer
-from tests.claims import examined, policy, submission_of
+from tests.claims import NOW, examined, policy, submission_of
 
 Report = list[tuple[str, ...]]
 
@@ -107,3 +109,31 @@ def cross_owners(store: Store, owner_ids: Sequence[str], label: str, rounds: int
                 )
             )
     return [summary(future.result()) for future in futures]
+
+
+def send_again_and_again(store: Store, label: str, owner_id: str, seconds: float) -> Report:
+    """Sends claims, 32 at a time, for so long; for each what became of it, and for how many seconds it waited."""
+    report: Report = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        texts = [
+            f"The {label} report {label}{len(report) + n} is in box{len(report) + n}." for n in range(32)
+        ]
+        begin = time.monotonic()
+        answers = send_together(store, texts, owner_id, Source.USER)
+        report += [(outcome, str(time.monotonic() - begin)) for outcome, _ in answers]
+    return report
+
+
+def approve_each(store: Store, items: Sequence[str], owner_id: str) -> Report:
+    """Approves the items one after the other as their owner; what became of each."""
+    queue = ReviewQueue(store, policy())
+    me = Principal(id="reviewer-1", name="me", role=Role.REVIEWER, owners=frozenset({owner_id}))
+    return [(type(queue.approve(me, item, version=1, now=NOW)).__name__, item) for item in items]
+
+
+def act(store: Store, what: str, given: Sequence[str], owner_id: str) -> Report:
+    """Approves these items, or sends these claims, which wait unless they are duplicates."""
+    if what == "approve":
+        return approve_each(store, given, owner_id)
+    return send_each_alone(store, given, owner_id, Source.AI_SYNTHESIS)

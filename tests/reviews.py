@@ -9,7 +9,7 @@ from sqlalchemy import func, select
 
 from ingest.types import LogEntry, Memory, MemoryStatus, PendingMemory, Principal, Role, Source
 from review.queue import ReviewQueue
-from storage import index, log, memories, owners, pending
+from storage import log, memories, owners, pending, window
 from storage.memories import MemoryFilter
 from storage.store import Store
 from storage.submit import Decided
@@ -92,7 +92,7 @@ def assert_consistent(store: Store, now: datetime = NOW) -> None:
         )
         waiting_rows = {tuple(row) for row in connection.execute(waits)}
         active_rows = {tuple(row) for row in connection.execute(active)}
-        indexed = connection.execute(select(index.TABLE.c.owner_id, index.TABLE.c.item_id).distinct())
+        indexed = connection.execute(select(window.TABLE.c.owner_id, window.TABLE.c.item_id).distinct())
         assert {tuple(row) for row in indexed} == waiting_rows | active_rows
         for owner_id, count in connection.execute(select(owners.TABLE.c.owner_id, owners.TABLE.c.pending)):
             assert count == sum(owner == owner_id for owner, _ in waiting_rows), owner_id

@@ -71,6 +71,7 @@ def serve(
     *,
     repos: Sequence[Path] = (),
     policy: Path | None = None,
+    workers: int = 1,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
     """`groundgate serve` on a free port of this machine, stopped at the end."""
@@ -79,6 +80,8 @@ def serve(
         command += ["--repo", str(repo)]
     if policy is not None:
         command += ["--policy", str(policy)]
+    if workers > 1:
+        command += ["--workers", str(workers)]
     process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
@@ -37,8 +38,12 @@ async def _sweep(service: Service) -> None:
         await asyncio.sleep(SWEEP_SECONDS)
 
 
-def create_app(service: Service) -> FastAPI:
-    """The application. The service is opened and closed by whoever calls."""
+def create_app(service: Service, shared: Path | None = None) -> FastAPI:
+    """The application. The service is opened and closed by whoever calls.
+
+    `shared` is the folder in which several processes that serve one port count claims together, for the page
+    of metrics and for the rate limit.
+    """
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -58,9 +63,9 @@ def create_app(service: Service) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.service = service
-    app.state.metrics = Metrics()
+    app.state.metrics = Metrics(shared)
     app.state.authenticator = Authenticator(service.store)
-    app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute)
+    app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute, folder=shared)
     problems.install(app)
     for router in (
         claims.submit_router,

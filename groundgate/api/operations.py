@@ -56,10 +56,10 @@ def readyz(request: Request) -> Ready:
 )
 def metrics(request: Request) -> Response:
     """Counters in the Prometheus text format."""
-    counters = metrics_of(request)
     try:
         with service_of(request).store.read() as connection:
-            counters.queue(*pending.waiting(connection, datetime.now(UTC)))
+            waiting, oldest_seconds = pending.waiting(connection, datetime.now(UTC))
     except StorageError:
-        counters.queue(-1, -1)  # not known: the counters of this process are still worth reading
-    return Response(counters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        waiting, oldest_seconds = -1, -1.0  # not known: the counters are still worth reading
+    page = metrics_of(request).text(waiting, oldest_seconds)
+    return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -15,7 +15,7 @@ from groundgate.gate import ClaimRefused
 from groundgate.service import Service
 from groundgate.wire import ApproveIn, RejectIn, Text, Wire
 from ingest.pipeline import Examined
-from ingest.types import Memory, PendingMemory, Principal, ReviewStatus
+from ingest.types import Memory, PendingMemory, Principal, ReviewStatus, SimilarMemory
 from review.answers import AlreadyDecided, Approved, NotFound, Refused, Rejected, Stale
 from review.rules import Act
 from storage.errors import StorageError
@@ -33,6 +33,13 @@ class ReviewPage(BaseModel):
 
     items: list[PendingMemory]
     next: str | None
+
+
+class ReviewOut(PendingMemory):
+    """An item with the stored memories that were near its claim when it was sent, nearest first; null when
+    that was not looked for or could not be found out."""
+
+    similar: tuple[SimilarMemory, ...] | None
 
 
 class ApprovedOut(BaseModel):
@@ -96,12 +103,14 @@ def list_reviews(
 
 
 @router.get("/{item_id}", responses=answers(404))
-def get_review(request: Request, item_id: str, principal: Reader) -> PendingMemory:
-    """One item with the version an act must name. Its decision has the evidence."""
-    item = service_of(request).queue.get_by_id(principal, item_id)
+def get_review(request: Request, item_id: str, principal: Reader) -> ReviewOut:
+    """One item with the version an act must name, and what is similar. Its decision has the evidence."""
+    queue = service_of(request).queue
+    item = queue.get_by_id(principal, item_id)
     if item is None:
         raise not_found("review")
-    return item
+    decision = queue.decision_of(item)
+    return ReviewOut(**dict(item), similar=None if decision is None else decision.similar)
 
 
 @router.post("/{item_id}/approve", responses=answers(404, 409, body=True))

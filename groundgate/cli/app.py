@@ -82,6 +82,10 @@ def serve(
         int | None,
         typer.Option(**PORTS, metavar="PORT", help="The port; 0 picks a free one. [default: 8080]"),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, metavar="N", help="How many processes answer at the port. [default: 1]"),
+    ] = None,
     database_url: operator.DatabaseUrl = None,
     repo: Repos = None,
     policy: operator.PolicyFile = None,
@@ -92,7 +96,7 @@ def serve(
     and one for the owner of what the agent sends, and shows them once.
     """
     settings = operator.settings_from(
-        host=host, port=port, database_url=database_url, repo=repo, policy=policy
+        host=host, port=port, workers=workers, database_url=database_url, repo=repo, policy=policy
     )
     from groundgate.cli import serve as command
 

@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -37,6 +36,7 @@ from ingest.types import (
 )
 from storage import index
 from storage.store import Store
+from storage.window import Candidate, Reached, Window
 
 OWNER = "me"  # whose claim it is when the line does not say
 LOCAL = Principal(id="local", name="command line", role=Role.AGENT, any_owner=True, sources=frozenset(Source))
@@ -76,7 +76,7 @@ class Checker:
         self._examiner = examiner
         self._loop = loop
         self._stored = stored
-        self._earlier = _Earlier()
+        self._earlier = Window(None, None)
 
     def answer(self, line: Line | BadLine) -> str | BadLine:
         """The answer as JSON, or why there is none."""
@@ -98,7 +98,7 @@ class Checker:
             return BadLine(line.number, error.code, str(error), line.fields)
         dedup, keys = self._dedup(examined)
         decision = examined.decide(dedup)
-        self._earlier.keep(f"line-{line.number}", examined, decision, keys)
+        self._keep(f"line-{line.number}", examined, decision, keys)
         took_ms = (time.perf_counter() - started) * 1000
         result = examined.answer(
             decision, dedup, decision_id=None, memory_id=None, queue_id=None, took_ms=took_ms
@@ -108,39 +108,25 @@ class Checker:
         return result
 
     def _dedup(self, examined: Examined) -> tuple[DedupFacts, SignatureKeys]:
-        claim = examined.claim
-        threshold = self._examiner.policy.threshold
+        claim, threshold = examined.claim, self._examiner.policy.threshold
         keys = signature_keys(tokens(claim.content), claim.memory_type.value, threshold)
         facts = self._stored(examined, keys)
         if isinstance(facts, Neighbours):
-            candidates = facts.items + self._earlier.sharing(examined, keys)
-            facts = index.near(claim.content, candidates, threshold)
+            earlier = self._earlier.reach(claim.owner_id, keys)
+            stored = [Candidate(item) for item in facts.items]
+            both = Reached(stored + earlier.candidates, facts.complete and earlier.complete)
+            facts = index.near(keys, both, examined.capture_time)
         return facts, keys
 
-
-class _Earlier:
-    """The claims of this input that would be stored or queued, found by their keys."""
-
-    def __init__(self) -> None:
-        self._by_key: dict[tuple[str, int], list[tuple[Neighbour, datetime | None]]] = {}
-
-    def keep(self, item_id: str, examined: Examined, decision: Decision, keys: SignatureKeys) -> None:
+    def _keep(self, item_id: str, examined: Examined, decision: Decision, keys: SignatureKeys) -> None:
+        """Lets the lines that follow find what would be stored or queued."""
         if decision.tier is Tier.BLOCKED or decision.rule == 4:
             return
         claim = examined.claim
         kind = ItemKind.MEMORY if decision.tier is Tier.STORED else ItemKind.PENDING
-        kept = (Neighbour(kind=kind, id=item_id, content=claim.content), claim.validity_horizon)
-        for key in keys.stored:
-            self._by_key.setdefault((claim.owner_id, key), []).append(kept)
-
-    def sharing(self, examined: Examined, keys: SignatureKeys) -> tuple[Neighbour, ...]:
-        owner, now = examined.claim.owner_id, examined.capture_time
-        found: dict[str, Neighbour] = {}
-        for key in keys.probes:
-            for item, horizon in self._by_key.get((owner, key), ()):
-                if item.kind is ItemKind.PENDING or horizon is None or horizon > now:
-                    found[item.id] = item
-        return tuple(found.values())
+        horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
+        kept = Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
+        self._earlier.add(claim.owner_id, kept, keys)
 
 
 def _nothing_stored(_examined: Examined, _keys: SignatureKeys) -> DedupFacts:
@@ -149,12 +135,8 @@ def _nothing_stored(_examined: Examined, _keys: SignatureKeys) -> DedupFacts:
 
 def _facts_of(store: Store) -> Stored:
     def facts(examined: Examined, keys: SignatureKeys) -> DedupFacts:
-        claim, now = examined.claim, examined.capture_time
-        threshold = examined.policy.threshold
         with store.read() as connection:
-            return index.facts(
-                connection, claim.owner_id, claim.content, keys.probes, threshold=threshold, now=now
-            )
+            return index.facts(connection, examined.claim.owner_id, keys, examined.capture_time)
 
     return facts
 

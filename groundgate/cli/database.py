@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from groundgate.settings import Settings
 from ingest.policy import load_policy
-from storage import index
+from storage.builds import builds
 from storage.engine import migrate, open_engine, reading
 from storage.store import Store
 
@@ -23,10 +23,10 @@ def open_store(settings: Settings) -> Iterator[Store]:
     try:
         migrate(engine)
         with reading(engine) as connection:
-            built = index.built_for(connection)
+            built = builds(connection).built
     finally:
         engine.dispose()
-    threshold = load_policy(settings.policy).threshold if built is None else built
+    threshold = load_policy(settings.policy).threshold if built is None else built.threshold
     store = Store.open(settings.database_url, threshold=threshold)
     try:
         yield store

@@ -16,7 +16,7 @@ from ingest.types import PendingMemory, Principal, ReviewStatus, ValidationResul
 from review.answers import AlreadyDecided, Approved, NotFound, Refused, Rejected, Stale
 from review.queue import ReviewQueue
 from review.rules import Act, may
-from storage import decisions, tokens
+from storage import tokens
 from storage.store import Store
 
 CONFLICT_HELP = "add --supersede to replace the stored memory, or --keep-both"
@@ -76,9 +76,7 @@ def show(settings: Settings, item_id: str, *, as_json: bool) -> int:
     """One item with why it waits, and the version that an act on it must name."""
     with _desk(settings) as desk:
         item = _get(desk, item_id)
-        with desk.store.read() as connection:
-            found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
-    decision = None if found is None else ValidationResult.model_validate_json(found)
+        decision = desk.queue.decision_of(item)
     if as_json:
         document = None if decision is None else decision.model_dump(mode="json")
         write_json({"item": item.model_dump(mode="json"), "decision": document})
@@ -104,6 +102,7 @@ def _described(item: PendingMemory, decision: ValidationResult | None) -> str:
     if item.conflicting_memory_id is not None:
         lines.append(f"conflict  {item.conflicting_memory_id}; to approve, {CONFLICT_HELP}")
         lines += [f"          stored: {one_line(text)}" for text in _stored(item, decision)]
+    lines += [f"similar   {line}" for line in _similar(decision)]
     repeated = f", {item.seen} times by now" if item.seen > 1 else ""
     lines.append(f"sent      {item.created_at:%Y-%m-%d %H:%M}Z by {item.submitted_by}{repeated}")
     lines.append(f"expires   {item.expires_at:%Y-%m-%d %H:%M}Z")
@@ -120,6 +119,16 @@ def _stored(item: PendingMemory, decision: ValidationResult | None) -> list[str]
     facts = None if decision is None else decision.evidence.dedup
     items = facts.items if facts is not None and facts.kind == "neighbours" else ()
     return [neighbour.content for neighbour in items if neighbour.id == item.conflicting_memory_id]
+
+
+def _similar(decision: ValidationResult | None) -> list[str]:
+    """What the owner had stored that is near the claim, nearest first."""
+    if decision is None or decision.similar is None:
+        return ["not known"]
+    return [
+        f"{round(near.similarity * 10_000) // 100} % {near.memory_id}: {one_line(near.content)}"
+        for near in decision.similar
+    ] or ["nothing found"]
 
 
 def _get(desk: _Desk, item_id: str) -> PendingMemory:

@@ -1,4 +1,4 @@
-"""`groundgate serve`: one process, one port, until it is told to stop."""
+"""`groundgate serve`: one port, one process or several, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -17,6 +18,7 @@ from sqlalchemy import make_url
 
 from groundgate.api.app import create_app
 from groundgate.cli.output import Failure, say
+from groundgate.cli.workers import Supervisor
 from groundgate.service import Service, open_service
 from groundgate.settings import Settings
 from ingest.types import Role, Source
@@ -44,22 +46,46 @@ def tune_interpreter() -> None:
 
 def run(settings: Settings) -> int:
     """Serves until SIGTERM or SIGINT, then finishes what is under way. Raises Failure when it cannot start."""
+    _log_to_stderr()
+    with bind(settings.host, settings.port) as listener:
+        address = address_of(listener)
+
+        def ready() -> None:
+            say(f"listening on {address}")
+
+        with open_service(settings) as service:
+            _first_start(service, address)
+            listen(listener)
+            if settings.workers == 1:
+                _serve(create_app(service), listener, ready)
+                return 0
+        # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
+        return Supervisor(settings, listener, work, ready).run()
+
+
+def work(settings: Settings, listener: socket.socket, shared: Path, ready: Callable[[], None]) -> None:
+    """What each of several workers does: serves on a socket that the others have too, until SIGTERM."""
+    _log_to_stderr()
+    with open_service(settings) as service:
+        _serve(create_app(service, shared), listener, ready)
+
+
+def _serve(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
+    server = server_for(app, ready)
+    tune_interpreter()
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    # uvicorn has handlers of its own while it serves, and raises the signal again afterwards for these.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    server.run(sockets=[listener])
+
+
+def _log_to_stderr() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    with bind(settings.host, settings.port) as listener, open_service(settings) as service:
-        address = address_of(listener)
-        _first_start(service, address)
-        server = server_for(create_app(service), lambda: say(f"listening on {address}"))
-
-        def stop(_signal: int, _frame: FrameType | None) -> None:
-            server.should_exit = True
-
-        # uvicorn has handlers of its own while it serves, and raises the signal again afterwards for these.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
-        listen(listener)
-        server.run(sockets=[listener])
-    return 0
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -294,7 +294,7 @@ def test_a_command_without_the_service_s_policy_leaves_its_index_alone(tmp_path:
         assert cli("token", "list", cwd=tmp_path).returncode == 0
         assert cli("log", "verify", cwd=tmp_path).returncode == 0
         assert cli("replay", "--all", cwd=tmp_path).returncode == 0
-        near = submit(service, token, "tea is at four in the big old hall").json()
+        near = submit(service, token, "tea is also at four in the big hall").json()
     assert near["rule"] == 4
 
 

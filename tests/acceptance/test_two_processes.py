@@ -1,4 +1,5 @@
-"""Two server processes on one database: the same claims, keys and reviews at both, and limits for both together."""
+"""Two services on one database, and one of several workers: the same claims, keys and reviews at all of them,
+and limits for all together."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ PER_OWNER, TOTAL = 8, 14
 
 @dataclass
 class Pair:
-    """Both servers, and who calls them."""
+    """Both servers, or one twice that has several workers, and who calls them."""
 
     url: str
     places: Sequence[Where]
@@ -41,16 +42,19 @@ class Pair:
         return [Caller(place, token) for place in self.places for _ in range(each)]
 
 
-@pytest.fixture
-def pair(database_url: str, tmp_path: Path) -> Iterator[Pair]:
-    """Two servers with small queues."""
+@pytest.fixture(params=["two services", "four workers"])
+def pair(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> Iterator[Pair]:
+    """Two servers with small queues, or one."""
     policy = tmp_path / "policy.toml"
     policy.write_text(f"[queue]\nper_owner = {PER_OWNER}\ntotal = {TOTAL}\nretry_after_seconds = 77\n")
     agent = make_token(database_url, Role.AGENT, any_owner=True, sources=frozenset({Source.USER}))
     reviewers = {owner: make_token(database_url, Role.REVIEWER, [owner]) for owner in OWNERS}
     with ExitStack() as stack:
-        servers = [stack.enter_context(serve(database_url, policy=policy)) for _ in range(2)]
-        places = [Where(server.url) for server in servers]
+        services, workers = (2, 1) if request.param == "two services" else (1, 4)
+        servers = [
+            stack.enter_context(serve(database_url, policy=policy, workers=workers)) for _ in range(services)
+        ]
+        places = [Where(servers[number % services].url) for number in range(2)]
         yield Pair(database_url, places, agent, reviewers)
         for place in places:
             place.close()
@@ -70,7 +74,7 @@ def all_at_once(callers: Sequence[Caller], act: Callable[[Caller, int], T]) -> l
         return list(pool.map(run, range(len(callers))))
 
 
-def test_two_servers_on_one_database_act_as_one(pair: Pair) -> None:
+def test_processes_on_one_database_act_as_one(pair: Pair) -> None:
     same_claims_are_stored_once(pair)
     one_key_is_one_request(pair)
     item = same_claims_wait_once(pair)

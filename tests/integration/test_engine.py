@@ -16,11 +16,15 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
-from storage import index, owners
-from storage.engine import migrate, needs_migration, open_engine, reading, writing
+from ingest.signature import signature_keys
+from storage import owners
+from storage.builds import builds
+from storage.engine import is_busy, migrate, needs_migration, open_engine, reading, writing
 from storage.errors import StorageError, StoreBusy
+from storage.sql import fetch
 from storage.store import Store
-from tests.conftest import THRESHOLD
+from storage.window import Reached, Window
+from tests.conftest import THRESHOLD, Postgresql
 
 
 def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> None:
@@ -51,9 +55,9 @@ def _open(url: str, barrier: object) -> None:
     barrier.wait(60)  # type: ignore[attr-defined]
     store = Store.open(url, threshold=THRESHOLD)
     with store.read() as connection:
-        found = index.built_for(connection)
+        found = builds(connection).built
     store.close()
-    os._exit(0 if found == THRESHOLD else 1)
+    os._exit(0 if found is not None and found.threshold == THRESHOLD else 1)
 
 
 def test_migrating_works_from_any_directory(
@@ -172,10 +176,13 @@ def test_a_list_of_keys_is_looked_up_in_the_index(tmp_path: Path) -> None:
         assert isinstance(raw, sqlite3.Connection)
         seen: list[str] = []
         raw.set_trace_callback(seen.append)
-        assert index.find(connection, {"ann": range(100_000), "bob": [1]}) == {"ann": {}, "bob": {}}
+        keys = signature_keys(frozenset(["one", "two", "three"]), "fact", THRESHOLD)
+        assert Window(connection, None).reach("ann", keys) == Reached([], complete=True)
         raw.set_trace_callback(None)
         plans = raw.execute(f"EXPLAIN QUERY PLAN {seen[-1]}").fetchall()
-    assert any("USING PRIMARY KEY (owner_id=? AND key=?)" in plan[3] for plan in plans), plans
+    indexed = [plan[3] for plan in plans if "SEARCH k USING PRIMARY KEY (owner_id=? AND key=?)" in plan[3]]
+    assert len(indexed) == 2, plans  # the keys, and the templates
+    assert not [plan[3] for plan in plans if plan[3].startswith(("SCAN k", "SCAN m", "SCAN p"))], plans
     engine.dispose()
 
 
@@ -183,7 +190,9 @@ def test_another_threshold_rebuilds_the_index(database_url: str) -> None:
     for threshold in (THRESHOLD, Fraction(4, 5), THRESHOLD):
         store = Store.open(database_url, threshold=threshold)
         with store.read() as connection:
-            assert index.built_for(connection) == threshold
+            built = builds(connection).built
+            assert built is not None
+            assert built.threshold == threshold
         store.close()
 
 
@@ -238,4 +247,28 @@ def test_writers_that_lock_in_different_orders_do_not_wait_for_each_other(databa
     for thread in threads:
         thread.join(60)
     assert failures == []
+    engine.dispose()
+
+
+def test_a_look_up_straight_from_the_driver_fails_as_any_other(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with reading(engine) as connection, pytest.raises(DBAPIError) as caught:
+        fetch(connection, "SELECT no_such_column FROM meta", ())
+    assert not is_busy(caught.value)
+    assert "no_such_column" in str(caught.value)
+    with reading(engine) as connection:
+        assert [tuple(row) for row in fetch(connection, "SELECT 1", ())] == [(1,)]
+    engine.dispose()
+
+
+def test_a_connection_lost_in_a_look_up_is_not_used_again(postgresql: Postgresql) -> None:
+    engine = open_engine(postgresql.url("migrated"))
+    with pytest.raises(DBAPIError) as caught, reading(engine) as connection:
+        backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        postgresql.run(f"SELECT pg_terminate_backend({backend})")
+        fetch(connection, "SELECT 1", ())
+    assert caught.value.connection_invalidated
+    assert is_busy(caught.value)
+    with reading(engine) as connection:
+        assert [tuple(row) for row in fetch(connection, "SELECT 1", ())] == [(1,)]
     engine.dispose()

@@ -13,10 +13,21 @@ from sqlalchemy import Connection
 
 from ingest.checks.dedup import tokens
 from ingest.signature import signature_keys
-from ingest.types import Confidence, ItemKind, Label, Memory, MemoryStatus, MemoryType, Source
+from ingest.types import (
+    Confidence,
+    ItemKind,
+    Label,
+    Memory,
+    MemoryStatus,
+    MemoryType,
+    Neighbour,
+    Neighbours,
+    Source,
+)
 from storage import ids, index, memories
 from storage.memories import MemoryFilter
 from storage.store import Store
+from storage.window import TABLE
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 ANN, BOB = frozenset({"ann"}), frozenset({"bob"})
@@ -51,8 +62,8 @@ def write(store: Store, *wanted: Memory) -> None:
     def work(connection: Connection) -> None:
         for one in wanted:
             memories.insert(connection, one)
-            keys = signature_keys(tokens(one.content), one.memory_type.value, THRESHOLD)
-            index.add(connection, one.owner_id, ItemKind.MEMORY, one.id, keys.stored)
+            neighbour = Neighbour(kind=ItemKind.MEMORY, id=one.id, content=one.content)
+            index.add(connection, one.owner_id, neighbour, one.memory_type.value)
 
     store.writer.run(sorted({one.owner_id for one in wanted}), work).result()
 
@@ -158,17 +169,19 @@ def test_statuses_are_listed_only_when_asked_for(store: Store) -> None:
 def test_what_is_out_of_force_is_no_neighbour(store: Store, leave: Callable[[Connection, str], bool]) -> None:
     gone, stays = memory(age=1), memory()
     write(store, gone, stays)
-    probes = signature_keys(tokens(gone.content), gone.memory_type.value, THRESHOLD).probes
+    keys = signature_keys(tokens(gone.content), gone.memory_type.value, THRESHOLD)
 
     def neighbours(connection: Connection) -> set[str]:
-        return {n.id for n in index.neighbours(connection, "ann", probes, NOW)}
+        facts = index.facts(connection, "ann", keys, NOW)
+        assert isinstance(facts, Neighbours)
+        return {item.id for item in facts.items}
 
     with store.read() as connection:
         assert neighbours(connection) == {gone.id, stays.id}
     assert store.writer.run(["ann"], lambda connection: leave(connection, gone.id)).result()
     with store.read() as connection:
         assert neighbours(connection) == {stays.id}
-        rows = connection.execute(index.TABLE.select().where(index.TABLE.c.item_id == gone.id)).all()
+        rows = connection.execute(TABLE.select().where(TABLE.c.item_id == gone.id)).all()
     assert rows == []
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from groundgate.auth import RateLimit
 
 
@@ -36,3 +40,21 @@ def test_a_batch_larger_than_the_bucket_needs_a_full_one() -> None:
     assert limit.wait("a", 500) == 60.0
     clock.now = 60.0
     assert limit.wait("a", 500) == 0.0
+
+
+def test_limits_that_share_a_folder_share_their_buckets(tmp_path: Path) -> None:
+    clock = Clock()
+    one, other = RateLimit(60, clock, tmp_path), RateLimit(60, clock, tmp_path)
+    assert [limit.wait("a") for _ in range(30) for limit in (one, other)] == [0.0] * 60
+    assert one.wait("a") == other.wait("a") == 1.0
+    assert other.wait("b/../c") == 0.0  # a name is no path
+    clock.now = 2.0
+    assert [one.wait("a"), other.wait("a"), one.wait("a")] == [0.0, 0.0, 1.0]
+    assert one.wait("a", 500) == 60.0
+    assert {file.parent for file in tmp_path.rglob("*")} == {tmp_path}
+
+
+def test_a_shared_bucket_that_cannot_be_kept_lets_nothing_through(tmp_path: Path) -> None:
+    limit = RateLimit(60, Clock(), tmp_path / "gone")
+    with pytest.raises(FileNotFoundError):
+        limit.wait("a")

@@ -21,7 +21,9 @@ def _keys(words: frozenset[str], threshold: Fraction, scope: str = "fact") -> Si
 
 
 def _meet(left: SignatureKeys, right: SignatureKeys) -> bool:
-    return bool(set(left.stored) & set(right.probes)) and bool(set(right.stored) & set(left.probes))
+    return bool(set(left.stored) & set(right.all_probes())) and bool(
+        set(right.stored) & set(left.all_probes())
+    )
 
 
 def _chance(seed: int) -> random.Random:
@@ -79,7 +81,13 @@ def test_any_words(
 def test_claims_of_another_type_never_meet() -> None:
     words = tokens("the mail worker retries five times")
     fact, decision = _keys(words, THRESHOLDS[2], "fact"), _keys(words, THRESHOLDS[2], "decision")
-    assert not set(fact.probes) & set(decision.stored)
+    assert not set(fact.all_probes()) & set(decision.stored)
+
+
+def test_keys_for_two_thresholds_never_meet() -> None:
+    words = tokens("the mail worker retries five times")
+    one, other = _keys(words, THRESHOLDS[2]), _keys(words, THRESHOLDS[3])
+    assert not set(one.all_probes()) & set(other.stored)
 
 
 def test_unlike_claims_share_no_key_and_keys_are_few() -> None:
@@ -89,10 +97,10 @@ def test_unlike_claims_share_no_key_and_keys_are_few() -> None:
         keys = _keys(
             frozenset(f"{chance.getrandbits(40):x}" for _ in range(chance.randint(1, 40))), Fraction(23, 25)
         )
-        assert not stored & set(keys.probes)
+        assert not stored & set(keys.all_probes())
         assert len(keys.stored) <= 5
-        assert len(keys.probes) <= 16
-        assert all(-(2**63) <= key < 2**63 for key in keys.stored + keys.probes)
+        assert len(keys.all_probes()) <= 16
+        assert all(-(2**63) <= key < 2**63 for key in (*keys.stored, *keys.all_probes()))
         stored.update(keys.stored)
 
 
@@ -100,9 +108,8 @@ def test_keys_do_not_depend_on_the_process() -> None:
     assert _keys(frozenset({"alpha", "beta"}), Fraction(23, 25)).stored == (KEY_OF_ALPHA_BETA,)
 
 
-KEY_OF_ALPHA_BETA = (
-    -6975636447017795178
-)  # a changed value means that every index must be rebuilt: raise `signature.VERSION`
+# A changed value means that every index must be rebuilt: raise `signature.VERSION`.
+KEY_OF_ALPHA_BETA = 7061474625481270788
 
 
 @pytest.mark.parametrize("threshold", [Fraction(1, 2), Fraction(0), Fraction(101, 100)], ids=str)

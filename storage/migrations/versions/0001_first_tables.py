@@ -34,6 +34,8 @@ TABLES = (
     "memory",
     "pending",
     "dedup_key",
+    "similar_key",
+    "embedding",
     "decision",
     "policy",
     "idempotency",
@@ -47,12 +49,14 @@ def upgrade() -> None:
     """Creates every table, the triggers that keep the log append-only, and the two rows that are locked."""
     _owners()
     _memories()
+    _embeddings()
     _pending()
     _decisions()
     _log()
     _service()
     op.execute("INSERT INTO queue_total (id, pending) VALUES (1, 0)")
-    op.execute("INSERT INTO meta (name, value) VALUES ('dedup_index', '')")  # built with nothing yet
+    for name in ("dedup_index", "dedup_index_next", "dedup_index_old"):  # built with nothing yet
+        op.execute(f"INSERT INTO meta (name, value) VALUES ('{name}', '')")  # noqa: S608  (three fixed names)
 
 
 def downgrade() -> None:
@@ -113,10 +117,36 @@ def _memories() -> None:
         sa.Column("owner_id", sa.String(), primary_key=True),
         sa.Column("key", sa.BigInteger(), primary_key=True),
         sa.Column("item_id", sa.String(), primary_key=True),
-        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("generation", sa.SmallInteger(), nullable=False),
         sqlite_with_rowid=False,
     )
-    op.create_index("dedup_key_by_item", "dedup_key", ["owner_id", "item_id"])
+    op.create_table(
+        "dedup_template",
+        sa.Column("owner_id", sa.String(), primary_key=True),
+        sa.Column("key", sa.BigInteger(), primary_key=True),
+        sa.Column("id", sa.String(), primary_key=True),
+        sa.Column("words", sa.Text(), nullable=False),
+        sa.Column("generation", sa.SmallInteger(), nullable=False),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "similar_key",
+        sa.Column("owner_id", sa.String(), primary_key=True),
+        sa.Column("key", sa.BigInteger(), primary_key=True),
+        sa.Column("memory_id", sa.String(), primary_key=True),
+        sqlite_with_rowid=False,
+    )
+
+
+def _embeddings() -> None:
+    op.create_table(
+        "embedding",
+        sa.Column("owner_id", sa.String(), primary_key=True),
+        sa.Column("item_id", sa.String(), primary_key=True),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("model", sa.String(), nullable=False),
+        sa.Column("vector", sa.LargeBinary().with_variant(sa.ARRAY(sa.REAL()), "postgresql"), nullable=False),
+    )
 
 
 def _pending() -> None:

@@ -1,0 +1,81 @@
+"""What stops a start under `dedup_method = "vector"`, and what is not loaded without it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from groundgate.embeddings import Embedder, EmbeddingError, load_embedder
+from groundgate.service import open_service
+from groundgate.settings import Settings
+from ingest.policy import load_policy
+from storage import vectors
+from storage.engine import open_engine, prepare_vectors, writing
+from storage.errors import StorageError
+from tests.conftest import Postgresql
+from tests.models import Bag, NewerBag, flat, policy_file, silent
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("no_such_module:Model", r"pip install groundgate\[vector\]"),
+        ("tests.models:nothing", "cannot be used: .*nothing"),
+        ("tests.models:NOT_CALLABLE", "cannot be used: 'int'"),
+        ("tests.models:silent", "0 vectors of one text"),
+        ("tests.models:flat", "without a direction"),
+    ],
+)
+def test_a_model_that_cannot_be_used_stops_the_start(tmp_path: Path, model: str, said: str) -> None:
+    policy = load_policy(policy_file(tmp_path, model))
+    with pytest.raises(EmbeddingError, match=said):
+        load_embedder(policy)
+    settings_ = Settings(database_url=f"sqlite:///{tmp_path}/a.db", policy=policy_file(tmp_path, model))
+    with pytest.raises(EmbeddingError, match=said), open_service(settings_):
+        raise AssertionError("it started")
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_versions_name_the_vectors() -> None:
+    assert Embedder("b", Bag()).model == "b@1"
+    assert Embedder("b", NewerBag()).model == "b@2"
+    for broken in (silent, flat):
+        with pytest.raises(ValueError):
+            Embedder("b", broken)
+
+
+def test_nothing_of_it_is_loaded_under_jaccard(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from groundgate.service import open_service\n"
+        "from groundgate.settings import Settings\n"
+        f"with open_service(Settings(database_url='sqlite:///{tmp_path}/a.db')) as service:\n"
+        "    loaded = {'sqlite_vec', 'tokenizers', 'safetensors', 'groundgate.embeddings', 'groundgate.minilm'}\n"
+        "    assert not loaded & set(sys.modules), loaded & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_user_who_may_not_make_the_extension_is_told(postgresql: Postgresql) -> None:
+    name, role = f"test_{uuid.uuid4().hex}", f"role_{uuid.uuid4().hex}"
+    postgresql.run(f"CREATE DATABASE {name} TEMPLATE template1")
+    postgresql.run(f"CREATE ROLE {role}")
+    engine = open_engine(postgresql.url(name))
+    try:
+        with writing(engine) as connection:
+            connection.execute(text(f"SET LOCAL ROLE {role}"))
+            with pytest.raises(StorageError, match="superuser run CREATE EXTENSION vector"):
+                vectors.prepare_postgresql(connection)
+        prepare_vectors(engine)
+        with writing(engine) as connection:  # now it is there, and nobody needs to make it
+            connection.execute(text(f"SET LOCAL ROLE {role}"))
+            vectors.prepare_postgresql(connection)
+    finally:
+        engine.dispose()
+        postgresql.run(f"DROP DATABASE {name} WITH (FORCE)")
+        postgresql.run(f"DROP ROLE {role}")
