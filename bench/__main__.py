@@ -6,18 +6,68 @@ Times of one run on one machine mean little; ratios inside a run hold. Nothing h
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
-from bench import http_load, text_checks
+
+def _text() -> None:
+    from bench import text_checks
+
+    text_checks.run()
+
+
+def _http() -> None:
+    from bench import http_load
+
+    http_load.run()
+
+
+def _dedup(asked: argparse.Namespace) -> None:
+    from bench import dedup
+
+    if asked.drawn_from is not None:
+        dedup.draw_again(asked.drawn_from, asked.picture)
+        return
+    options = dedup.MILLION if asked.million else dedup.Options()
+    changes = {"sizes": asked.sizes, "flood": asked.flood, "picture": asked.picture, "figures": asked.figures}
+    dedup.run(replace(options, **{name: value for name, value in changes.items() if value is not None}))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="text, http or dedup; all by default")
+    group = parser.add_argument_group("dedup")
+    group.add_argument("--million", action="store_true", help="also a million claims, and floods of 100,000")
+    group.add_argument("--sizes", type=_sizes, metavar="N,N", help="how many claims, in growing order")
+    group.add_argument("--flood", type=int, metavar="N", help="claims of each template; 0 for no floods")
+    group.add_argument(
+        "--picture", type=Path, metavar="FILE", help="draw the times and floods (.svg or .png)"
+    )
+    group.add_argument("--figures", type=Path, metavar="FILE", help="keep the figures as JSON")
+    group.add_argument(
+        "--from",
+        dest="drawn_from",
+        type=Path,
+        metavar="FILE",
+        help="draw --picture from figures that were kept, and measure nothing",
+    )
+    return parser
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(sorted(int(size) for size in text.split(",")))
 
 
 def main() -> None:
     """Runs the benches named on the command line, or all."""
-    benches = {"text": text_checks.run, "http": http_load.run}
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(benches)}; all by default"
-    )
-    names = parser.parse_args().names or list(benches)
+    parser = _parser()
+    asked = parser.parse_args()
+    if asked.drawn_from is not None and asked.picture is None:
+        parser.error("--from needs --picture")
+    benches: dict[str, Callable[[], None]] = {"text": _text, "http": _http, "dedup": partial(_dedup, asked)}
+    names = asked.names or list(benches)
     unknown = sorted(set(names) - set(benches))
     if unknown:
         parser.error(f"no bench named {', '.join(unknown)}; there are {', '.join(benches)}")
