@@ -31,8 +31,9 @@ from ingest.types import (
 )
 from storage import decisions, ids, index, log, memories, owners, pending, similar, vectors
 from storage.builds import in_use
+from storage.places import Places, QueueFull
 from storage.sql import Bulk, among
-from storage.tables import IdempotencyRow, QueueTotalRow, TokenRow
+from storage.tables import IdempotencyRow, TokenRow
 from storage.window import Candidate, Window
 
 # Router rule 4: the claim waits already, so this one adds to that item's count and makes none of its own.
@@ -41,9 +42,6 @@ ALREADY_WAITING = 4
 _MEMORIES = Bulk(memories.TABLE)
 _PENDING = Bulk(pending.TABLE)
 _DECISIONS = Bulk(decisions.TABLE)
-_TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
-_LOCK_TOTAL = select(_TOTAL.c.pending).where(_TOTAL.c.id == 1).with_for_update()
-_SET_TOTAL = update(_TOTAL).where(_TOTAL.c.id == 1).values(pending=bindparam("waiting"))
 _SEEN_AGAIN = (
     update(pending.TABLE)
     .where(pending.TABLE.c.owner_id == bindparam("of_owner"), pending.TABLE.c.id == bindparam("of_id"))
@@ -115,15 +113,6 @@ class KeyReused:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueFull:
-    """No room to wait: this owner's queue or, when not `per_owner`, the whole one. Nothing was written."""
-
-    per_owner: bool
-    limit: int
-    retry_after_seconds: int
-
-
-@dataclass(frozen=True, slots=True)
 class TokenGone:
     """The principal's token was revoked or has expired since it was looked up. Nothing was written."""
 
@@ -131,12 +120,15 @@ class TokenGone:
 SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone
 
 
-def write_submissions(connection: Connection, submissions: Sequence[Submission]) -> list[SubmitAnswer]:
+def write_submissions(
+    connection: Connection, submissions: Sequence[Submission], *, lock_total: bool = False
+) -> list[SubmitAnswer]:
     """Decides the claims in order and writes what follows; answers in the same order.
 
-    They may be told to the callers once the transaction is committed, not before. Takes every lock it needs.
+    They may be told to the callers once the transaction is committed, not before. Takes every lock it needs;
+    raises QueueFilledMeanwhile unless `lock_total`.
     """
-    group = _Group(connection, submissions)
+    group = _Group(connection, submissions, lock_total=lock_total)
     answers = [group.settle(submission) for submission in submissions]
     group.write()
     return answers
@@ -159,7 +151,9 @@ class _Rows:
 class _Group:
     """What was read for a group of submissions, and what they changed since."""
 
-    def __init__(self, connection: Connection, submissions: Sequence[Submission]) -> None:
+    def __init__(
+        self, connection: Connection, submissions: Sequence[Submission], *, lock_total: bool
+    ) -> None:
         self._connection = connection
         built, following = in_use(connection)
         self._threshold = built.threshold
@@ -178,8 +172,7 @@ class _Group:
             for row in connection.execute(_KNOWN_KEYS, {"of_principal": principal, "keys": wanted})
         }
         self._window.prepare((s.owner_id, s.keys) for s in submissions if s.keys.threshold == self._threshold)
-        self._total: int | None = None  # locked and read when the first claim has to wait
-        self._total_before = 0
+        self._places = Places(connection, lock_total=lock_total)
         self._rows = _Rows()
 
     def settle(self, submission: Submission) -> SubmitAnswer:
@@ -202,7 +195,9 @@ class _Group:
         elif waits_already and decision.nearest is not None:
             queue_id, action = decision.nearest.id, Action.CLAIM_REPEATED
         else:
-            if (full := self._take_place(submission)) is not None:
+            if (
+                full := self._places.take(self._owners[submission.owner_id], examined.policy.queue)
+            ) is not None:
                 return full
             queue_id, action = ids.queue_id(submission.suffix), Action.CLAIM_QUEUED
         decision_id = ids.decision_id(submission.suffix)
@@ -232,20 +227,6 @@ class _Group:
             return index.unavailable(self._threshold, threshold)
         reached = self._window.reach(submission.owner_id, submission.keys)
         return index.near(submission.keys, reached, examined.capture_time)
-
-    def _take_place(self, submission: Submission) -> QueueFull | None:
-        """Counts one more that waits, or says which queue is full."""
-        limits = submission.examined.policy.queue
-        owner = self._owners[submission.owner_id]
-        if owner.pending >= limits.per_owner:
-            return QueueFull(True, limits.per_owner, limits.retry_after_seconds)
-        if self._total is None:
-            self._total = self._total_before = self._connection.execute(_LOCK_TOTAL).scalar_one()
-        if self._total >= limits.total:
-            return QueueFull(False, limits.total, limits.retry_after_seconds)
-        owner.pending += 1
-        self._total += 1
-        return None
 
     def _note(self, submission: Submission, decided: Decided, decision_id: str, action: Action) -> None:
         """Notes every row of a decision."""
@@ -334,8 +315,7 @@ class _Group:
         owners.save(
             self._connection, (self._owners[owner] for owner in {row["owner_id"] for row in rows.log})
         )
-        if self._total is not None and self._total != self._total_before:
-            self._connection.execute(_SET_TOTAL, {"waiting": self._total})
+        self._places.write()
 
 
 def _live_tokens(connection: Connection, ids_: set[str]) -> dict[str, datetime | None]:

@@ -25,6 +25,7 @@ from storage import builds, decisions
 from storage.engine import is_busy, reading
 from storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from storage.owners import lock_owners
+from storage.places import QueueFilledMeanwhile
 from storage.submit import Decided, Submission, SubmitAnswer, write_submissions
 
 T = TypeVar("T")
@@ -166,11 +167,14 @@ class Writer:
     def _attempt(self, units: list[_Unit]) -> list[Any]:
         """The results of one committed transaction. Raises StoreBusy, or whatever the work raised."""
         refused: DBAPIError | None = None
+        lock_total = False
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(0.05 * attempt)
             try:
-                return self._transaction(units)
+                return self._transaction(units, lock_total=lock_total)
+            except QueueFilledMeanwhile:
+                lock_total = True  # and then it cannot happen again
             except _CommitLost as lost:
                 if self._is_on_disk(lost.result):
                     return cast(list[Any], lost.result)
@@ -191,13 +195,13 @@ class Writer:
             raise refused
         raise StoreBusy("the database is busy or cannot be reached; try again later") from busy
 
-    def _transaction(self, units: list[_Unit]) -> list[Any]:
+    def _transaction(self, units: list[_Unit], *, lock_total: bool) -> list[Any]:
         try:
             if self._connection is None:
                 self._connection = self._engine.connect().execution_options(groundgate_write=True)
             transaction = self._connection.begin()
             try:
-                results = _write(self._connection, units)
+                results = _write(self._connection, units, lock_total=lock_total)
             except BaseException:
                 transaction.rollback()
                 raise
@@ -235,11 +239,11 @@ class Writer:
         return False
 
 
-def _write(connection: Connection, units: list[_Unit]) -> list[Any]:
+def _write(connection: Connection, units: list[_Unit], *, lock_total: bool) -> list[Any]:
     work = units[0].work
     if work is None:
         submissions = [unit.submission for unit in units if unit.submission is not None]
-        return list(write_submissions(connection, submissions))
+        return list(write_submissions(connection, submissions, lock_total=lock_total))
     builds.hold(connection)
     lock_owners(connection, units[0].owner_ids)
     return [work(connection)]

@@ -10,8 +10,9 @@ from typing import Any
 
 from ingest.types import Principal, Role, Source
 from review.queue import ReviewQueue
+from storage.places import QueueFull
 from storage.store import Store
-from storage.submit import Decided, QueueFull, Repeated, SubmitAnswer
+from storage.submit import Decided, Repeated, SubmitAnswer
 from tests.claims import NOW, examined, policy, submission_of
 
 Report = list[tuple[str, ...]]

@@ -34,7 +34,8 @@ from ingest.types import Outcome, Principal, ValidationResult
 from review.rules import Act
 from storage import decisions
 from storage.errors import StorageError
-from storage.submit import Decided, Idempotency, KeyReused, QueueFull, Repeated, SubmitAnswer, TokenGone
+from storage.places import QueueFull
+from storage.submit import Decided, Idempotency, KeyReused, Repeated, SubmitAnswer, TokenGone
 
 
 class SubmitRoute(JsonRoute):

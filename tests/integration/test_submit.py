@@ -22,8 +22,9 @@ from ingest.types import (
     ValidationResult,
 )
 from storage import decisions, log, memories, pending
+from storage.places import QueueFull
 from storage.store import Store
-from storage.submit import Decided, KeyReused, QueueFull, Repeated, SubmitAnswer
+from storage.submit import Decided, KeyReused, Repeated, SubmitAnswer
 from tests import racers
 from tests.claims import NOW, examined, policy, submission_of
 
