@@ -13,6 +13,7 @@ from groundgate.settings import Settings
 from ingest.policy import Policy, load_policy
 from ingest.sources.git import GitSource
 from review.queue import ReviewQueue
+from storage.reindex import Report
 from storage.store import Store
 
 
@@ -29,8 +30,9 @@ class Service:
 
 
 @contextmanager
-def open_service(settings: Settings) -> Iterator[Service]:
+def open_service(settings: Settings, report: Report = lambda done, total: None) -> Iterator[Service]:
     """Opens the database (migrating it), reads the policy and the repositories; closes them at the end.
+    `report` is told how far the dedup index is when it has to be built anew.
 
     Raises PolicyError, StorageError or RepositoryError, each with a sentence for the person who starts it.
     """
@@ -43,7 +45,9 @@ def open_service(settings: Settings) -> Iterator[Service]:
             from groundgate import embeddings  # noqa: PLC0415  (of the extra: nothing else may need it)
 
             embedder = embeddings.load_embedder(policy)
-        store = Store.open(settings.database_url, threshold=policy.threshold, vectors=by_meaning)
+        store = Store.open(
+            settings.database_url, threshold=policy.threshold, vectors=by_meaning, report=report
+        )
         opened.callback(store.close)
         store.save_policy(policy, datetime.now(UTC))
         paraphraser = None

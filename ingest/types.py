@@ -470,6 +470,7 @@ class Action(StrEnum):
     REVIEW_EXPIRED = "review.expired"
     MEMORY_SUPERSEDED = "memory.superseded"
     MEMORY_RETRACTED = "memory.retracted"
+    MEMORY_EXPIRED = "memory.expired"
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
 

@@ -37,7 +37,7 @@ from storage.errors import StorageError
 
 _INSERT_DECISION = insert(decisions.TABLE)
 
-SERVICE = "service"  # the actor of what nobody asked for: an item running out of time
+SERVICE = "service"  # the actor of what nobody asked for: an item or a memory running out of time
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,16 @@ def expire(connection: Connection, item: PendingMemory, now: datetime) -> None:
     _end(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)
     digest = _digest(item=item.id)
     _log(connection, item.owner_id, Action.REVIEW_EXPIRED, item.id, digest, by=SERVICE, now=now)
+
+
+def expire_memory(connection: Connection, owner_id: str, memory_id: str, now: datetime) -> bool:
+    """Ends the force of a memory whose horizon has passed. False, and nothing is written: it was out of force
+    already."""
+    if not memories.expire(connection, owner_id, memory_id, now):
+        return False
+    digest = _digest(memory=memory_id)
+    _log(connection, owner_id, Action.MEMORY_EXPIRED, memory_id, digest, by=SERVICE, now=now)
+    return True
 
 
 def retract(

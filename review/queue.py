@@ -35,6 +35,7 @@ from storage.store import Store
 log = logging.getLogger(__name__)
 
 MAX_PAGE = 200
+_AT_ONCE = 50  # memories that one transaction expires: others wait some 30 ms for it
 
 T = TypeVar("T")
 
@@ -143,6 +144,23 @@ class ReviewQueue:
         ]
         return sum(future.result() for future in futures)
 
+    def expire_memories(self, now: datetime, limit: int = 500) -> int:
+        """As `expire`, of memories whose horizon has passed. Reads leave them out since then; this takes them
+        out of the indexes and logs it, a few in a transaction."""
+        with self._store.read() as connection:
+            overdue = memories.due(connection, now, limit)
+        by_owner: dict[str, list[str]] = {}
+        for owner_id, memory_id in overdue:
+            by_owner.setdefault(owner_id, []).append(memory_id)
+        futures = [
+            self._store.writer.run(
+                [owner_id], _sweep_memories(owner_id, memory_ids[start : start + _AT_ONCE], now)
+            )
+            for owner_id, memory_ids in by_owner.items()
+            for start in range(0, len(memory_ids), _AT_ONCE)
+        ]
+        return sum(future.result() for future in futures)
+
     def retract(
         self, principal: Principal, memory_id: str, *, reason: str, now: datetime
     ) -> Retracted | NotFound | AlreadyGone:
@@ -208,5 +226,12 @@ def _sweep(owners: frozenset[str], item_ids: list[str], now: datetime) -> Callab
         for item in waiting:
             acts.expire(connection, item, now)
         return len(waiting)
+
+    return work
+
+
+def _sweep_memories(owner_id: str, memory_ids: list[str], now: datetime) -> Callable[[Connection], int]:
+    def work(connection: Connection) -> int:
+        return sum(acts.expire_memory(connection, owner_id, memory_id, now) for memory_id in memory_ids)
 
     return work

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, Table, select, text
 
 from ingest.signature import VERSION
 from storage.errors import StorageError
@@ -22,7 +22,7 @@ OLD = "dedup_index_old"  # the row for one that is being taken out; empty when n
 
 _BUILDS = select(META.c.name, META.c.value).where(META.c.name.in_([BUILT, NEXT]))
 _HOLD = _BUILDS.with_for_update(read=True)
-_HOLD_ALONE = _BUILDS.with_for_update()
+_LOCK_TABLE = text("LOCK TABLE meta IN EXCLUSIVE MODE")
 
 
 class Build(NamedTuple):
@@ -65,9 +65,14 @@ def hold(connection: Connection) -> Builds:
     return _builds(connection, _HOLD)
 
 
-def hold_alone(connection: Connection) -> Builds:
-    """As `hold`, and keeps every other writer out as well."""
-    return _builds(connection, _HOLD_ALONE)
+def hold_alone(connection: Connection) -> None:
+    """Keeps every other writer out until this write transaction ends; readers go on.
+
+    A lock on the table, for which PostgreSQL lets its turn come. On a row it would not: those who share the
+    row's lock may be joined by others for ever.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(_LOCK_TABLE)
 
 
 def _builds(connection: Connection, statement: Any) -> Builds:

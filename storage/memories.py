@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, or_, select, text, update
 from sqlalchemy import insert as insert_into
 
 from ingest.score import confidence_of
@@ -33,7 +33,13 @@ _BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
 _LEAVE = update(TABLE).where(
     TABLE.c.owner_id == bindparam("of_owner"),
     TABLE.c.id == bindparam("of_id"),
-    TABLE.c.status == MemoryStatus.ACTIVE.value,
+)
+# The status in words: only so does either database see that the index `memory_due` fits.
+_DUE = (
+    select(TABLE.c.owner_id, TABLE.c.id)
+    .where(text("status = 'active'"), TABLE.c.validity_horizon <= bindparam("now"))
+    .order_by(TABLE.c.validity_horizon)
+    .limit(bindparam("most"))
 )
 
 MAX_PAGE = 200
@@ -136,19 +142,37 @@ def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[
 def supersede(connection: Connection, owner_id: str, memory_id: str, *, by: str) -> bool:
     """Marks a memory as replaced by memory `by` and takes it out of every index. False: it was not
     active any more, and nothing changed. The caller holds the owner's lock."""
-    return _leave(connection, owner_id, memory_id, status=MemoryStatus.SUPERSEDED.value, superseded_by=by)
+    active = TABLE.c.status == MemoryStatus.ACTIVE.value
+    values = {"status": MemoryStatus.SUPERSEDED.value, "superseded_by": by}
+    return _leave(connection, owner_id, memory_id, active, values)
 
 
 def retract(connection: Connection, owner_id: str, memory_id: str, *, reason: str) -> bool:
-    """Marks a memory as withdrawn by its owner, else as `supersede`."""
-    return _leave(
-        connection, owner_id, memory_id, status=MemoryStatus.RETRACTED.value, retracted_reason=reason
-    )
+    """Marks a memory as withdrawn by its owner, an expired one too, else as `supersede`."""
+    there = TABLE.c.status.in_([MemoryStatus.ACTIVE.value, MemoryStatus.EXPIRED.value])
+    values = {"status": MemoryStatus.RETRACTED.value, "retracted_reason": reason}
+    return _leave(connection, owner_id, memory_id, there, values)
 
 
-def _leave(connection: Connection, owner_id: str, memory_id: str, **values: str) -> bool:
+def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
+    """(owner id, memory id) of memories whose row still says active although their horizon has passed, longest
+    overdue first."""
+    rows = connection.execute(_DUE, {"now": now, "most": limit})
+    return [(row.owner_id, row.id) for row in rows]
+
+
+def expire(connection: Connection, owner_id: str, memory_id: str, now: datetime) -> bool:
+    """Marks a memory whose horizon has passed as expired, else as `supersede`. Reads said so before: this is
+    what takes it out of the indexes."""
+    overdue = and_(TABLE.c.status == MemoryStatus.ACTIVE.value, TABLE.c.validity_horizon <= now)
+    return _leave(connection, owner_id, memory_id, overdue, {"status": MemoryStatus.EXPIRED.value})
+
+
+def _leave(
+    connection: Connection, owner_id: str, memory_id: str, if_: ColumnElement[bool], values: dict[str, str]
+) -> bool:
     parameters = {"of_owner": owner_id, "of_id": memory_id}
-    if connection.execute(_LEAVE.values(**values), parameters).rowcount != 1:
+    if connection.execute(_LEAVE.where(if_).values(**values), parameters).rowcount != 1:
         return False
     index.remove(connection, owner_id, ItemKind.MEMORY, memory_id)
     similar.remove(connection, owner_id, memory_id)

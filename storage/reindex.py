@@ -15,21 +15,24 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, Table, and_, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, select, tuple_, update
 from sqlalchemy.exc import DBAPIError
 
 from ingest.checks.dedup import tokens
 from ingest.signature import signature_keys
 from ingest.types import ItemKind, MemoryStatus, Neighbour, ReviewStatus
-from storage.builds import BUILT, META, NEXT, OLD, Build, build_of
+from storage.builds import BUILT, META, NEXT, OLD, Build, build_of, hold_alone
 from storage.engine import is_busy, reading, writing
 from storage.errors import StorageError, StoreBusy
 from storage.tables import DedupKeyRow, DedupTemplateRow, MemoryRow, PendingRow
 from storage.window import Candidate, Window
 
-BATCH = 500  # items in one transaction: other writers wait some 50 ms for it
-CLEAN_BATCH = 5000  # rows of the old index taken out in one transaction
+BATCH = 200  # items in one transaction: other writers wait some 50 ms for it
+CLEAN_BATCH = 5000  # rows that one transaction looks through for those of the old index
 ATTEMPTS = 30  # of a transaction that other writers were in the way of
+# The part of a step's time that the job then leaves to others, and the least of it in seconds. SQLite's writers
+# ask for the lock every 2 to 20 ms (`storage.engine`), so without a pause they would hardly ever find it free.
+REST, LEAST_REST = 0.5, 0.02
 ANOTHER_JOB = timedelta(
     seconds=60
 )  # an unfinished job for another threshold is dropped when it rested so long
@@ -40,14 +43,17 @@ _ACTIVE = {
     ItemKind.MEMORY: (MemoryRow.metadata.tables["memory"], MemoryStatus.ACTIVE.value),
     ItemKind.PENDING: (PendingRow.metadata.tables["pending"], ReviewStatus.PENDING.value),
 }
-_STATE = select(META.c.name, META.c.value).where(META.c.name.in_([BUILT, NEXT, OLD])).with_for_update()
+_STATE = select(META.c.name, META.c.value).where(META.c.name.in_([BUILT, NEXT, OLD]))
 _SET = update(META).where(META.c.name == bindparam("of_name")).values(value=bindparam("to_value"))
+
+_ALL = 2**63  # as many items as there are
 
 Report = Callable[[int, int], None]  # items done, items in all
 
 
-class _Job(NamedTuple):
-    """What the row of an index that is being built says: which, how far, and when it last went on."""
+class Job(NamedTuple):
+    """What the row of an index that is being built says: which, how far, and when it last went on. Items up to
+    (`owner_id`, `item_id`) are in, of this kind; memories come before pending items."""
 
     build: Build
     kind: ItemKind
@@ -61,35 +67,71 @@ class _Job(NamedTuple):
         return f"{self.build} {json.dumps(place)}"
 
 
+class State(NamedTuple):
+    """The index in use, the job that builds another, and the generation that is being taken out. None: there
+    is none, or it is of another version of the program."""
+
+    built: Build | None
+    job: Job | None
+    old: int | None
+
+
+class _Step(NamedTuple):
+    """What one transaction did. `done` is how many items are in; None when that is no news."""
+
+    over: bool
+    done: int | None = None
+
+
+def state_of(connection: Connection) -> State:
+    """How far the indexes are."""
+    state = dict(tuple(row) for row in connection.execute(_STATE))
+    old = int(state[OLD].split(" ", 1)[0]) if state.get(OLD) else None
+    return State(build_of(state.get(BUILT)), _job(state.get(NEXT, "")), old)
+
+
 def is_ready(connection: Connection, threshold: Fraction) -> bool:
-    """Whether the index in use is for this threshold and nothing is left to do."""
-    state = dict(tuple(row) for row in connection.execute(select(META.c.name, META.c.value)))
-    built = build_of(state.get(BUILT))
-    return built is not None and built.threshold == threshold and not state.get(NEXT) and not state.get(OLD)
+    """Whether the index in use is for this threshold and no old one is left to take out. One that is being
+    built for another threshold, ahead of a change of policy, is left in peace."""
+    built, _, old = state_of(connection)
+    return built is not None and built.threshold == threshold and old is None
+
+
+def count_items(connection: Connection) -> int:
+    """How many items an index has to have: active memories and what waits."""
+    return sum(_count(connection, kind) for kind in ItemKind)
 
 
 def reindex(engine: Engine, threshold: Fraction, report: Report = lambda done, total: None) -> None:
     """Makes the index one for `threshold`, from wherever an earlier job left off.
 
-    Raises StoreBusy when other writers never let it in, StorageError when another process builds one for
-    another threshold, or when the database fails.
+    An unfinished job for another threshold is dropped. Raises StoreBusy when other writers never let it in,
+    StorageError when another process is at such a job, or when the database fails.
     """
-    with reading(engine) as connection:
-        total = sum(_count(connection, kind) for kind in ItemKind)
-    step: int | None = 0
-    while step is not None:
+    try:
+        with reading(engine) as connection:
+            total = count_items(connection)
+    except DBAPIError as error:
+        raise StorageError(f"the dedup index could not be built: {error.orig}") from error
+    done = 0
+    while True:
+        begun = time.monotonic()
         step = _one_step(engine, threshold)
-        if step is not None:
-            report(min(step, total), total)
+        if step.over:
+            return
+        done = done if step.done is None else min(step.done, total)
+        report(done, total)
+        time.sleep(max(LEAST_REST, REST * (time.monotonic() - begun)))
 
 
-def _one_step(engine: Engine, threshold: Fraction) -> int | None:
-    """One transaction of the job: how many items are done, None when there is nothing left to do."""
+def _one_step(engine: Engine, threshold: Fraction) -> _Step:
+    """One transaction of the job."""
     for attempt in range(ATTEMPTS):
         if attempt:
             time.sleep(min(1.0, 0.05 * attempt))
         try:
             with writing(engine) as connection:
+                hold_alone(connection)
                 return _step(connection, threshold, datetime.now(UTC))
         except DBAPIError as error:
             if not is_busy(error):
@@ -98,44 +140,44 @@ def _one_step(engine: Engine, threshold: Fraction) -> int | None:
     raise StoreBusy("other processes keep the database busy; start again to go on") from busy
 
 
-def _step(connection: Connection, threshold: Fraction, now: datetime) -> int | None:
+def _step(connection: Connection, threshold: Fraction, now: datetime) -> _Step:
     state = dict(tuple(row) for row in connection.execute(_STATE))
     built, job = build_of(state[BUILT]), _job(state[NEXT])
+    if state[OLD]:
+        _clean(connection, state[OLD])
+        return _Step(over=False, done=_ALL if built is not None and built.threshold == threshold else None)
     if state[NEXT] and (job is None or job.build.threshold != threshold):
         if job is not None and now - job.at < ANOTHER_JOB:
             raise StorageError(
                 f"another process is building the index for the threshold {float(job.build.threshold):g};"
-                " stop it, or wait until it has finished"
+                " wait until it has finished, or stop it and start again a minute later"
             )
-        if not state[OLD]:
-            _set(connection, OLD, _old(state[NEXT]))
-            _set(connection, NEXT, "")
-            return 0
-    if state[OLD]:
-        return _clean(connection, state[OLD])
+        _set(connection, OLD, _old(state[NEXT]))
+        _set(connection, NEXT, "")
+        return _Step(over=False)
     if built is not None and built.threshold == threshold:
-        return None
+        return _Step(over=True)
     if job is None:
         build = Build(threshold, (_generation(state[BUILT]) + 1) % 10_000)
-        job = _Job(build, ItemKind.MEMORY, "", "", 0, now)
+        job = Job(build, ItemKind.MEMORY, "", "", 0, now)
     finished, job = _batch(connection, job, now)
     if not finished:
         _set(connection, NEXT, str(job))
-        return job.done
+        return _Step(over=False, done=job.done)
     _set(connection, BUILT, str(job.build))
     _set(connection, NEXT, "")
     if not state[BUILT]:
-        return None
+        return _Step(over=True)
     _set(connection, OLD, _old(state[BUILT]))
-    return job.done
+    return _Step(over=False, done=job.done)
 
 
-def _job(value: str) -> _Job | None:
+def _job(value: str) -> Job | None:
     build = build_of(value)
     if build is None:
         return None
     kind, owner_id, item_id, done, at = json.loads(value.split(" ", 1)[1])
-    return _Job(build, ItemKind(kind), owner_id, item_id, done, datetime.fromisoformat(at))
+    return Job(build, ItemKind(kind), owner_id, item_id, done, datetime.fromisoformat(at))
 
 
 def _generation(value: str) -> int:
@@ -143,7 +185,7 @@ def _generation(value: str) -> int:
     return int(value.split(" ", maxsplit=1)[0].rsplit(":", 1)[1]) if value else 0
 
 
-def _batch(connection: Connection, job: _Job, now: datetime) -> tuple[bool, _Job]:
+def _batch(connection: Connection, job: Job, now: datetime) -> tuple[bool, Job]:
     """Puts the next items into the new index; whether those were the last."""
     window = Window(connection, job.build)
     room = BATCH
@@ -187,24 +229,26 @@ def _count(connection: Connection, kind: ItemKind) -> int:
 
 
 def _old(value: str) -> str:
-    """What is to be cleaned: the generation, then the last key that is done."""
+    """What is to be cleaned: the generation, then the place up to which it is done."""
     return f"{_generation(value)} {json.dumps(['', -(2**63), ''])}"
 
 
-def _clean(connection: Connection, old: str) -> int:
-    """Takes out some rows of an index that is not in use."""
+def _clean(connection: Connection, old: str) -> None:
+    """Takes the rows of an index that is not in use out of the next part of the table."""
     generation, place = int(old.split(" ", 1)[0]), json.loads(old.split(" ", 1)[1])
-    columns = (_KEYS.c.owner_id, _KEYS.c.key, _KEYS.c.item_id)
-    after = and_(_KEYS.c.generation == generation, tuple_(*columns) > tuple_(*place))
-    chunk = connection.execute(select(*columns).where(after).order_by(*columns).limit(CLEAN_BATCH)).all()
-    if chunk:
-        last = [chunk[-1].owner_id, chunk[-1].key, chunk[-1].item_id]
-        connection.execute(delete(_KEYS).where(after, tuple_(*columns) <= tuple_(*last)))
-        _set(connection, OLD, f"{generation} {json.dumps(last)}")
+    columns = tuple_(_KEYS.c.owner_id, _KEYS.c.key, _KEYS.c.item_id)
+    rest = columns > tuple_(*place)
+    end = connection.execute(
+        select(*columns.clauses).where(rest).order_by(*columns.clauses).offset(CLEAN_BATCH).limit(1)
+    ).one_or_none()
+    part = delete(_KEYS).where(_KEYS.c.generation == generation, rest)
+    if end is not None:
+        connection.execute(part.where(columns <= tuple_(*end)))
+        _set(connection, OLD, f"{generation} {json.dumps(list(end))}")
     else:
+        connection.execute(part)
         connection.execute(delete(_TEMPLATES).where(_TEMPLATES.c.generation == generation))
         _set(connection, OLD, "")
-    return 0
 
 
 def _set(connection: Connection, name: str, value: str) -> None:

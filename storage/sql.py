@@ -142,9 +142,11 @@ class Bulk:
     that the statement changes: the transaction must be rolled back, as every one is that an exception leaves.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, *, known_ok: bool = False) -> None:
+        """With `known_ok` a row whose key is there already is left as it is, and no error."""
         self._table = table
-        self._by_dialect: dict[str, tuple[str, str, list[tuple[str, Converter | None]]]] = {}
+        self._known_ok = known_ok
+        self._by_dialect: dict[str, tuple[str, str, str, list[tuple[str, Converter | None]]]] = {}
 
     def write(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Inserts the rows, of which there may be none; every row has every column."""
@@ -153,25 +155,26 @@ class Bulk:
         dialect = connection.dialect
         if dialect.name not in self._by_dialect:
             self._by_dialect[dialect.name] = self._prepare(dialect)
-        head, marks, columns = self._by_dialect[dialect.name]
+        head, marks, tail, columns = self._by_dialect[dialect.name]
         values = [
             tuple([row[name] if convert is None else convert(row[name]) for name, convert in columns])
             for row in rows
         ]
         if dialect.name != "sqlite":
-            connection.exec_driver_sql(head + marks, values)
+            connection.exec_driver_sql(head + marks + tail, values)
             return
         for start, count in _powers_of_two(len(values)):
             flat = tuple(chain.from_iterable(values[start : start + count]))
-            connection.exec_driver_sql(head + ", ".join([marks] * count), flat)
+            connection.exec_driver_sql(head + ", ".join([marks] * count) + tail, flat)
 
-    def _prepare(self, dialect: Dialect) -> tuple[str, str, list[tuple[str, Converter | None]]]:
+    def _prepare(self, dialect: Dialect) -> tuple[str, str, str, list[tuple[str, Converter | None]]]:
         columns = [(column.name, _converter(column.type, dialect)) for column in self._table.columns]
         quote = dialect.identifier_preparer.quote
         names = ", ".join(quote(name) for name, _ in columns)
         marks = ", ".join(["?" if dialect.paramstyle == "qmark" else "%s"] * len(columns))
         insert = "INSERT OR FAIL" if dialect.name == "sqlite" else "INSERT"
-        return f"{insert} INTO {quote(self._table.name)} ({names}) VALUES ", f"({marks})", columns
+        tail = " ON CONFLICT DO NOTHING" if self._known_ok else ""
+        return f"{insert} INTO {quote(self._table.name)} ({names}) VALUES ", f"({marks})", tail, columns
 
 
 def _powers_of_two(count: int) -> Iterator[tuple[int, int]]:

@@ -96,6 +96,12 @@ class MemoryRow(SQLModel, table=True):
             sqlite_where=text("source_id IS NOT NULL"),
             postgresql_where=text("source_id IS NOT NULL"),
         ),
+        Index(
+            "memory_due",
+            "validity_horizon",
+            sqlite_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
+            postgresql_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
+        ),
     )
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)

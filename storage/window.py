@@ -39,7 +39,7 @@ CLOSE_AT = 8
 # the answer says that it is not complete, and the claim goes to its owner.
 MOST_ROWS = 256
 
-_ROWS = Bulk(TABLE)
+_ROWS = Bulk(TABLE, known_ok=True)  # an item may come to a template by several of its keys
 _ADD_TEMPLATE = text(
     "INSERT INTO dedup_template (owner_id, key, id, words, generation)"
     " VALUES (:owner_id, :key, :id, :words, :generation) ON CONFLICT DO NOTHING"

@@ -18,10 +18,11 @@ from groundgate.api import audit, claims, memories, operations, problems, review
 from groundgate.auth import Authenticator, RateLimit
 from groundgate.metrics import Metrics
 from groundgate.service import Service
+from review.expiry import expire
 
 log = logging.getLogger(__name__)
 
-SWEEP_SECONDS = 60  # how often items past their time are expired
+SWEEP_SECONDS = 60  # how often items and memories past their time are expired
 
 DESCRIPTION = """A gatekeeper for AI memory. Send a claim before you save it: it is **stored** when something
 other than the model vouches for it, **queued** for its owner when that could not be found out, and
@@ -32,7 +33,7 @@ other than the model vouches for it, **queued** for its owner when that could no
 async def _sweep(service: Service) -> None:
     while True:
         try:
-            await run_in_threadpool(service.queue.expire, datetime.now(UTC))
+            await run_in_threadpool(expire, service.queue, datetime.now(UTC))
         except Exception:
             log.exception("expiring old items failed; it is tried again")
         await asyncio.sleep(SWEEP_SECONDS)

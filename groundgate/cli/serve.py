@@ -18,6 +18,7 @@ from sqlalchemy import make_url
 
 from groundgate.api.app import create_app
 from groundgate.cli.output import Failure, say
+from groundgate.cli.progress import of_the_index
 from groundgate.cli.workers import Supervisor
 from groundgate.service import Service, open_service
 from groundgate.settings import Settings
@@ -53,7 +54,8 @@ def run(settings: Settings) -> int:
         def ready() -> None:
             say(f"listening on {address}")
 
-        with open_service(settings) as service:
+        with of_the_index() as progress, open_service(settings, progress) as service:
+            progress.close()
             _first_start(service, address)
             listen(listener)
             if settings.workers == 1:

@@ -139,7 +139,7 @@ def judge(
                 return _finding(verdict, code, message, comparison), comparison
     if near:
         shown = ", ".join(near[0].changed[:8])
-        message = f"Nearly the same as an earlier claim, but these values differ: {shown}."
+        message = f"Nearly the same as an earlier claim, but these words differ or changed places: {shown}."
         return _finding(Verdict.DOUBT, "conflict", message, near[0]), near[0]
     if not facts.complete:
         message = "So many earlier claims share a part with this one that not all of them were compared."

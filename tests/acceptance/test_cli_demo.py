@@ -19,7 +19,7 @@ from tests.acceptance.cli_program import PROGRAM, TOKEN, clean_environment, cli,
 COMMANDS = [
     *("serve", "demo", "check", "detect", "verify", "replay", "token create", "token list", "token revoke"),
     *("review list", "review show", "review approve", "review reject", "log verify", "db upgrade"),
-    "policy show",
+    *("policy show", "index status", "index build", "index verify", "index repair", "expire"),
 ]
 
 

@@ -112,6 +112,14 @@ def _memories() -> None:
         sqlite_where=has_source,
         postgresql_where=has_source,
     )
+    may_expire = sa.text("status = 'active' AND validity_horizon IS NOT NULL")
+    op.create_index(
+        "memory_due",
+        "memory",
+        ["validity_horizon"],
+        sqlite_where=may_expire,
+        postgresql_where=may_expire,
+    )
     op.create_table(
         "dedup_key",
         sa.Column("owner_id", sa.String(), primary_key=True),

@@ -1,0 +1,247 @@
+"""Damage to the index is found and mended while others write; memories past their horizon leave it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+from sqlalchemy import Connection, delete, insert, select, update
+
+from storage import memories, repair, similar, upkeep
+from storage import reindex as reindexing
+from storage.builds import META, NEXT, build_of
+from storage.store import Store
+from storage.submit import Decided
+from storage.upkeep import KEYS, TEMPLATES, Trouble, verify
+from tests.claims import NOW, examined, submission_of
+from tests.integration.test_dedup_templates import flood
+from tests.integration.test_reindex import OWNERS, ROOM, THERE, assert_exact, fill, in_force, rows
+from tests.reviews import queue_of, reviewer, stored
+
+HERE = Fraction(23, 25)
+Damage = Callable[[Connection], object]
+
+
+def damage(store: Store, work: Damage) -> None:
+    """Does what nobody should."""
+    store.writer.run([], work).result()
+
+
+def troubles(store: Store, owner_id: str | None = None) -> set[tuple[Trouble, str, str]]:
+    found = verify(store, owner_id)
+    assert found.faults >= len(found.first)
+    return {(fault.trouble, fault.owner_id, fault.item_id) for fault in found.first}
+
+
+def first(store: Store, owner_id: str = "ann") -> tuple[int, str]:
+    """Key and item of some row of this owner that is under a template."""
+    with store.read() as connection:
+        build = upkeep.index_in_use(connection)
+        of_owner = upkeep.rows_where(connection, KEYS.c.owner_id == owner_id, 10**6)
+    return next(
+        (row.key, row.item_id)
+        for row in of_owner
+        if row.item is not None and row.key not in upkeep.keys_of(row.item, build).stored
+    )
+
+
+def drop_row(connection: Connection, key: int, item_id: str) -> None:
+    one = (KEYS.c.owner_id == "ann") & (KEYS.c.key == key) & (KEYS.c.item_id == item_id)
+    assert connection.execute(delete(KEYS).where(one)).rowcount == 1
+
+
+def test_nothing_is_wrong_with_an_index_that_was_left_alone(store: Store) -> None:
+    fill(store)
+    found = verify(store)
+    assert (found.faults, found.first) == (0, [])
+    assert found.items == sum(map(len, in_force(store).values()))
+    assert found.rows == len(rows(store))
+    assert found.templates > 0
+    one = verify(store, "ann")
+    assert (one.items, one.faults) == (len(in_force(store)["ann"]), 0)
+    assert 0 < one.rows < found.rows
+    assert verify(store, "nobody") == upkeep.Checked()
+
+
+def mended(store: Store, before: set[tuple[str, int, str]] | None = None) -> repair.Mended:
+    done = repair.repair(store)
+    assert done.left.faults == 0
+    assert verify(store).faults == 0
+    assert_exact(store, HERE)
+    if before is not None:
+        assert rows(store) == before
+    return done.mended
+
+
+def test_a_lost_row(store: Store) -> None:
+    fill(store)
+    before = rows(store)
+    key, item_id = first(store)
+    damage(store, lambda c: drop_row(c, key, item_id))
+    assert troubles(store) == {(Trouble.MISSING, "ann", item_id)}
+    assert troubles(store, "bob") == set()
+    repair.repair(store, "bob")
+    assert troubles(store) == {(Trouble.MISSING, "ann", item_id)}
+    assert mended(store, before) == repair.Mended(missing=1)
+
+
+def test_all_rows_of_an_owner_lost(store: Store) -> None:
+    fill(store)
+    damage(store, lambda c: c.execute(delete(KEYS).where(KEYS.c.owner_id == "ann")))
+    found = verify(store)
+    assert found.faults == len(in_force(store)["ann"])
+    assert len(found.first) == upkeep.SHOWN
+    assert mended(store).missing == found.faults
+
+
+def test_a_lost_template(store: Store) -> None:
+    fill(store)
+    with store.read() as connection:
+        template = connection.execute(select(TEMPLATES).where(TEMPLATES.c.owner_id == "bob")).first()
+    assert template is not None
+    one = (
+        (TEMPLATES.c.owner_id == "bob") & (TEMPLATES.c.key == template.key) & (TEMPLATES.c.id == template.id)
+    )
+    damage(store, lambda c: c.execute(delete(TEMPLATES).where(one)))
+    found = verify(store)
+    assert {fault.owner_id for fault in found.first} == {"bob"}
+    assert mended(store).missing > 0
+
+
+@pytest.mark.parametrize("words", ["not json", "7", '["some", 3]'])
+def test_a_template_whose_words_cannot_be_read(store: Store, words: str) -> None:
+    fill(store)
+    with store.read() as connection:
+        template = connection.execute(select(TEMPLATES).where(TEMPLATES.c.owner_id == "bob")).first()
+    assert template is not None
+    one = (
+        (TEMPLATES.c.owner_id == "bob") & (TEMPLATES.c.key == template.key) & (TEMPLATES.c.id == template.id)
+    )
+    damage(store, lambda c: c.execute(update(TEMPLATES).where(one).values(words=words)))
+    assert (Trouble.TEMPLATE, "bob", template.id) in troubles(store)
+    assert mended(store).templates == 1
+
+
+def test_rows_too_many(store: Store) -> None:
+    """Of an item that is nowhere, of one that is out of force, of another owner, and under a wrong key."""
+    fill(store)
+    before = rows(store)
+    key, item_id = first(store)
+    gone = stored(store, "It will be gone")
+    queue_of(store).retract(reviewer(), gone.id, reason="Gone.", now=NOW)
+    strays = [("ann", 5, "mem_nowhere"), ("ann", 6, gone.id), ("bob", key, item_id), ("ann", 7, item_id)]
+    values = [{"owner_id": o, "key": k, "item_id": i, "generation": 1} for o, k, i in strays]
+    damage(store, lambda c: c.execute(insert(KEYS), values))
+    assert troubles(store) == {(Trouble.STRAY, owner, item) for owner, _, item in strays}
+    assert mended(store, before) == repair.Mended(strays=4)
+
+
+def test_a_row_that_was_moved(store: Store) -> None:
+    fill(store)
+    before = rows(store)
+    key, item_id = first(store)
+    one = (KEYS.c.owner_id == "ann") & (KEYS.c.key == key) & (KEYS.c.item_id == item_id)
+    damage(store, lambda c: c.execute(update(KEYS).where(one).values(key=12345)))
+    assert troubles(store) == {(trouble, "ann", item_id) for trouble in (Trouble.MISSING, Trouble.STRAY)}
+    assert mended(store, before) == repair.Mended(strays=1, missing=1)
+
+
+def test_rows_of_an_index_that_is_not_there(store: Store) -> None:
+    fill(store)
+    before = rows(store)
+    key, item_id = first(store)
+    one = (KEYS.c.owner_id == "ann") & (KEYS.c.key == key) & (KEYS.c.item_id == item_id)
+    damage(store, lambda c: c.execute(update(KEYS).where(one).values(generation=77)))
+    template = {"owner_id": "ann", "key": 4, "id": "tpl_00", "words": "[]", "generation": 78}
+    damage(store, lambda c: c.execute(insert(TEMPLATES), template))
+    found = {(Trouble.TEMPLATE, "ann", "tpl_00"), (Trouble.STRAY, "ann", item_id)}
+    assert troubles(store) == found | {(Trouble.MISSING, "ann", item_id)}
+    assert mended(store, before) == repair.Mended(templates=1, strays=1, missing=1)
+
+
+def test_text_that_was_changed_by_hand(store: Store) -> None:
+    fill(store)
+    kept = stored(store, "The lamp in the hall is green")
+    changed = update(memories.TABLE).where(memories.TABLE.c.id == kept.id).values(content="The gate is shut")
+    damage(store, lambda c: c.execute(changed))
+    assert troubles(store) == {(trouble, "ann", kept.id) for trouble in (Trouble.MISSING, Trouble.STRAY)}
+    mended(store)
+
+
+def test_while_another_index_is_built(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its rows are none too many; those that belong to no item are, and the old one's go in peace."""
+    monkeypatch.setattr(reindexing, "BATCH", 60)
+    monkeypatch.setattr(reindexing, "CLEAN_BATCH", 300)
+    fill(store)
+    seen: list[int] = []
+
+    def look(done: int, total: int) -> None:
+        assert verify(store).faults == 0
+        if len(seen) == 2:
+            with store.read() as connection:
+                following = build_of(connection.scalar(select(META.c.value).where(META.c.name == NEXT)))
+            assert following is not None
+            row = {"owner_id": "ann", "key": 5, "item_id": "mem_no", "generation": following.generation}
+            damage(store, lambda c: c.execute(insert(KEYS), row))
+            assert troubles(store) == {(Trouble.STRAY, "ann", "mem_no")}
+            assert repair.repair(store).mended == repair.Mended(strays=1)
+        seen.append(done)
+
+    reindexing.reindex(store._engine, THERE, look)
+    assert len(seen) > 6
+    assert_exact(store, THERE)
+
+
+def test_repair_while_claims_come_in(store: Store) -> None:
+    """Rows vanish and strays appear while three owners send, and repair runs again and again."""
+    fill(store, 20)
+    over = threading.Event()
+    failed: list[BaseException] = []
+
+    def send() -> None:
+        try:
+            for content in flood(31, 3, 60, 2, count=250, edited=0.2):
+                for owner_id in OWNERS:
+                    one = examined(content, owner_id=owner_id, under=ROOM)
+                    assert isinstance(store.writer.submit(submission_of(one)).result(), Decided)
+        except BaseException as error:  # noqa: BLE001  (told below, in the thread of the test)
+            failed.append(error)
+        over.set()
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    rounds = 0
+    while not over.is_set():
+        rounds += 1
+        key, item_id = first(store)
+        damage(store, lambda c, k=key, i=item_id: drop_row(c, k, i))  # type: ignore[misc]
+        stray = {"owner_id": "bob", "key": rounds, "item_id": item_id, "generation": 1}
+        damage(store, lambda c, row=stray: c.execute(insert(KEYS), row))  # type: ignore[misc]
+        done = repair.repair(store)
+        assert (done.left.faults, done.mended.failed) == (0, 0)
+        assert done.mended.strays == 1
+        assert done.mended.missing == 1
+    thread.join()
+    assert not failed
+    assert rounds > 1
+    assert_exact(store, HERE)
+
+
+def test_the_similar_index_is_made_anew(store: Store) -> None:
+    fill(store, 20)
+
+    def kept() -> list[tuple[object, ...]]:
+        with store.read() as connection:
+            return sorted(map(tuple, connection.execute(select(similar.TABLE))))
+
+    before = kept()
+    told: list[int] = []
+    stray = {"owner_id": "ann", "key": 1, "memory_id": "mem_no"}
+    damage(store, lambda c: c.execute(insert(similar.TABLE), stray))
+    damage(store, lambda c: c.execute(delete(similar.TABLE).where(similar.TABLE.c.owner_id == "bob")))
+    assert repair.rebuild_similar(store, "bob", told.append) == told[-1] > 0
+    assert kept() == sorted([*before, ("ann", 1, "mem_no")])
+    assert repair.rebuild_similar(store, None, told.append) == told[-1]
+    assert kept() == before
