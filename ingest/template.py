@@ -10,17 +10,17 @@ the sets differ in a + b words, and a + b is at most what partners can differ in
 (T, b), and looks up every (T, b) that leaves a + b small enough: all it finds are partners, however many sets
 the template has. Exact as the parts are; what would take too many keys is said to be so, never left out.
 
-A long text may have more slots than that has keys for. Its differences are then larger than partners can
-differ in by `SHARED` words or more, so that partners share that many; and in one fixed order of all words the
-first of those lie among the first most + SHARED of either. Such a *wide* template has a key for each choice of
-SHARED words among those. It leads to few sets that are no partners, where slots take many values.
+A long text may have more slots than that has keys for; then the template is *wide*. Partners whose differences
+have x and y words share at least (x + y - d) / 2 of them, if they differ in d at most. Where that is two or one
+for certain, keys are made of two words or of one, and lead to few sets that are no partners, as long as slots
+take many values. Of a very large difference it is enough to take the first words in one fixed order.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from math import comb
@@ -38,7 +38,7 @@ _ODD = 0x9E3779B97F4A7C15  # spreads small numbers over 64 bits (the golden rati
 @dataclass(frozen=True, slots=True)
 class Template:
     """Words that many sets of one size class share. `most` is how many words two partners in that class can
-    differ in. A member differs from the template in `reach` words at most, of a `wide` one in at least that."""
+    differ in. A member differs from the template in `reach` words at most, of a `wide` one in more."""
 
     id: str
     words: frozenset[str]
@@ -48,8 +48,13 @@ class Template:
 
     @property
     def shared(self) -> int:
-        """How many words a key of a wide template is made of: two while those keys are few, else one."""
+        """How many words a key of a very large difference is made of: two while those keys are few, else one."""
         return 2 if comb(self.most + 2, 2) <= MOST_STORED else 1
+
+    @property
+    def large(self) -> int:
+        """From this size on a difference is very large: whatever its partner's, they share `shared` words."""
+        return self.most + self.shared
 
 
 def template_of(words: frozenset[str], like: SignatureKeys, *, wide: bool = False) -> Template:
@@ -64,8 +69,7 @@ def restored(template_id: str, words: frozenset[str], parts: int) -> Template:
     """The template as it was made, from what is kept of it."""
     most = parts - 1
     wide = template_id.startswith("wide_")
-    made = Template(template_id, words, most, _reach(most), wide)
-    return replace(made, reach=most + made.shared) if wide else made
+    return Template(template_id, words, most, _reach(most), wide)
 
 
 @lru_cache(maxsize=1024)
@@ -90,7 +94,7 @@ def shared_words(sets: Collection[frozenset[str]]) -> frozenset[str]:
 def is_member(template: Template, words: frozenset[str]) -> bool:
     """Whether the set is near enough to be kept under the template."""
     difference = len(words ^ template.words)
-    return difference >= template.reach if template.wide else difference <= template.reach
+    return (difference > template.reach) is template.wide
 
 
 def member_keys(template: Template, words: frozenset[str]) -> list[int]:
@@ -112,11 +116,11 @@ def partner_keys(template: Template, words: frozenset[str], differ: int) -> list
     (of a wide template: few) that differs in more; None when they are more than MOST_PROBES. Any set of words
     may be asked about."""
     difference = words ^ template.words
-    if template.wide:
-        found = _wide_keys(template, _numbers(difference), _start(template))
-        return found if len(found) <= MOST_PROBES else None
     most = min(differ, template.most)
     size = len(difference)
+    if template.wide:
+        found = _wide_partner_keys(template, sorted(_numbers(difference)), most)
+        return found if len(found) <= MOST_PROBES else None
     if size > template.reach + most:
         return []
     ways = [
@@ -136,9 +140,49 @@ def partner_keys(template: Template, words: frozenset[str], differ: int) -> list
     ]
 
 
+# What a key of a wide template is made of.
+_OF_LARGE, _OF_PAIR, _OF_WORD, _OF_SIZE = 0, 1, 2, 1000
+
+
+def _has_pairs(size: int) -> bool:
+    return comb(size, 2) <= MOST_STORED
+
+
 def _wide_keys(template: Template, difference: list[int], start: int) -> list[int]:
-    first = sorted(difference)[: template.most + template.shared]
-    return [_key(start, sum(chosen), 0) for chosen in combinations(first, template.shared)]
+    size = len(difference)
+    if size >= template.large:
+        first = sorted(difference)[: template.large]
+        return [_key(start, sum(chosen), _OF_LARGE) for chosen in combinations(first, template.shared)]
+    if not _has_pairs(size):
+        return [_key(start, 0, _OF_SIZE + size)] + [_key(start, word, _OF_WORD) for word in difference]
+    return (
+        [_key(start, 0, _OF_SIZE + size)]
+        + [_key(start, word, _OF_WORD + size) for word in difference]
+        + [_key(start, one + other, _OF_PAIR) for one, other in combinations(difference, 2)]
+    )
+
+
+def _wide_partner_keys(template: Template, difference: list[int], most: int) -> list[int]:
+    """`difference` is sorted: in this order the first words that two share come among the first of either."""
+    start, size = _start(template), len(difference)
+    found = [
+        _key(start, sum(chosen), _OF_LARGE)
+        for chosen in combinations(difference[: template.large], template.shared)
+    ]
+    pairs = words = 0  # how many of the first words these are made of
+    for other in range(max(template.reach + 1, size - most), min(template.large - 1, size + most) + 1):
+        shared = -((most - size - other) // 2)  # rounded up
+        if shared <= 0:
+            found.append(_key(start, 0, _OF_SIZE + other))
+        elif not _has_pairs(other):
+            words = max(words, size - shared + 1)
+        elif shared == 1 or comb(size - shared + 2, 2) > MOST_PROBES // 2:
+            found += [_key(start, word, _OF_WORD + other) for word in difference[: size - shared + 1]]
+        else:
+            pairs = max(pairs, size - shared + 2)
+    found += [_key(start, word, _OF_WORD) for word in difference[:words]]
+    found += [_key(start, one + another, _OF_PAIR) for one, another in combinations(difference[:pairs], 2)]
+    return found
 
 
 def _start(template: Template) -> int:

@@ -36,6 +36,7 @@ FLOODS = [
     pytest.param(31, 3, 60, 2, id="31 words, 3 slots of one or two words"),
     pytest.param(50, 4, 20, 1, id="50 words, 4 slots"),
     pytest.param(100, 12, 30, 1, id="100 words, 12 slots"),
+    pytest.param(120, 8, 200, 1, id="120 words, 8 slots"),
 ]
 
 
