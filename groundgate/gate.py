@@ -64,6 +64,9 @@ class Reader(Protocol):
     def read(self, citation: Citation) -> SourceReading: ...
 
 
+ByMeaning = tuple[ParaphraseFacts, Embedding | None]  # what was found, and the claim's vector
+
+
 class Paraphraser(Protocol):
     """Compares claims by meaning. Blocking; called in a worker thread; may raise."""
 
@@ -146,17 +149,17 @@ class Examiner:
         inspected = self.inspect(claim)
         captured = self._clock()
         cited = inspected.cited()
-        by_meaning = asyncio.create_task(self._by_meaning(claim, captured))
+        by_meaning = self._start_by_meaning(claim, captured)
         readings = await self._gather(cited) if cited else ()
-        paraphrases, embedding = await by_meaning
         examined = examine(inspected, readings, self.policy, captured)
+        if by_meaning is None:
+            return examined
+        paraphrases, embedding = await by_meaning
         return replace(examined, paraphrases=paraphrases, embedding=embedding)
 
-    async def _by_meaning(
-        self, claim: Claim, now: datetime
-    ) -> tuple[ParaphraseFacts | None, Embedding | None]:
-        """What a policy without vectors leaves open; only a gate can ask."""
-        return None, None
+    def _start_by_meaning(self, claim: Claim, now: datetime) -> asyncio.Task[ByMeaning] | None:
+        """A look-up by meaning beside the readings; None where nobody asks, and only a gate can."""
+        return None
 
     async def examine_edit(self, item: PendingMemory, content: str) -> Examined:
         """A pending item's claim with the owner's text in place of the agent's. Raises ClaimRefused."""
@@ -213,9 +216,9 @@ class Gate(Examiner):
         super().__init__(policy, git)
         self.store = store
         self._paraphraser = paraphraser
-        # Likewise of its own: a model that hangs costs no claim its citations.
+        # Threads of their own: a model that hangs costs no claim its citations, and a repository that hangs costs
+        # none what is similar to it.
         self._vectors = ThreadPoolExecutor(max_workers=2, thread_name_prefix="vectors")
-        # Threads of its own, so that a repository that hangs costs no claim what is similar to it.
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
         self._advice.submit(prepare)
 
@@ -254,8 +257,9 @@ class Gate(Examiner):
     ) -> asyncio.Future[SubmitAnswer]:
         """Hands an examined claim to the writer; claims sent in order are decided in that order."""
         claim = examined.claim
-        # Made here, outside of the write transaction, for what it may store; a claim never does better there.
-        stores = _at_best(examined) is Tier.STORED
+        # Made here, outside of the write transaction, for what it may store. What will wait has been looked up
+        # (`examine`), and a claim never does better there; should that have failed, these are made for nothing.
+        may_be_stored = examined.similar is None
         submission = Submission(
             examined=examined,
             principal_id=principal.id,
@@ -264,7 +268,7 @@ class Gate(Examiner):
             idempotency=idempotency,
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
-            bands=similar.keys_of(claim.content, claim.memory_type.value) if stores else None,
+            bands=similar.keys_of(claim.content, claim.memory_type.value) if may_be_stored else None,
         )
         return self.store.writer.submit_async(submission)
 
@@ -290,15 +294,14 @@ class Gate(Examiner):
         examined = await super().examine_edit(item, content)
         return replace(examined, paraphrases=stored_only(examined.paraphrases))
 
-    async def _by_meaning(
-        self, claim: Claim, now: datetime
-    ) -> tuple[ParaphraseFacts | None, Embedding | None]:
-        """Which earlier claims are near by meaning, and the claim's vector; within the policy's deadline."""
+    def _start_by_meaning(self, claim: Claim, now: datetime) -> asyncio.Task[ByMeaning] | None:
         if self._paraphraser is None:
-            return None, None
-        asked = asyncio.get_running_loop().run_in_executor(
-            self._vectors, self._ask, self._paraphraser, claim, now
-        )
+            return None
+        return asyncio.create_task(self._by_meaning(self._paraphraser, claim, now))
+
+    async def _by_meaning(self, paraphraser: Paraphraser, claim: Claim, now: datetime) -> ByMeaning:
+        """Which earlier claims are near by meaning, and the claim's vector; within the policy's deadline."""
+        asked = asyncio.get_running_loop().run_in_executor(self._vectors, self._ask, paraphraser, claim, now)
         try:
             return await asyncio.wait_for(asked, self.policy.deadline_seconds)
         except TimeoutError:
@@ -307,9 +310,7 @@ class Gate(Examiner):
             return ParaphraseUnavailable(detail=detail), None
 
     @staticmethod
-    def _ask(
-        paraphraser: Paraphraser, claim: Claim, now: datetime
-    ) -> tuple[ParaphraseFacts, Embedding | None]:
+    def _ask(paraphraser: Paraphraser, claim: Claim, now: datetime) -> ByMeaning:
         embedding = None
         try:
             embedding = paraphraser.embed(claim.content)
