@@ -65,6 +65,30 @@ class ScoreWeights(Frozen):
         return self
 
 
+class Remember(Frozen):
+    """How long a reading of something outside the repositories is used again; what is unknown is never kept."""
+
+    found_hours: float = Field(gt=0, le=24 * 365)
+    missing_minutes: float = Field(gt=0, le=60 * 24)
+
+
+class Recheck(Frozen):
+    """When what could not be found out is asked again, and how often stored memories' sources are."""
+
+    first_seconds: float = Field(gt=0, le=86_400)
+    growth: float = Field(ge=1, le=10)  # each wait is so many times the one before
+    attempts: int = Field(ge=0, le=20)  # then it is left to the owner
+    memory_days: float = Field(gt=0, le=3650)
+
+
+class JudgePolicy(Frozen):
+    """The optional judge; where it is and which models it has is a setting."""
+
+    enabled: bool
+    seconds: float = Field(gt=0, le=60)  # for one question
+    questions_per_day: int = Field(ge=0)
+
+
 class Policy(Frozen):
     """The document in force. Two policies with one digest decide alike."""
 
@@ -79,11 +103,15 @@ class Policy(Frozen):
     vector_threshold: float = Field(gt=0.5, le=1)
     vector_model: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
     banned_domains: tuple[str, ...]
+    official_domains: tuple[str, ...]
     deadline_seconds: float = Field(gt=0, le=120)
     stated_in_conversation: dict[MemoryType, tuple[Source, ...]]
     limits: Limits
     queue: QueueLimits
     score: ScoreWeights
+    remember: Remember
+    recheck: Recheck
+    judge: JudgePolicy
     values: ValueWords
     lexicon: Lexicon
 

@@ -138,6 +138,10 @@ class Citation(Frozen):
     end: int | None = None
 
 
+EXCERPT_CHARACTERS = 2000
+TEXT_CHARACTERS = 100_000  # of a source's text; what is longer is cut, and nothing past it counts as said
+
+
 class Standing(StrEnum):
     """What a source that was found is worth as support. Only IN_FORCE supports a claim."""
 
@@ -151,6 +155,29 @@ class Standing(StrEnum):
     AMBIGUOUS = "ambiguous"  # more than one thing answers to this name
 
 
+class Judged(Frozen):
+    """What an optional judge, a language model, said of one source when asked one narrow question about it."""
+
+    kind: Literal["judged"] = "judged"
+    model: str  # as configured
+    contains: Literal["yes", "partly", "no"]  # does the source contain the claim
+    attributed: Literal["yes", "no"]  # does it say so itself, and not somebody whom it quotes to refute
+    quote: str = ""  # its own words for that, at most 500 characters
+
+
+class NotJudged(Frozen):
+    """The judge was asked and gave no answer that counts. `code`: `timeout`, `budget`, `odd_answer`, `error`
+    or a code of Unreachable. Not the same as a no."""
+
+    kind: Literal["not_judged"] = "not_judged"
+    model: str
+    code: str
+    detail: str
+
+
+Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
+
+
 class Found(Frozen):
     """The cited thing was read. `standing` says whether it still holds."""
 
@@ -160,12 +187,18 @@ class Found(Frozen):
     standing: Standing
     detail: str  # one sentence for a human: what was found, and where
     title: str = ""
-    excerpt: str = ""  # at most 2,000 characters of its text
+    excerpt: str = ""  # at most EXCERPT_CHARACTERS of its text: what the claim was held against
     digest: str = ""  # sha256 hex of the content read
-    dated: datetime | None = None
+    dated: datetime | None = None  # what the page says of itself, else its Last-Modified
     successor: str | None = None  # what replaced it, when `standing` says so
     official: bool = False  # the grounding repository's own record
+    site: str = ""  # whose page it is (`ingest.sites.site_of`); empty for what lives in a repository
+    links: tuple[str, ...] = ()  # the other sites its text links to, sorted, at most 50
+    status: int | None = None  # the HTTP status it was answered with
+    judgement: Judgement | None = None  # None: no judge was asked
     took_ms: float | None = None  # how long reading it took
+    # The whole text, from which `excerpt` is chosen for one claim; it is emptied then, and never stored here.
+    text: str = Field(default="", exclude=True, repr=False)
 
 
 class Missing(Frozen):
@@ -174,17 +207,22 @@ class Missing(Frozen):
     kind: Literal["missing"] = "missing"
     citation: Citation
     detail: str
+    status: int | None = None
     took_ms: float | None = None
 
 
 class Unreachable(Frozen):
-    """It could not be found out whether it exists. `code` is a stable word: `timeout`, `no_repository`,
-    `shallow_clone`, `not_supported`, `error`."""
+    """It could not be found out whether it exists. `code` is a stable word: `timeout`, `refused` (an address
+    or answer that is not safe), `forbidden` (401, 403), `rate_limited`, `server_error`, `dns`, `tls`,
+    `connection`, `odd_answer`, `login` (it asks to sign in), `offline`, `no_repository`, `shallow_clone`,
+    `not_supported`, `error`."""
 
     kind: Literal["unreachable"] = "unreachable"
     citation: Citation
     code: str
     detail: str
+    status: int | None = None
+    retry_after: datetime | None = None  # when the source itself said to come back
     took_ms: float | None = None
 
 
@@ -420,6 +458,8 @@ class Memory(Frozen):
     approved_by: str | None = None  # principal id of the reviewer, when it came through the queue
     superseded_by: str | None = None
     retracted_reason: str | None = None
+    stale_since: datetime | None = None  # when a source was first seen gone or changed; it stays in force
+    stale_reason: str | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -430,6 +470,7 @@ class ReviewStatus(StrEnum):
     APPROVED = "approved"
     REJECTED = "rejected"
     EXPIRED = "expired"
+    PROMOTED = "promoted"  # its citation verified when it was checked again; nobody had to decide
 
 
 class PendingMemory(Frozen):
@@ -464,6 +505,8 @@ class Action(StrEnum):
     CLAIM_QUEUED = "claim.queued"
     CLAIM_REPEATED = "claim.repeated"  # a repeat of a pending item
     CLAIM_BLOCKED = "claim.blocked"
+    CLAIM_PROMOTED = "claim.promoted"  # a pending item whose citation verified when it was checked again
+    CLAIM_RECHECKED = "claim.rechecked"  # a pending item whose citation turned out otherwise: a new decision
     REVIEW_APPROVED = "review.approved"
     REVIEW_EDITED = "review.edited"  # the decision on the text an owner approves in place of the agent's
     REVIEW_REJECTED = "review.rejected"
@@ -471,6 +514,8 @@ class Action(StrEnum):
     MEMORY_SUPERSEDED = "memory.superseded"
     MEMORY_RETRACTED = "memory.retracted"
     MEMORY_EXPIRED = "memory.expired"
+    MEMORY_STALE = "memory.stale"  # a source of it went away or changed
+    MEMORY_FRESH = "memory.fresh"  # its sources are again as they were
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
 

@@ -95,6 +95,8 @@ def row_from_answer(
         "approved_by": approved_by,
         "superseded_by": None,
         "retracted_reason": None,
+        "stale_since": None,
+        "stale_reason": None,
         "details": evidence.metadata,
     }
 

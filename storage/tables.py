@@ -119,6 +119,8 @@ class MemoryRow(SQLModel, table=True):
     approved_by: str | None = None
     superseded_by: str | None = None
     retracted_reason: str | None = None
+    stale_since: datetime | None = Field(default=None, sa_type=UtcTime)
+    stale_reason: str | None = Field(default=None, sa_type=Text)
     details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)  # `metadata` is taken by SQLModel
 
 
@@ -275,3 +277,37 @@ class EmbeddingRow(SQLModel, table=True):
     kind: str  # ingest.types.ItemKind
     model: str  # ingest.types.Embedding
     vector: bytes = Field(sa_type=Float32s)
+
+
+class SourceRow(SQLModel, table=True):
+    """What was read of a cited thing outside the repositories, kept for a while; see `storage.sources`. It
+    belongs to no owner: two that cite one page share what was read of it."""
+
+    __tablename__ = "source"
+    __table_args__ = (Index("source_due", "expires_at"),)
+    key: str = Field(primary_key=True)  # sha256 hex of the citation's canonical form
+    reading: str = Field(sa_type=Text)  # ingest.types.Found or Missing as JSON
+    text: str = Field(sa_type=Text)
+    checked_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime = Field(sa_type=UtcTime)
+
+
+class RecheckRow(SQLModel, table=True):
+    """A pending item or memory whose sources are to be read again; see `storage.rechecks`."""
+
+    __tablename__ = "recheck"
+    __table_args__ = (Index("recheck_due", "due_at"),)
+    owner_id: str = Field(primary_key=True)
+    item_id: str = Field(primary_key=True)
+    kind: str  # ingest.types.ItemKind
+    due_at: datetime = Field(sa_type=UtcTime)  # while it is leased: when the lease ends
+    attempts: int = 0
+    lease: str | None = None  # who works on it; a lease that ended counts for nothing
+
+
+class JudgeDayRow(SQLModel, table=True):
+    """How many questions the judge was asked on one day (UTC), over all processes."""
+
+    __tablename__ = "judge_day"
+    day: str = Field(primary_key=True)  # 2026-11-21
+    asked: int = 0

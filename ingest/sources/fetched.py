@@ -1,0 +1,35 @@
+"""What an outbound request can come to. A failure is an answer, never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A whole answer, of whatever status, after the redirects that were followed."""
+
+    url: str  # the final URL
+    status: int
+    headers: Mapping[str, str]  # names in lower case; of a repeated one the values joined with ", "
+    body: bytes  # decoded, at most as many bytes as asked for
+    whole: bool  # False: the body went on past that
+    hops: tuple[str, ...] = ()  # the URLs that redirected, the one asked for first
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No answer that can be used. `code`: `refused` (not safe to ask), `missing_host` (the name does not
+    exist), `dns`, `timeout`, `tls`, `connection`, `odd_answer` (not HTTP, or over a bound), `offline`.
+    `detail` is one sentence for a human and starts with the code's meaning, such as "refused: …"."""
+
+    code: str
+    detail: str
+    url: str  # the URL of the hop that failed
+    hops: tuple[str, ...] = field(default=())
+    retry_after: datetime | None = None
+
+
+Outcome = Fetched | Failed
