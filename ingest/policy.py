@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
 from importlib.resources import files
@@ -14,6 +16,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from ingest.lexicon import Lexicon, extend_lexicon, load_lexicon
+from ingest.reputation import Group, Reputation, extend_reputation, load_reputation
+from ingest.sites import host_of, is_public_suffix, site_of
 from ingest.types import Frozen, MemoryType, Source, Tier
 from ingest.valuewords import ValueWords
 
@@ -65,6 +69,14 @@ class ScoreWeights(Frozen):
         return self
 
 
+class WebPolicy(Frozen):
+    """How the service behaves towards the hosts that claims cite."""
+
+    extra_ports: tuple[Annotated[int, Field(ge=1, le=65535)], ...]  # besides 80, 443, 8080 and 8443
+    per_host: int = Field(ge=1, le=16)  # requests to one host at once
+    spacing_seconds: float = Field(ge=0, le=60)  # between the starts of two of them
+
+
 class Remember(Frozen):
     """How long a reading of something outside the repositories is used again; what is unknown is never kept."""
 
@@ -109,9 +121,11 @@ class Policy(Frozen):
     limits: Limits
     queue: QueueLimits
     score: ScoreWeights
+    web: WebPolicy
     remember: Remember
     recheck: Recheck
     judge: JudgePolicy
+    reputation: Reputation
     values: ValueWords
     lexicon: Lexicon
 
@@ -129,6 +143,12 @@ class Policy(Frozen):
     def threshold(self) -> Fraction:
         """`duplicate_threshold` as the exact fraction that was written: 0.92 is 23/25."""
         return Fraction(str(self.duplicate_threshold))
+
+    @cached_property
+    def banned(self) -> frozenset[str]:
+        """Every domain and account that is never support, whichever list names it."""
+        listed = (*self.banned_domains, *self.reputation.sites.get(Group.BANNED, ()))
+        return frozenset(entry.lower().removeprefix(".") for entry in listed)
 
     @cached_property
     def digest(self) -> str:
@@ -180,16 +200,52 @@ def load_policy(path: Path | None = None) -> Policy:
         raise PolicyError(
             f"policy {path}: preset must be one of {', '.join(sorted(presets))}, not {preset!r}"
         )
-    changes = over.pop("lexicon", {})
+    lexicon, reputation = over.pop("lexicon", {}), over.pop("reputation", {})
     document = _overlay(_overlay(built_in, presets[preset]), over)
     try:
-        document["lexicon"] = extend_lexicon(load_lexicon(), changes)
-        return Policy.model_validate(document)
+        with _naming("lexicon"):
+            document["lexicon"] = extend_lexicon(load_lexicon(), lexicon)
+        with _naming("reputation"):
+            document["reputation"] = extend_reputation(load_reputation(), reputation)
+        policy = Policy.model_validate(document)
+        _check_domains(policy)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in item['loc']) or 'policy'}: {item['msg']}"
             for item in error.errors()
         )
         raise PolicyError(f"policy {path or '(built-in)'}: {problems}") from error
-    except ValueError as error:  # a change to the lexicon that does not fit it
-        raise PolicyError(f"policy {path or '(built-in)'}: lexicon: {error}") from error
+    except ValueError as error:  # a change to a table that does not fit it
+        raise PolicyError(f"policy {path or '(built-in)'}: {error}") from error
+    return policy
+
+
+@contextmanager
+def _naming(table: str) -> Iterator[None]:
+    """Says in a ValueError which table it is about."""
+    try:
+        yield
+    except ValidationError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{table}: {error}") from error
+
+
+def _check_domains(policy: Policy) -> None:
+    """Raises ValueError for an entry that would silently match nothing, or would make strangers official.
+
+    Not asked when a stored policy is read back: the answer may change with the Public Suffix List.
+    """
+    for name, entries in (
+        ("banned_domains", policy.banned_domains),
+        ("official_domains", policy.official_domains),
+    ):
+        for entry in entries:
+            url = f"https://{entry.lower()}"
+            if (site_of(url) if "/" in entry else host_of(url)) != entry.lower():
+                raise ValueError(
+                    f"{name}: {entry!r} is neither a host name nor an account like github.com/alice"
+                )
+    for entry in policy.official_domains:
+        if is_public_suffix(entry.lower()):
+            raise ValueError(f"official_domains: anybody can have a name below {entry!r}")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 
 class Frozen(BaseModel):
@@ -139,7 +139,8 @@ class Citation(Frozen):
 
 
 EXCERPT_CHARACTERS = 2000
-TEXT_CHARACTERS = 100_000  # of a source's text; what is longer is cut, and nothing past it counts as said
+LINKS = 50  # of Found.links; of a page that links to more sites the rest is not known
+TEXT_CHARACTERS = 200_000  # of a source's text; what is longer is cut, and `Found.cut` says so
 
 
 class Standing(StrEnum):
@@ -155,6 +156,9 @@ class Standing(StrEnum):
     AMBIGUOUS = "ambiguous"  # more than one thing answers to this name
 
 
+JUDGE_QUOTE_CHARACTERS = 500
+
+
 class Judged(Frozen):
     """What an optional judge, a language model, said of one source when asked one narrow question about it."""
 
@@ -162,17 +166,21 @@ class Judged(Frozen):
     model: str  # as configured
     contains: Literal["yes", "partly", "no"]  # does the source contain the claim
     attributed: Literal["yes", "no"]  # does it say so itself, and not somebody whom it quotes to refute
-    quote: str = ""  # its own words for that, at most 500 characters
+    # The source's own words for that: they were looked up in its title and excerpt, and a "yes" has some.
+    quote: str = Field(default="", max_length=JUDGE_QUOTE_CHARACTERS)
+    took_ms: float | None = None
 
 
 class NotJudged(Frozen):
-    """The judge was asked and gave no answer that counts. `code`: `timeout`, `budget`, `odd_answer`, `error`
-    or a code of Unreachable. Not the same as a no."""
+    """The judge was to be asked and gave no answer that counts. `code`: `timeout`, `budget` (the day's questions
+    are used up), `not_asked` (there was enough against the claim), `odd_answer`, `error`, or a code of
+    Unreachable. Not the same as a no."""
 
     kind: Literal["not_judged"] = "not_judged"
-    model: str
+    model: str  # as configured; empty where none is
     code: str
     detail: str
+    took_ms: float | None = None
 
 
 Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
@@ -193,7 +201,8 @@ class Found(Frozen):
     successor: str | None = None  # what replaced it, when `standing` says so
     official: bool = False  # the grounding repository's own record
     site: str = ""  # whose page it is (`ingest.sites.site_of`); empty for what lives in a repository
-    links: tuple[str, ...] = ()  # the other sites its text links to, sorted, at most 50
+    cut: bool = False  # its text went on past what is read of one, so that nobody knows what else it says
+    links: tuple[str, ...] = ()  # the other sites its text links to, sorted, at most LINKS
     status: int | None = None  # the HTTP status it was answered with
     judgement: Judgement | None = None  # None: no judge was asked
     took_ms: float | None = None  # how long reading it took
@@ -370,7 +379,7 @@ class Decision(Frozen):
     rule: int  # the number of the router's rule that matched, design section 3
     reason: str
     findings: tuple[Finding, ...]
-    decided_by: tuple[Finding, ...]  # the findings the rule rests on; empty for rules 9, 10 and 12
+    decided_by: tuple[Finding, ...]  # the findings the rule rests on; empty for rules 9 and 10
     confidence: Confidence
     confidence_score: float | None  # 0 to 1, None when no source was verified
     label: Label
@@ -378,6 +387,12 @@ class Decision(Frozen):
     similarity_score: float | None = None  # word Jaccard with the nearest item at or over the threshold
     nearest: Neighbour | None = None  # that item: what it duplicates or conflicts with
     policy_digest: str
+
+    @model_validator(mode="after")
+    def _fact_has_a_source(self) -> Self:
+        if self.label is Label.FACT and not self.source_id:
+            raise ValueError("a FACT needs the id of its evidence")
+        return self
 
 
 class Evidence(Frozen):
@@ -396,6 +411,14 @@ class Evidence(Frozen):
     label: Label
     metadata: dict[str, JsonValue]
 
+    @model_validator(mode="after")
+    def _fact_has_a_source(self) -> Self:
+        if self.label is Label.FACT and not any(
+            isinstance(source, Found) and source.source_id == self.source_id for source in self.sources
+        ):
+            raise ValueError("a FACT needs the id of its evidence, among the sources that were found")
+        return self
+
 
 class SimilarMemory(Frozen):
     """A stored memory that says nearly the same as a claim, and is no duplicate of it: something to look at
@@ -408,7 +431,8 @@ class SimilarMemory(Frozen):
 
 class ValidationResult(Frozen):
     """The answer to every submit, stored as it was given. Exactly one of `memory_id` and `queue_id` is set
-    when the claim was stored or queued; neither when it was blocked or only checked."""
+    when the claim was stored or queued; neither when it was blocked or only checked. The decision of a re-check
+    names the item that waits on, whatever its tier."""
 
     tier: Tier
     outcome: Outcome

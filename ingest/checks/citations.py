@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from ingest.reputation import below, is_banned
+from ingest.sites import site_of
 from ingest.types import (
     Citation,
     CitationType,
@@ -57,11 +59,17 @@ def judge_detected(citations: Sequence[Citation]) -> Finding:
     )
 
 
-def judge_reading(reading: SourceReading, banned_domains: Sequence[str]) -> Finding:
-    """One finding per cited thing. A banned host fails before anything that was read of it counts."""
+def judge_reading(reading: SourceReading, banned: frozenset[str]) -> Finding:
+    """One finding per cited thing. A banned site (`Policy.banned`), named or only led to, fails before anything
+    that was read of it counts."""
     citation = reading.citation
-    if is_banned(citation, banned_domains):
+    if _names_banned(citation, banned):
         return _finding(reading, Verdict.FAIL, "citation_banned", f"{citation.value} is on the banned list.")
+    if isinstance(reading, Found) and is_banned(reading, banned):
+        message = (
+            f"{citation.value} leads to {reading.site or reading.source_id}, which is on the banned list."
+        )
+        return _finding(reading, Verdict.FAIL, "citation_banned", message)
     match reading:
         case Missing():
             return _finding(reading, Verdict.FAIL, "citation_missing", reading.detail)
@@ -76,15 +84,16 @@ def judge_reading(reading: SourceReading, banned_domains: Sequence[str]) -> Find
             return _finding(reading, Verdict.FAIL, code, reading.detail, because=reading.standing.value)
 
 
-def is_banned(citation: Citation, banned_domains: Sequence[str]) -> bool:
-    """Whether a URL's host is a banned domain or below one; a host that cannot be read is neither."""
-    if citation.type is not CitationType.URL or not banned_domains:
+def _names_banned(citation: Citation, banned: frozenset[str]) -> bool:
+    """Whether a cited URL's host is a banned domain or below one, or its account is; a host that cannot be read
+    is neither, and is never asked."""
+    if citation.type is not CitationType.URL or not banned:
         return False
     try:
-        host = (urlsplit(citation.value).hostname or "").rstrip(".").lower()
+        host = (urlsplit(citation.value).hostname or "").rstrip(".")
     except ValueError:
         return False
-    return any(host == domain or host.endswith("." + domain) for domain in map(str.lower, banned_domains))
+    return below(host, banned) or site_of(citation.value) in banned
 
 
 def _finding(

@@ -44,11 +44,14 @@ def test_own_keys_lie_over_the_preset(tmp_path: Path) -> None:
 
 
 def test_stored_document_is_the_policy_again(tmp_path: Path) -> None:
-    policy = load_policy(written(tmp_path, "[stated_in_conversation]\ndecision = []\n"))
+    policy = load_policy(
+        written(tmp_path, "[stated_in_conversation]\ndecision = []\n[reputation.scores]\nunlisted = 0.4\n")
+    )
     again = Policy.model_validate_json(policy.document)
     assert again == policy
     assert again.digest == policy.digest
     assert again.stated_in_conversation[MemoryType.DECISION] == ()
+    assert again.reputation.groups == load_policy().reputation.groups
 
 
 def test_digest_changes_with_any_value(tmp_path: Path) -> None:
@@ -58,12 +61,13 @@ def test_digest_changes_with_any_value(tmp_path: Path) -> None:
         "[limits]\ncitations = 3",
         'banned_domains = ["spam.example"]',
         '[values]\nnegations = ["not"]',
+        '[reputation.domains]\n"example.com" = "primary"',
         '[lexicon.words.number]\nadd = ["umpteen"]'
         if "number" in load_policy().lexicon.words
         else "deadline_seconds = 1",
     ):
         digests.add(load_policy(written(tmp_path, text)).digest)
-    assert len(digests) == 6
+    assert len(digests) == 7
     assert load_policy().digest in digests
 
 
