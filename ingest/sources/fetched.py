@@ -11,7 +11,7 @@ from datetime import datetime
 class Fetched:
     """A whole answer, of whatever status, after the redirects that were followed."""
 
-    url: str  # the final URL
+    url: str  # the final URL, as it was asked for: without a fragment, the host in lower case and ASCII
     status: int
     headers: Mapping[str, str]  # names in lower case; of a repeated one the values joined with ", "
     body: bytes  # decoded, at most as many bytes as asked for
@@ -22,7 +22,8 @@ class Fetched:
 @dataclass(frozen=True, slots=True)
 class Failed:
     """No answer that can be used. `code`: `refused` (not safe to ask), `missing_host` (the name does not
-    exist), `dns`, `timeout`, `tls`, `connection`, `odd_answer` (not HTTP, or over a bound), `offline`.
+    exist), `dns`, `timeout`, `tls`, `connection`, `odd_answer` (not HTTP, or over a bound), `rate_limited` (not
+    asked, because the host wants no requests before `retry_after`), `offline`.
     `detail` is one sentence for a human and starts with the code's meaning, such as "refused: …"."""
 
     code: str
@@ -33,3 +34,17 @@ class Failed:
 
 
 Outcome = Fetched | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why one step of a request went no further, before anyone said which hop it belongs to. `code` as in
+    Failed; `reason` goes on where the code's own words end."""
+
+    code: str
+    reason: str
+    retry_after: datetime | None = None
+
+    def failed(self, url: str, hops: tuple[str, ...]) -> Failed:
+        """The same for the hop at `url`."""
+        return Failed(self.code, f"{self.code.replace('_', ' ')}: {self.reason}", url, hops, self.retry_after)
