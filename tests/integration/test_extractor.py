@@ -1,0 +1,261 @@
+"""Pages are read in processes that a hostile page can hang, fill or crash without hurting anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+import pytest
+
+from ingest.sources import extractor as extractor_module
+from ingest.sources.extractor import Extractor, NotRead
+from ingest.sources.page import Kind, Page
+from ingest.types import TEXT_CHARACTERS
+
+NOW = datetime(2025, 6, 1, tzinfo=UTC)
+GOOD = b"<html><head><title>Queues</title></head><body><p>A project has at most 40 queues.</p></body></html>"
+# libxml2 compares every attribute of an element with every other: a minute or more, in C, where nothing is heard.
+ENDLESS = b"<html><body><p " + b" ".join(b"a%d=1" % n for n in range(180_000)) + b">x</p>"
+NESTED = b"<html><body>" + b"<table><tr><td>" * 130_000
+BROAD = b"<html><body>" + b"<a href=x>y" * 180_000
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are those of POSIX")
+
+
+@pytest.fixture
+def extractor() -> Iterator[Extractor]:
+    made = Extractor(seconds=3)
+    yield made
+    made.close()
+    assert workers() == []
+
+
+def workers() -> list[psutil.Process]:
+    """Processes of ours that read pages."""
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        try:
+            if any("page_worker" in part for part in child.cmdline()) and child.status() != "zombie":
+                found.append(child)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+async def read(extractor: Extractor, body: bytes, kind: Kind = Kind.HTML) -> Page:
+    return await extractor.read(body, kind, url="https://a.example/x", content_type="text/html", now=NOW)
+
+
+def test_pages_are_read_and_the_process_is_used_again(extractor: Extractor) -> None:
+    async def main() -> None:
+        assert workers() == []  # none before the first page
+        page = await read(extractor, GOOD)
+        assert (page.title, page.text) == ("Queues", "A project has at most 40 queues.")
+        first = workers()
+        assert (await read(extractor, b"<a>x<b>y</b></a>", Kind.XML)).text == "x\ny"
+        assert workers() == first
+        assert len(first) == 1
+
+    asyncio.run(main())
+
+
+def test_a_page_that_hangs_costs_only_itself(extractor: Extractor) -> None:
+    async def main() -> None:
+        await asyncio.gather(read(extractor, GOOD), read(extractor, GOOD))
+        began = time.monotonic()
+        hanging = asyncio.create_task(read(extractor, ENDLESS))
+        ticks = 0
+        while not hanging.done():
+            assert (await read(extractor, GOOD)).title == "Queues"
+            await asyncio.sleep(0.05)
+            ticks += 1
+        took = time.monotonic() - began
+        with pytest.raises(NotRead, match="longer than 3 s") as caught:
+            hanging.result()
+        assert caught.value.code == "odd_answer"
+        assert 3 <= took < 6
+        assert ticks > 10  # the loop and the other process went on
+        assert (await read(extractor, GOOD)).title == "Queues"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        NESTED,
+        BROAD,
+        b"<html><body>" + b"<div>" * 300_000,
+        b"<html><body><table>" + b"<tr><td colspan=99999 rowspan=99999>a</td></tr>" * 20_000,
+        b"<html><body><p class='" + b"content " * 200_000 + b"'>x</p>",
+        b"<html><body><p>" + b"&amp;" * 300_000,
+        b"<!DOCTYPE html [" + b"<!ENTITY a '&a;&a;'>" * 50_000 + b"]><p>&a;</p>",
+        b"\0" * 1_000_000,
+        b"\xff\xfe" * 500_000,
+        b"<html><body><script type='application/ld+json'>" + b'{"articleBody":' * 100_000,
+        b"<html><body><p>" + b"2020-01-01 updated 01/02/2020 " * 40_000,
+        b"<" * 1_000_000,
+    ],
+    ids=["tables", "links", "boxes", "spans", "class", "entities", "doctype", "nul", "utf16", "json", "dates", "open"],
+)  # fmt: skip
+def test_hostile_pages_are_read_or_given_up(extractor: Extractor, body: bytes) -> None:
+    async def main() -> None:
+        try:
+            page = await read(extractor, body)
+        except NotRead as error:
+            assert error.code == "odd_answer"
+        else:
+            assert len(page.text) <= TEXT_CHARACTERS
+            assert "\0" not in page.text
+        assert (await read(extractor, GOOD)).title == "Queues"
+
+    asyncio.run(main())
+
+
+def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
+    extractor = Extractor(memory=150 * 1024 * 1024)
+
+    async def main() -> None:
+        assert (await read(extractor, GOOD)).title == "Queues"
+        before = {worker.pid for worker in workers()}
+        with pytest.raises(NotRead) as caught:
+            await read(extractor, BROAD)
+        assert caught.value.code == "odd_answer"
+        assert (await read(extractor, GOOD)).title == "Queues"
+        assert before.isdisjoint(worker.pid for worker in workers())  # by a new one
+
+    try:
+        asyncio.run(main())
+    finally:
+        extractor.close()
+    assert workers() == []
+
+
+def test_a_process_that_is_killed_is_replaced(extractor: Extractor) -> None:
+    async def main() -> None:
+        await read(extractor, GOOD)
+        workers()[0].kill()
+        with pytest.raises(NotRead, match="ends the process"):
+            await read(extractor, GOOD)
+        assert (await read(extractor, GOOD)).title == "Queues"
+
+    asyncio.run(main())
+
+
+def test_closing_ends_what_is_being_read_and_nothing_is_read_afterwards() -> None:
+    extractor = Extractor(workers=1)
+
+    async def main() -> None:
+        reading = [asyncio.create_task(read(extractor, ENDLESS)), asyncio.create_task(read(extractor, GOOD))]
+        while not workers():
+            await asyncio.sleep(0.05)
+        began = time.monotonic()
+        extractor.close()
+        assert time.monotonic() - began < 2
+        assert workers() == []
+        for outcome in await asyncio.gather(*reading, return_exceptions=True):
+            assert isinstance(outcome, NotRead)
+            assert outcome.code == "timeout"
+        with pytest.raises(NotRead, match="ending"):
+            await read(extractor, GOOD)
+
+    asyncio.run(main())
+    extractor.close()  # twice is harmless
+
+
+def test_a_caller_that_leaves_gives_up_its_place(extractor: Extractor) -> None:
+    async def main() -> None:
+        held = [asyncio.create_task(read(extractor, ENDLESS)) for _ in range(2)]
+        await asyncio.sleep(0.2)
+        waiting = [asyncio.create_task(read(extractor, GOOD)) for _ in range(20)]
+        await asyncio.sleep(0.1)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert all(task.cancelled() for task in waiting)
+        await asyncio.gather(*held, return_exceptions=True)
+        assert (await read(extractor, GOOD)).title == "Queues"
+
+    asyncio.run(main())
+
+
+def test_too_many_pages_at_once_are_not_kept_in_memory(
+    extractor: Extractor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extractor_module, "WAITING", 3 * len(GOOD))
+
+    async def main() -> None:
+        outcomes = await asyncio.gather(*(read(extractor, GOOD) for _ in range(5)), return_exceptions=True)
+        refused = [outcome for outcome in outcomes if isinstance(outcome, NotRead)]
+        assert [error.code for error in refused] == ["timeout"] * 2
+        assert (await read(extractor, GOOD)).title == "Queues"
+
+    asyncio.run(main())
+
+
+def test_several_threads_with_loops_of_their_own_share_it(extractor: Extractor) -> None:
+    titles: list[str] = []
+
+    def work() -> None:
+        titles.extend(asyncio.run(read(extractor, GOOD)).title for _ in range(3))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert titles == ["Queues"] * 12
+    assert len(workers()) <= 2
+
+
+def test_the_processes_know_none_of_our_secrets(
+    extractor: Extractor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUNDGATE_GITHUB_TOKEN", "secret-token")
+    asyncio.run(read(extractor, GOOD))
+    (worker,) = workers()
+    assert "secret-token" not in str(worker.environ())
+
+
+PROGRAM = """
+import asyncio, os, sys
+from datetime import UTC, datetime
+from ingest.sources.extractor import Extractor
+from ingest.sources.page import Kind
+
+async def main():
+    extractor = Extractor(seconds=2)
+    body = b"<title>t</title><p>words</p>"
+    await extractor.read(body, Kind.HTML, url="https://a.example/", content_type="", now=datetime.now(UTC))
+    asyncio.create_task(extractor.read(
+        b"<p " + b" ".join(b"a%d=1" % n for n in range(180_000)) + b">", Kind.HTML,
+        url="https://a.example/", content_type="", now=datetime.now(UTC)))
+    await asyncio.sleep(0.3)
+    print("ready", flush=True)
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+def test_no_process_outlives_a_service_that_is_killed() -> None:
+    """Neither one that waits for a page nor one that is held by it in a library."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2], env=os.environ
+    ) as service:
+        assert service.stdout is not None
+        assert service.stdout.readline() == b"ready\n"
+        left = psutil.Process(service.pid).children(recursive=True)
+        assert left
+        service.send_signal(signal.SIGKILL)
+    _, alive = psutil.wait_procs(left, timeout=45)
+    assert alive == []
