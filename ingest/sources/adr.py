@@ -7,7 +7,7 @@ Backstage (`adr003-use-x.md`); Markdown, reStructuredText, AsciiDoc and plain te
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -23,10 +23,9 @@ from ingest.sources.adr_status import (
     superseded_numbers,
     worst,
 )
-from ingest.types import Frozen, Standing
+from ingest.types import EXCERPT_CHARACTERS, TEXT_CHARACTERS, Frozen, Standing
 
 SUFFIXES = frozenset({".md", ".markdown", ".rst", ".adoc", ".txt"})
-EXCERPT = 2_000  # characters, the limit of Found.excerpt
 _FRONT_MATTER = 16_384  # characters; a longer block is not front matter
 _NOT_RECORDS = frozenset({"readme", "index", "changelog", "contributing"})
 
@@ -74,7 +73,8 @@ class AdrPage(Frozen):
     statement: Statement | None  # None: it says nothing about its status
     supersedes: tuple[int, ...]
     dated: datetime | None
-    excerpt: str
+    excerpt: str  # the decision first
+    text: str  # the page in its own order, with what front matter says of its status
 
 
 class _Section(NamedTuple):
@@ -107,7 +107,7 @@ def plain(text: str) -> str:
 
 def parse(text: str) -> AdrPage:
     """Reads one page."""
-    matter, body = _split_front_matter(_without_comments(plain(text)))
+    matter, body = _split_front_matter(without_comments(plain(text)))
     sections = _sections(body)
     heading = next((section.heading for section in sections if section.heading), "")
     title = _text_of(matter, "title") or _markup_free(heading)
@@ -143,10 +143,12 @@ def parse(text: str) -> AdrPage:
         supersedes=tuple(dict.fromkeys(supersedes)),
         dated=dated,
         excerpt=_excerpt(sections),
+        text=_page_text(matter, title, sections),
     )
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
+    """Markdown or HTML without its `<!-- comments -->`, which no reader sees."""
     kept: list[str] = []
     at = 0
     while (start := text.find("<!--", at)) >= 0:
@@ -310,13 +312,31 @@ def _excerpt(sections: tuple[_Section, ...]) -> str:
     """The decision first, then the rest of the page in its order, until the limit."""
     body = [section for section in sections if not _STATUS_HEADING.fullmatch(section.heading)]
     body.sort(key=lambda section: _DECISION_HEADING.match(section.heading) is None)
-    paragraphs: list[str] = []
-    for section in body:
-        paragraphs.append(_markup_free(section.heading))
+    return _joined(_section_lines(body), EXCERPT_CHARACTERS)
+
+
+def _page_text(matter: Mapping[str, object], title: str, sections: tuple[_Section, ...]) -> str:
+    status = _text_of(matter, "status")
+    head = (title if _text_of(matter, "title") else "", f"Status: {status}" if status else "")
+    return _joined((*head, *_section_lines(sections)), TEXT_CHARACTERS)
+
+
+def _section_lines(sections: Iterable[_Section]) -> Iterator[str]:
+    for section in sections:
+        yield _markup_free(section.heading)
         for line in section.lines:
             text = _markup_free(line.removeprefix("\x00"))
-            if text and not _SEPARATOR.fullmatch(text):
-                paragraphs.append(text)
-        if sum(map(len, paragraphs)) > EXCERPT:
+            if not _SEPARATOR.fullmatch(text):
+                yield text
+
+
+def _joined(lines: Iterable[str], limit: int) -> str:
+    """The lines that are not empty, up to a limit of characters; what comes after it is not read."""
+    kept: list[str] = []
+    length = 0
+    for line in filter(None, lines):
+        kept.append(line)
+        length += len(line) + 1
+        if length > limit:
             break
-    return "\n".join(paragraph for paragraph in paragraphs if paragraph)[:EXCERPT]
+    return "\n".join(kept)[:limit]

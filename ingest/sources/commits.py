@@ -12,15 +12,17 @@ from threading import Lock
 from ingest.sources.adr import plain
 from ingest.sources.adr_files import object_digest
 from ingest.sources.repository import Repository, SourceError
-from ingest.types import Frozen, Standing
+from ingest.types import TEXT_CHARACTERS, Frozen, Standing
 
-EXCERPT = 2_000  # characters, the limit of Found.excerpt
-_REMEMBERED = 4_096  # commits of one state of the branches whose reachability and files are kept
+_REMEMBERED = 1_024  # commits of one state of the branches whose reachability and files are kept
+_MOST_FILES = 300  # names of changed files in the text of a commit
+_FILES_BYTES = 20_000  # of those names together; what is over is left out
 LISTED = 100_000  # commits up to which the whole history is held as a set, at about 75 bytes each
 _SHORTEST = 7  # digits of an abbreviated id as shown
 _ID = re.compile(r"[0-9a-f]{4,64}")  # nothing else is ever handed to git
 _TIPS = ("refs/heads/", "refs/remotes/", "refs/tags/")
 _UNDOES = re.compile(r"\bthis\s{1,4}reverts\s{1,4}(?:merge\s{1,4})?commits?\s{1,4}", re.IGNORECASE)
+_PARENT = re.compile(rb"^parent ([0-9a-f]{40,64})$", re.MULTILINE)
 _HEX_WORD = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 
 
@@ -31,7 +33,7 @@ class CommitRecord(Frozen):
     short: str
     standing: Standing
     subject: str
-    excerpt: str
+    text: str  # the message, and the names of the files it changed
     digest: str
     dated: datetime | None
     reverted_by: str | None = None  # abbreviated
@@ -94,27 +96,30 @@ class Commits:
         data = repository.run("cat-file", "commit", commit_id)
         if object_digest(commit_id, "commit", data) != commit_id:
             raise SourceError("error", f"Commit {short} of {repository.name} is not what its id says.")
-        reachable, files, undone_by = self._worked_out(repository, commit_id)
         header, _, body = data.partition(b"\n\n")
+        parent = _PARENT.search(header)
+        reachable, files, undone_by = self._worked_out(
+            repository, commit_id, parent[1].decode() if parent else None
+        )
         message = plain(body.decode(_encoding(header), errors="replace")).strip()
         standing = Standing.IN_FORCE if reachable else Standing.DETACHED
         if reachable and undone_by:
             standing = Standing.REVERTED
-        excerpt = message[:EXCERPT]
-        if files and len(message) < EXCERPT:
-            excerpt = f"{message}\n\nFiles: {', '.join(files)}"[:EXCERPT]
+        text = f"{message}\n\nFiles: {', '.join(files)}" if files else message
         return CommitRecord(
             id=commit_id,
             short=short,
             standing=standing,
             subject=" ".join(message.partition("\n\n")[0].split())[:300],
-            excerpt=excerpt,
+            text=text[:TEXT_CHARACTERS],
             digest=hashlib.sha256(data).hexdigest(),
             dated=_committed_at(header),
             reverted_by=_unique(repository, undone_by) if undone_by else None,
         )
 
-    def _worked_out(self, repository: Repository, commit_id: str) -> tuple[bool, tuple[str, ...], str | None]:
+    def _worked_out(
+        self, repository: Repository, commit_id: str, parent: str | None
+    ) -> tuple[bool, tuple[str, ...], str | None]:
         key, head = _tips(repository)
         if not self._lock.acquire(timeout=repository.remaining()):
             raise SourceError("timeout", f"Reading the history of {repository.name} took too long.")
@@ -133,7 +138,7 @@ class Commits:
                     bytes.fromhex(commit_id) in state.history
                     if state.history is not None
                     else _is_reachable(repository, commit_id, head),
-                    _files(repository, commit_id),
+                    _files(repository, commit_id, parent),
                 )
                 while len(state.known) > _REMEMBERED:
                     state.known.popitem(last=False)
@@ -180,13 +185,14 @@ def _is_ancestor(repository: Repository, older: str, newer: str) -> bool:
     return repository.call("merge-base", "--is-ancestor", older, newer, ok=(0, 1))[0] == 0
 
 
-def _files(repository: Repository, commit_id: str) -> tuple[str, ...]:
-    """The files that a commit changed, at most 50; none for a merge, and none when its trees are not here."""
-    output = repository.run(
-        "diff-tree", "--no-commit-id", "--name-only", "-r", "--root", "-z", commit_id, ok=(0, 128)
-    )
-    names = output[:20_000].decode(errors="replace").split("\x00")[:-1]
-    return tuple(plain(name) for name in names[:50])
+def _files(repository: Repository, commit_id: str, parent: str | None) -> tuple[str, ...]:
+    """The files that a commit changed, at most 300: a merge, those that it brought to the branch it was made on.
+    None when the commit before it or its trees are not here."""
+    # Both ends are named, because of a merge git shows only what differs from every parent.
+    ends = (parent, commit_id) if parent is not None else ("--root", "--no-commit-id", commit_id)
+    output = repository.run("diff-tree", "--name-only", "-r", "-z", *ends, ok=(0, 128))
+    names = output[:_FILES_BYTES].decode(errors="replace").split("\x00")[:-1]
+    return tuple(plain(name) for name in names[:_MOST_FILES])
 
 
 def _reverts(repository: Repository, head: str | None) -> Mapping[str, tuple[str, ...]]:

@@ -18,6 +18,7 @@ from ingest.sources.adr_status import adr_id
 from ingest.sources.commits import Candidates, CommitRecord, Commits
 from ingest.sources.repository import Repository, SourceError
 from ingest.types import (
+    EXCERPT_CHARACTERS,
     Citation,
     CitationType,
     Found,
@@ -208,7 +209,8 @@ def _found_commit(citation: Citation, name: str, commit: CommitRecord) -> Found:
         standing=commit.standing,
         detail=detail,
         title=commit.subject,
-        excerpt=commit.excerpt,
+        excerpt=commit.text[:EXCERPT_CHARACTERS],
+        text=commit.text,
         digest=commit.digest,
         dated=commit.dated,
         successor=f"commit:{commit.reverted_by}" if commit.reverted_by else None,
@@ -279,6 +281,7 @@ def _judge_adr(citation: Citation, number: int, found: Sequence[_Adr]) -> Source
         detail=detail,
         title=page.title,
         excerpt=page.excerpt,
+        text=page.text,
         digest=hashlib.sha256(first.data).hexdigest(),
         dated=page.dated,
         successor=successor,

@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from ingest.sources.git import GitSource
-from ingest.types import Citation, CitationType, Found, Missing, SourceReading, Standing, Unreachable
+from ingest.types import (
+    TEXT_CHARACTERS,
+    Citation,
+    CitationType,
+    Found,
+    Missing,
+    SourceReading,
+    Standing,
+    Unreachable,
+)
 from tests.repos import TestRepository, adr
 
 DIRECTORIES = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
@@ -60,6 +69,36 @@ def test_a_record_is_found_with_what_it_says(repository: TestRepository) -> None
     assert reading.official
     assert NAME in reading.detail
     assert "Accepted" in reading.detail
+
+
+def test_the_text_is_the_whole_page_in_its_order(repository: TestRepository) -> None:
+    repository.commit(
+        "Record",
+        {
+            "docs/adr/0003-queue.md": (
+                "---\nstatus: accepted\ndate: 2024-03-05\nowner: platform\n---\n# 3. Use a queue\n\n## Context\n\n"
+                "Uploads [time out](https://example.org) under load.\n\n<!-- remember to delete -->\n## Decision\n\n"
+                "We put **every** upload into a queue.\n\n```\nqueue.size = 500\n```\n\n## Consequences\n\n"
+                "Uploads are done later.\n"
+            )
+        },
+    )
+    reading = found(source(repository).read(adr(3)))
+    assert reading.text == (
+        "Status: accepted\n3. Use a queue\nContext\nUploads time out under load.\nDecision\n"
+        "We put every upload into a queue.\nqueue.size = 500\nConsequences\nUploads are done later."
+    )
+    assert reading.excerpt.startswith("Decision\nWe put every upload into a queue.")
+
+
+def test_a_page_with_a_status_section_keeps_it_in_its_text(repository: TestRepository) -> None:
+    repository.commit("Record", {"docs/adr/0003-x.md": page("Accepted")})
+    assert "\nStatus\nAccepted\n" in found(source(repository).read(adr(3))).text
+
+
+def test_a_page_without_end_is_cut(repository: TestRepository) -> None:
+    repository.commit("Record", {"docs/adr/0003-x.md": page("Accepted") + "Words and words.\n" * 20_000})
+    assert len(found(source(repository).read(adr(3))).text) == TEXT_CHARACTERS
 
 
 def test_a_record_that_does_not_exist_is_missing(repository: TestRepository) -> None:

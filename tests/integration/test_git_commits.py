@@ -20,7 +20,16 @@ from ingest.sources.adr_files import object_digest
 from ingest.sources.commits import Commits, undone_ids
 from ingest.sources.git import GitSource
 from ingest.sources.repository import Repository
-from ingest.types import Citation, CitationType, Found, Missing, SourceReading, Standing, Unreachable
+from ingest.types import (
+    TEXT_CHARACTERS,
+    Citation,
+    CitationType,
+    Found,
+    Missing,
+    SourceReading,
+    Standing,
+    Unreachable,
+)
 from tests.repos import FIRST_SECOND, TestRepository, commit
 
 ABSENT = "deadbeefcafe1234"
@@ -65,7 +74,8 @@ def test_a_commit_is_found_with_what_it_says(repository: TestRepository) -> None
     assert reading.standing is Standing.IN_FORCE
     assert reading.source_id == f"commit:{full[:7]}"
     assert reading.title == "Retry uploads three times"
-    assert reading.excerpt == f"{message}\n\nFiles: upload.py"
+    assert reading.text == f"{message}\n\nFiles: upload.py"
+    assert reading.excerpt == reading.text
     assert reading.dated == datetime.fromtimestamp(FIRST_SECOND + 60, tz=UTC)
     raw = zlib.decompress(repository.object_file(full).read_bytes()).partition(b"\x00")[2]
     assert reading.digest == hashlib.sha256(raw).hexdigest()
@@ -359,6 +369,55 @@ def test_a_git_that_hangs_is_ended(repository: TestRepository) -> None:
     file.unlink()
     os.mkfifo(file)  # opening it waits for a writer that never comes
     assert unreachable(source(repository, timeout=0.3).read(commit(full))).code == "timeout"
+
+
+def test_the_text_is_the_whole_message_and_the_names_of_many_files(repository: TestRepository) -> None:
+    repository.commit("Start", {"a.txt": "a"})
+    message = "Split the module\n\n" + "Every part gets a file of its own.\n" * 100
+    full = repository.commit(message, {f"part-{number:03}.py": "" for number in range(400)})
+    reading = found(source(repository).read(commit(full)))
+    said, _, files = reading.text.partition("\n\nFiles: ")
+    assert said == message.strip()
+    assert files.split(", ") == [f"part-{number:03}.py" for number in range(300)]
+    assert reading.excerpt == message[:2000]
+
+
+def test_file_names_without_end_are_cut(repository: TestRepository) -> None:
+    long = "x" * 200
+    full = repository.commit("Start", {f"{number:03}/{long}": "" for number in range(200)})
+    reading = found(source(repository).read(commit(full)))
+    assert 19_000 < len(reading.text) <= 20_300
+    assert reading.text.endswith(f"/{long}")
+
+
+def test_a_merge_names_the_files_it_brought(repository: TestRepository) -> None:
+    repository.commit("Start", {"a.txt": "a"})
+    repository.git("checkout", "--quiet", "-b", "side")
+    repository.commit("On the side", {"side.txt": "s"})
+    repository.git("checkout", "--quiet", "-")
+    repository.commit("Meanwhile", {"main.txt": "m"})
+    repository.git("merge", "--quiet", "--no-ff", "--message", "Merge side", "side")
+    reading = found(source(repository).read(commit(repository.git("rev-parse", "HEAD"))))
+    assert reading.text == "Merge side\n\nFiles: side.txt"
+
+
+def test_the_oldest_commit_of_a_shallow_clone_names_no_files(
+    repository: TestRepository, tmp_path: Path
+) -> None:
+    repository.commit("Start", {"a.txt": "a"})
+    last = repository.commit("More", {"b.txt": "b"})
+    clone = tmp_path / "shallow"
+    repository.git("clone", "--quiet", "--depth", "1", f"file://{repository.path}", str(clone))
+    assert found(source(clone).read(commit(last))).text == "More"
+
+
+def test_a_message_without_end_is_cut(repository: TestRepository, tmp_path: Path) -> None:
+    repository.commit("Start", {"a.txt": "a"})
+    message = tmp_path / "message"  # no command line is as long
+    message.write_text("Start\n\n" + "word " * 50_000)
+    repository.git("commit", "--quiet", "--amend", "--file", str(message))
+    full = repository.git("rev-parse", "HEAD")
+    assert len(found(source(repository).read(commit(full))).text) == TEXT_CHARACTERS
 
 
 def test_a_corrupt_object_is_an_error(repository: TestRepository) -> None:
