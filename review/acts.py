@@ -32,12 +32,13 @@ from ingest.types import (
 )
 from review.answers import AlreadyGone, Approved, Refused, Rejected, Retracted
 from review.approval import edit_problem, settle, stored_only
-from storage import decisions, ids, index, log, memories, pending, similar, vectors
+from storage import decisions, ids, index, log, memories, pending, rechecks, similar, vectors
 from storage.errors import StorageError
 
 _INSERT_DECISION = insert(decisions.TABLE)
 
-SERVICE = "service"  # the actor of what nobody asked for: an item or a memory running out of time
+SERVICE = "service"  # the actor of what nobody asked for: what runs out of time, or is checked again
+MOST_REASON = 2000  # characters of a reason that is shown beside an item or a memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,17 @@ class Approval:
     bands: tuple[int, ...]  # storage.similar.keys_of what is to be stored
 
 
+@dataclass(frozen=True, slots=True)
+class NewDecision:
+    """A decision on a waiting item's claim that was made again. Its answer names its own id, and the memory or
+    the item that the claim now is."""
+
+    answer: ValidationResult
+    decision_id: str
+    reason: str  # what the item then shows; the answer has the router's own
+    now: datetime
+
+
 def approve(
     connection: Connection, item: PendingMemory, asked: Approval, policy: Policy
 ) -> Approved | Refused:
@@ -61,7 +73,7 @@ def approve(
     Raises ValueError when the edit is about another owner or memory type, or was examined under another
     policy.
     """
-    answer = _stored_answer(connection, item)
+    answer = stored_answer(connection, item)
     claim = answer.evidence.claim
     if asked.edited is not None:
         claim = asked.edited.claim
@@ -93,7 +105,8 @@ def approve(
         created_at=asked.now,
         approved_by=asked.principal.id,
     )
-    _store(connection, item, memory, asked)
+    _store_approved(connection, item, memory, asked)
+    _schedule(connection, memory, answer, policy)
     if settled.replaces is not None:
         _replace(connection, settled.replaces, memory)
     return Approved(reload(connection, item), memory, settled.replaces)
@@ -112,6 +125,72 @@ def expire(connection: Connection, item: PendingMemory, now: datetime) -> None:
     _end(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)
     digest = _digest(item=item.id)
     _log(connection, item.owner_id, Action.REVIEW_EXPIRED, item.id, digest, by=SERVICE, now=now)
+
+
+def promote(
+    connection: Connection, item: PendingMemory, made: NewDecision, bands: tuple[int, ...], policy: Policy
+) -> Memory:
+    """Stores the item's claim on the strength of its new decision alone: nobody vouches for it."""
+    memory = memories.from_answer(
+        made.answer,
+        decision_id=made.decision_id,
+        memory_id=str(made.answer.memory_id),
+        created_at=made.now,
+    )
+    vectors.become_memory(connection, item.owner_id, item.id, memory.id)
+    _end(
+        connection,
+        item,
+        ReviewStatus.PROMOTED,
+        by=SERVICE,
+        now=made.now,
+        memory_id=memory.id,
+        decision_id=made.decision_id,
+    )
+    _store(connection, memory, bands)
+    _schedule(connection, memory, made.answer, policy)
+    _keep_decision(connection, made.answer, Action.CLAIM_PROMOTED, by=SERVICE, now=made.now)
+    return memory
+
+
+def redecide(connection: Connection, item: PendingMemory, made: NewDecision) -> None:
+    """Gives the item its new decision, under which it goes on waiting, and takes it out of the schedule."""
+    changed = pending.redecide(
+        connection,
+        item,
+        decision_id=made.decision_id,
+        reason=readable(made.reason),
+        conflicting_memory_id=made.answer.conflicting_memory_id,
+    )
+    if not changed:
+        raise StorageError(f"item {item.id} changed although its owner was locked")
+    rechecks.remove(connection, item.owner_id, item.id)
+    _keep_decision(connection, made.answer, Action.CLAIM_RECHECKED, by=SERVICE, now=made.now)
+
+
+def stale(connection: Connection, memory: Memory, *, reason: str, now: datetime) -> bool:
+    """Notes that a source of an active memory went away or changed. False, and nothing is written: that was
+    noted already."""
+    said = readable(reason)
+    if memory.stale_reason == said:
+        return False
+    since = memory.stale_since or now
+    if not memories.mark_stale(connection, memory.owner_id, memory.id, since=since, reason=said):
+        raise StorageError(f"memory {memory.id} changed although its owner was locked")
+    digest = _digest(memory=memory.id, note=said)
+    _log(connection, memory.owner_id, Action.MEMORY_STALE, memory.id, digest, by=SERVICE, now=now)
+    return True
+
+
+def fresh(connection: Connection, memory: Memory, now: datetime) -> bool:
+    """Takes that note back. False, and nothing is written: there was none."""
+    if memory.stale_since is None:
+        return False
+    if not memories.mark_fresh(connection, memory.owner_id, memory.id):
+        raise StorageError(f"memory {memory.id} changed although its owner was locked")
+    digest = _digest(memory=memory.id)
+    _log(connection, memory.owner_id, Action.MEMORY_FRESH, memory.id, digest, by=SERVICE, now=now)
+    return True
 
 
 def expire_memory(connection: Connection, owner_id: str, memory_id: str, now: datetime) -> bool:
@@ -148,15 +227,22 @@ def reload(connection: Connection, item: PendingMemory) -> PendingMemory:
     return current
 
 
-def _stored_answer(connection: Connection, item: PendingMemory) -> ValidationResult:
-    """The decision that queued the item, as it was written."""
-    found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
+def stored_answer(connection: Connection, of: PendingMemory | Memory) -> ValidationResult:
+    """The decision under which an item waits or a memory was stored, as it was written."""
+    found = decisions.get(connection, of.decision_id, owners=frozenset({of.owner_id}))
     if found is None:
-        raise StorageError(f"decision {item.decision_id} of item {item.id} cannot be read back")
+        raise StorageError(f"decision {of.decision_id} of {of.id} cannot be read back")
     try:
         return ValidationResult.model_validate_json(found)
     except ValidationError as error:
-        raise StorageError(f"decision {item.decision_id} of item {item.id} cannot be understood") from error
+        raise StorageError(f"decision {of.decision_id} of {of.id} cannot be understood") from error
+
+
+def readable(text: str) -> str:
+    """The text with a mark in place of each character that a database cannot hold, and not longer than anybody
+    would read. Sources say what they like."""
+    held = text.replace("\x00", "?").encode("utf-8", "replace").decode("utf-8")
+    return held if len(held) <= MOST_REASON else held[:MOST_REASON] + "…"
 
 
 def _recorded_conflict(connection: Connection, item: PendingMemory, now: datetime) -> str | None:
@@ -183,17 +269,36 @@ def _decide_edit(
         queue_id=None if stored else item.id,
         took_ms=0.0,
     )
-    text = answer.model_dump_json()
-    row = decisions.row_of(answer, text, principal_id=asked.principal.id, at=asked.now)
-    connection.execute(_INSERT_DECISION, row)
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    decision_id = ids.decision_id(asked.suffix)
-    by, now = asked.principal.id, asked.now
-    _log(connection, item.owner_id, Action.REVIEW_EDITED, decision_id, digest, by=by, now=now)
+    _keep_decision(connection, answer, Action.REVIEW_EDITED, by=asked.principal.id, now=asked.now)
     return answer
 
 
-def _store(connection: Connection, item: PendingMemory, memory: Memory, asked: Approval) -> None:
+def _keep_decision(
+    connection: Connection, answer: ValidationResult, action: Action, *, by: str, now: datetime
+) -> None:
+    text = answer.model_dump_json()
+    connection.execute(_INSERT_DECISION, decisions.row_of(answer, text, principal_id=by, at=now))
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    owner_id, decision_id = answer.evidence.claim.owner_id, str(answer.decision_id)
+    _log(connection, owner_id, action, decision_id, digest, by=by, now=now)
+
+
+def _store(connection: Connection, memory: Memory, bands: tuple[int, ...]) -> None:
+    """Writes the memory that an item became, and puts it into every index but that of vectors."""
+    memories.insert(connection, memory)
+    one = Neighbour(kind=ItemKind.MEMORY, id=memory.id, content=memory.content)
+    index.add(connection, memory.owner_id, one, memory.memory_type.value)
+    similar.add(connection, memory.owner_id, memory.id, bands)
+
+
+def _schedule(connection: Connection, memory: Memory, answer: ValidationResult, policy: Policy) -> None:
+    """Has the memory's sources read again in time."""
+    sources = answer.evidence.sources
+    row = rechecks.memory_row(policy.recheck, memory.owner_id, memory.id, sources, memory.created_at)
+    rechecks.add(connection, row)
+
+
+def _store_approved(connection: Connection, item: PendingMemory, memory: Memory, asked: Approval) -> None:
     by, now = asked.principal.id, asked.now
     if asked.edited is None:
         vectors.become_memory(connection, item.owner_id, item.id, memory.id)
@@ -201,10 +306,7 @@ def _store(connection: Connection, item: PendingMemory, memory: Memory, asked: A
         embedding = asked.edited.embedding
         vectors.add(connection, item.owner_id, ItemKind.MEMORY, memory.id, embedding)
     _end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
-    memories.insert(connection, memory)
-    one = Neighbour(kind=ItemKind.MEMORY, id=memory.id, content=memory.content)
-    index.add(connection, memory.owner_id, one, memory.memory_type.value)
-    similar.add(connection, memory.owner_id, memory.id, asked.bands)
+    _store(connection, memory, asked.bands)
     digest = _digest(item=item.id, note=asked.note, content=memory.content)
     _log(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
 
@@ -232,8 +334,18 @@ def _end(
     now: datetime,
     note: str | None = None,
     memory_id: str | None = None,
+    decision_id: str | None = None,
 ) -> None:
-    if not pending.finish(connection, item, status=status, at=now, by=by, note=note, memory_id=memory_id):
+    if not pending.finish(
+        connection,
+        item,
+        status=status,
+        at=now,
+        by=by,
+        note=note,
+        memory_id=memory_id,
+        decision_id=decision_id,
+    ):
         raise StorageError(f"item {item.id} changed although its owner was locked")
 
 

@@ -37,7 +37,7 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class AlreadyDecided:
-    """The item does not wait any more: approved, rejected or expired, as `current` says."""
+    """The item does not wait any more: approved, rejected, expired or promoted, as `current` says."""
 
     current: PendingMemory
 

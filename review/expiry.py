@@ -13,13 +13,17 @@ class Expired(NamedTuple):
 
     items: int
     memories: int
+    readings: int = 0  # of sources, which were only kept to save asking again
 
 
 def expire(queue: ReviewQueue, now: datetime) -> Expired:
-    """Expires pending items past their time and memories past their horizon, each once, whoever else sweeps."""
-    items = memories = 0
+    """Expires pending items past their time and memories past their horizon, and forgets what was read of
+    sources too long ago; each once, whoever else sweeps."""
+    items = memories = readings = 0
     while count := queue.expire(now):
         items += count
     while count := queue.expire_memories(now):
         memories += count
-    return Expired(items, memories)
+    while count := queue.forget_readings(now):
+        readings += count
+    return Expired(items, memories, readings)

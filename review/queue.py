@@ -29,7 +29,7 @@ from review.answers import (
     Stale,
 )
 from review.rules import Act, is_owner, may, may_rule_on
-from storage import decisions, ids, memories, pending, similar
+from storage import decisions, ids, memories, pending, rechecks, similar, sources
 from storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -85,6 +85,12 @@ class ReviewQueue:
         except ValidationError:
             log.exception("decision %s of item %s cannot be read", item.decision_id, item.id)
             return None
+
+    def next_check(self, item: PendingMemory) -> datetime | None:
+        """When the sources of an item that `get_by_id` gave are read again by themselves; None when they are
+        not. While that is under way: when it will be taken for lost."""
+        with self._store.read() as connection:
+            return rechecks.due_of(connection, item.owner_id, item.id)
 
     def approve(
         self,
@@ -160,6 +166,13 @@ class ReviewQueue:
             for start in range(0, len(memory_ids), _AT_ONCE)
         ]
         return sum(future.result() for future in futures)
+
+    def forget_readings(self, now: datetime, limit: int = 500) -> int:
+        """Deletes up to `limit` kept readings of sources that are too old to be used; how many."""
+        with self._store.read() as connection:
+            if not sources.has_old(connection, now):
+                return 0
+        return self._store.writer.run((), lambda c: sources.forget_old(c, now, limit)).result()
 
     def retract(
         self, principal: Principal, memory_id: str, *, reason: str, now: datetime

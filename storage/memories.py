@@ -21,7 +21,7 @@ from ingest.types import (
     MemoryType,
     ValidationResult,
 )
-from storage import index, similar, vectors
+from storage import index, rechecks, similar, vectors
 from storage.names import valid_name
 from storage.rows import to_fields, to_row
 from storage.sql import limited_to
@@ -33,6 +33,9 @@ _BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
 _LEAVE = update(TABLE).where(
     TABLE.c.owner_id == bindparam("of_owner"),
     TABLE.c.id == bindparam("of_id"),
+)
+_MARK = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
+    stale_since=bindparam("since"), stale_reason=bindparam("because")
 )
 # The status in words: only so does either database see that the index `memory_due` fits.
 _DUE = (
@@ -55,6 +58,7 @@ class MemoryFilter(Frozen):
     label: Label | None = None
     source_id: str | None = None
     text: str | None = None  # substring; letters A to Z match in either case on every database
+    stale: bool | None = None  # whether a source of it went away or changed, as far as is known
     statuses: frozenset[MemoryStatus] = frozenset({MemoryStatus.ACTIVE})
     after: str | None = None  # id of the last memory of the page before
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
@@ -135,14 +139,14 @@ def get(
 def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[Memory]:
     """The memories that match, newest first; the id of the last one is the `after` of the next page."""
     texts = (wanted.source_id, wanted.text, wanted.after)
-    if any(text is not None and not _storable(text) for text in texts):
+    if any(text is not None and not storable(text) for text in texts):
         return []
     statement = select(TABLE).where(*_conditions(wanted, now)).order_by(TABLE.c.id.desc()).limit(wanted.limit)
     return [_memory(row, now) for row in connection.execute(statement).mappings()]
 
 
 def supersede(connection: Connection, owner_id: str, memory_id: str, *, by: str) -> bool:
-    """Marks a memory as replaced by memory `by` and takes it out of every index. False: it was not
+    """Marks a memory as replaced by memory `by` and takes it out of every index and schedule. False: it was not
     active any more, and nothing changed. The caller holds the owner's lock."""
     active = TABLE.c.status == MemoryStatus.ACTIVE.value
     values = {"status": MemoryStatus.SUPERSEDED.value, "superseded_by": by}
@@ -170,6 +174,26 @@ def expire(connection: Connection, owner_id: str, memory_id: str, now: datetime)
     return _leave(connection, owner_id, memory_id, overdue, {"status": MemoryStatus.EXPIRED.value})
 
 
+def mark_stale(
+    connection: Connection, owner_id: str, memory_id: str, *, since: datetime, reason: str
+) -> bool:
+    """Notes that a source of an active memory went away or changed; it stays in force. False: it was not
+    active any more. The caller holds the owner's lock."""
+    return _mark(connection, owner_id, memory_id, since, reason)
+
+
+def mark_fresh(connection: Connection, owner_id: str, memory_id: str) -> bool:
+    """Takes that note back, else as `mark_stale`."""
+    return _mark(connection, owner_id, memory_id, None, None)
+
+
+def _mark(
+    connection: Connection, owner_id: str, memory_id: str, since: datetime | None, because: str | None
+) -> bool:
+    parameters = {"of_owner": owner_id, "of_id": memory_id, "since": since, "because": because}
+    return connection.execute(_MARK, parameters).rowcount == 1
+
+
 def _leave(
     connection: Connection, owner_id: str, memory_id: str, if_: ColumnElement[bool], values: dict[str, str]
 ) -> bool:
@@ -179,6 +203,7 @@ def _leave(
     index.remove(connection, owner_id, ItemKind.MEMORY, memory_id)
     similar.remove(connection, owner_id, memory_id)
     vectors.remove(connection, owner_id, memory_id)
+    rechecks.remove(connection, owner_id, memory_id)
     return True
 
 
@@ -194,6 +219,9 @@ def _conditions(wanted: MemoryFilter, now: datetime) -> list[ColumnElement[bool]
     ):
         if value is not None:
             conditions.append(column == str(value))
+    if wanted.stale is not None:
+        since = TABLE.c.stale_since
+        conditions.append(since.is_not(None) if wanted.stale else since.is_(None))
     if wanted.text is not None:
         conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
     if wanted.after is not None:
@@ -209,7 +237,7 @@ def _in_status(statuses: frozenset[MemoryStatus], now: datetime) -> ColumnElemen
     return or_(in_force, horizon <= now) if MemoryStatus.EXPIRED in statuses else in_force
 
 
-def _storable(text: str) -> bool:
+def storable(text: str) -> bool:
     """Whether a database can be asked for this text; one that cannot be stored matches nothing."""
     return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, bindparam, select, update
 from sqlalchemy import insert as insert_into
 
 from ingest.types import ItemKind, PendingMemory, ReviewStatus
-from storage import index, vectors
+from storage import index, rechecks, vectors
 from storage.names import valid_name
 from storage.rows import to_fields, to_row
 from storage.sql import limited_to
@@ -27,23 +27,28 @@ _DUE = (
     .order_by(TABLE.c.expires_at, TABLE.c.id)
     .limit(bindparam("most"))
 )
-_FINISH = (
-    update(TABLE)
-    .where(
-        TABLE.c.owner_id == bindparam("of_owner"),
-        TABLE.c.id == bindparam("of_id"),
-        TABLE.c.version == bindparam("seen_version"),
-        TABLE.c.status == ReviewStatus.PENDING.value,
-    )
-    .values(
-        status=bindparam("to_status"),
-        version=TABLE.c.version + 1,
-        decided_at=bindparam("at"),
-        decided_by=bindparam("by"),
-        note=bindparam("with_note"),
-        memory_id=bindparam("as_memory"),
-    )
+_CHANGE = update(TABLE).where(
+    TABLE.c.owner_id == bindparam("of_owner"),
+    TABLE.c.id == bindparam("of_id"),
+    TABLE.c.version == bindparam("seen_version"),
+    TABLE.c.status == ReviewStatus.PENDING.value,
 )
+_FINISH = _CHANGE.values(
+    status=bindparam("to_status"),
+    version=TABLE.c.version + 1,
+    decided_at=bindparam("at"),
+    decided_by=bindparam("by"),
+    note=bindparam("with_note"),
+    memory_id=bindparam("as_memory"),
+)
+_PROMOTE = _FINISH.values(decision_id=bindparam("new_decision"))
+_REDECIDE = _CHANGE.values(
+    version=TABLE.c.version + 1,
+    decision_id=bindparam("new_decision"),
+    reason=bindparam("new_reason"),
+    conflicting_memory_id=bindparam("conflicting"),
+)
+_EXPLAIN = _CHANGE.values(reason=bindparam("new_reason"))
 _ONE_LESS_FOR_OWNER = (
     update(_OWNER).where(_OWNER.c.owner_id == bindparam("of_owner")).values(pending=_OWNER.c.pending - 1)
 )
@@ -57,7 +62,7 @@ _OLDEST = (
     .limit(1)
 )
 
-Ending = Literal[ReviewStatus.APPROVED, ReviewStatus.REJECTED, ReviewStatus.EXPIRED]
+Ending = Literal[ReviewStatus.APPROVED, ReviewStatus.REJECTED, ReviewStatus.EXPIRED, ReviewStatus.PROMOTED]
 
 
 def row_of(item: PendingMemory) -> dict[str, Any]:
@@ -107,30 +112,47 @@ def finish(
     by: str,
     note: str | None = None,
     memory_id: str | None = None,
+    decision_id: str | None = None,
 ) -> bool:
-    """Ends the wait of an item that is still pending in the version seen: its row, its dedup keys and both
-    counters. False when it is not so any more; then nothing was changed. The caller holds the owner's lock.
+    """Ends the wait of an item that is still pending in the version seen: its row, its dedup keys, its place in
+    the schedule and both counters. `decision_id` is that of a new decision that ended it. False when it is not
+    so any more; then nothing was changed. The caller holds the owner's lock.
     """
-    changed = connection.execute(
-        _FINISH,
-        {
-            "of_owner": item.owner_id,
-            "of_id": item.id,
-            "seen_version": item.version,
-            "to_status": status.value,
-            "at": at,
-            "by": by,
-            "with_note": note,
-            "as_memory": memory_id,
-        },
-    )
-    if changed.rowcount != 1:
+    values = {"to_status": status.value, "at": at, "by": by, "with_note": note, "as_memory": memory_id}
+    statement = _FINISH
+    if decision_id is not None:
+        statement, values = _PROMOTE, values | {"new_decision": decision_id}
+    if connection.execute(statement, _seen(item) | values).rowcount != 1:
         return False
     index.remove(connection, item.owner_id, ItemKind.PENDING, item.id)
     vectors.remove(connection, item.owner_id, item.id)
+    rechecks.remove(connection, item.owner_id, item.id)
     connection.execute(_ONE_LESS_FOR_OWNER, {"of_owner": item.owner_id})
     connection.execute(_ONE_LESS_IN_ALL)
     return True
+
+
+def redecide(
+    connection: Connection,
+    item: PendingMemory,
+    *,
+    decision_id: str,
+    reason: str,
+    conflicting_memory_id: str | None,
+) -> bool:
+    """Gives an item a new decision, under which it goes on waiting; else as `finish`."""
+    values = {"new_decision": decision_id, "new_reason": reason, "conflicting": conflicting_memory_id}
+    return connection.execute(_REDECIDE, _seen(item) | values).rowcount == 1
+
+
+def explain(connection: Connection, item: PendingMemory, reason: str) -> bool:
+    """Says in other words why an item waits. Nothing about it has changed, so its version stays; else as
+    `finish`."""
+    return connection.execute(_EXPLAIN, _seen(item) | {"new_reason": reason}).rowcount == 1
+
+
+def _seen(item: PendingMemory) -> dict[str, Any]:
+    return {"of_owner": item.owner_id, "of_id": item.id, "seen_version": item.version}
 
 
 def waiting(connection: Connection, now: datetime) -> tuple[int, float]:

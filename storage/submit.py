@@ -29,7 +29,7 @@ from ingest.types import (
     Tier,
     ValidationResult,
 )
-from storage import decisions, ids, index, log, memories, owners, pending, similar, vectors
+from storage import decisions, ids, index, log, memories, owners, pending, rechecks, similar, vectors
 from storage.builds import in_use
 from storage.places import Places, QueueFull
 from storage.sql import Bulk, among
@@ -38,6 +38,8 @@ from storage.window import Candidate, Window
 
 # Router rule 4: the claim waits already, so this one adds to that item's count and makes none of its own.
 ALREADY_WAITING = 4
+# Router rule 11: nothing stands against the claim but that a citation could not be checked, so that is tried again.
+CITATION_UNCHECKED = 11
 
 _MEMORIES = Bulk(memories.TABLE)
 _PENDING = Bulk(pending.TABLE)
@@ -142,6 +144,7 @@ class _Rows:
     pending: list[dict[str, Any]] = field(default_factory=list)
     similar: list[dict[str, Any]] = field(default_factory=list)
     vectors: list[dict[str, Any]] = field(default_factory=list)
+    rechecks: list[dict[str, Any]] = field(default_factory=list)
     decisions: list[dict[str, Any]] = field(default_factory=list)
     idempotency: list[dict[str, Any]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
@@ -271,14 +274,26 @@ class _Group:
             rows.vectors += vectors.rows_of(
                 owner_id, ItemKind.MEMORY, answer.memory_id, submission.examined.embedding
             )
+            self._schedule(submission, ItemKind.MEMORY, answer.memory_id)
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
             rows.pending.append(pending.row_of(_pending_item(submission, answer, decision_id)))
             self._index(submission, ItemKind.PENDING, answer.queue_id)
             rows.vectors += vectors.rows_of(
                 owner_id, ItemKind.PENDING, answer.queue_id, submission.examined.embedding
             )
+            if answer.rule == CITATION_UNCHECKED:
+                self._schedule(submission, ItemKind.PENDING, answer.queue_id)
         elif action is Action.CLAIM_REPEATED and answer.queue_id is not None:
             rows.seen[owner_id, answer.queue_id] += 1
+
+    def _schedule(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
+        """Notes when the claim's sources are to be read again."""
+        examined = submission.examined
+        make = rechecks.memory_row if kind is ItemKind.MEMORY else rechecks.pending_row
+        at, readings = examined.capture_time, examined.readings
+        row = make(examined.policy.recheck, submission.owner_id, item_id, readings, at)
+        if row is not None:
+            self._rows.rechecks.append(row)
 
     def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
         """Notes the keys of a new item, and shows it to the submissions that follow."""
@@ -302,6 +317,7 @@ class _Group:
             (_PENDING, rows.pending),
             (similar.ROWS, rows.similar),
             (vectors.ROWS, rows.vectors),
+            (rechecks.ROWS, rows.rechecks),
             (_DECISIONS, rows.decisions),
             (_KEYS, rows.idempotency),
         ):

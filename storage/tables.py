@@ -102,6 +102,13 @@ class MemoryRow(SQLModel, table=True):
             sqlite_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
             postgresql_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
         ),
+        Index(
+            "memory_stale",
+            "owner_id",
+            "id",
+            sqlite_where=text("stale_since IS NOT NULL"),
+            postgresql_where=text("stale_since IS NOT NULL"),
+        ),
     )
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -296,13 +303,15 @@ class RecheckRow(SQLModel, table=True):
     """A pending item or memory whose sources are to be read again; see `storage.rechecks`."""
 
     __tablename__ = "recheck"
-    __table_args__ = (Index("recheck_due", "due_at"),)
+    __table_args__ = (Index("recheck_due", "kind", "due_at"),)
     owner_id: str = Field(primary_key=True)
     item_id: str = Field(primary_key=True)
     kind: str  # ingest.types.ItemKind
     due_at: datetime = Field(sa_type=UtcTime)  # while it is leased: when the lease ends
-    attempts: int = 0
-    lease: str | None = None  # who works on it; a lease that ended counts for nothing
+    attempts: int = 0  # since the last that found something out
+    lease: str | None = None  # whose work it is; once the lease has ended, anybody may take it
+    # Of a memory: what was found later of sources that its decision could not read, as ingest.types.Found in JSON.
+    readings: str | None = Field(default=None, sa_type=Text)
 
 
 class JudgeDayRow(SQLModel, table=True):

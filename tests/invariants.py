@@ -31,9 +31,9 @@ from storage.tables import (
 from tests.service import THRESHOLD
 
 _CLAIM_ACTION = {
-    Outcome.STORED: {Action.CLAIM_STORED},
-    Outcome.QUEUED: {Action.CLAIM_QUEUED, Action.CLAIM_REPEATED},
-    Outcome.BLOCKED: {Action.CLAIM_BLOCKED},
+    Outcome.STORED: {Action.CLAIM_STORED, Action.CLAIM_PROMOTED},
+    Outcome.QUEUED: {Action.CLAIM_QUEUED, Action.CLAIM_REPEATED, Action.CLAIM_RECHECKED},
+    Outcome.BLOCKED: {Action.CLAIM_BLOCKED, Action.CLAIM_RECHECKED},
 }
 _ENDED = {
     Action.REVIEW_APPROVED: ReviewStatus.APPROVED,
@@ -126,18 +126,23 @@ def _memories(kept: Kept) -> Iterator[str]:
 
 
 def _pending(kept: Kept) -> Iterator[str]:
-    times = Counter(answer.queue_id for answer in kept.answers.values())
+    of_item = {name: answer.queue_id for name, answer in kept.answers.items()}
+    again = {entry.subject_id for entry in kept.log if entry.action == Action.CLAIM_RECHECKED}
+    times = Counter(item_id for name, item_id in of_item.items() if name not in again)
+    changes = Counter(of_item[name] for name in again)
     for item_id, item in kept.pending.items():
         answer = kept.answers.get(item.decision_id)
-        if answer is None or answer.queue_id != item_id:
-            yield f"{item_id}: the decision that queued it is not there"
+        promoted = item.status == ReviewStatus.PROMOTED
+        if answer is None or (answer.memory_id != item.memory_id if promoted else answer.queue_id != item_id):
+            yield f"{item_id}: the decision that it rests on is not there"
         elif answer.evidence.claim.content != item.content:
             yield f"{item_id}: its decision is about another claim"
         if item.seen != times[item_id]:
             yield f"{item_id}: counts {item.seen} submits, but {times[item_id]} decisions name it"
-        if (item.status == ReviewStatus.APPROVED) != (item.memory_id in kept.memories):
+        stored = item.status in (ReviewStatus.APPROVED, ReviewStatus.PROMOTED)
+        if stored != (item.memory_id in kept.memories):
             yield f"{item_id}: is {item.status}, its memory is {item.memory_id}"
-        if (item.status == ReviewStatus.PENDING) != (item.version == 1):
+        if item.version != 1 + changes[item_id] + (item.status != ReviewStatus.PENDING):
             yield f"{item_id}: is {item.status} in version {item.version}"
 
 
@@ -191,10 +196,11 @@ def _log(kept: Kept) -> Iterator[str]:
             yield f"{decision_id}: is in the log of {found[0].owner_id}"
     for item_id, item in kept.pending.items():
         ends = [_ENDED[entry.action] for entry in entries[item_id]]
-        if ends != ([] if item.status == ReviewStatus.PENDING else [item.status]):
+        undecided = (ReviewStatus.PENDING, ReviewStatus.PROMOTED)  # a promotion is logged as its decision
+        if ends != ([] if item.status in undecided else [item.status]):
             yield f"{item_id}: is {item.status}, the log says {ends}"
     for memory_id, memory in kept.memories.items():
-        replaced = [e.action for e in entries[memory_id]] == [Action.MEMORY_SUPERSEDED]
+        replaced = Action.MEMORY_SUPERSEDED in {entry.action for entry in entries[memory_id]}
         if replaced != (memory.status == MemoryStatus.SUPERSEDED):
             yield f"{memory_id}: is {memory.status}, the log disagrees"
     subjects = kept.decisions.keys() | kept.pending.keys() | kept.memories.keys()

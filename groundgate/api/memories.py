@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
 from groundgate.api.base import MAX_PAGE, JsonRoute, answers, caller, not_found, owners_in_scope, service_of
@@ -39,6 +39,14 @@ class MemoryPage(BaseModel):
     next: str | None
 
 
+class EvidenceOut(Evidence):
+    """The evidence as it was when the memory was decided, and what is known of its sources since: both fields
+    are left out while nothing is."""
+
+    stale_since: datetime | None = Field(default=None, exclude_if=lambda value: value is None)
+    stale_reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
 @router.get("", responses=answers())
 def list_memories(
     request: Request,
@@ -50,6 +58,7 @@ def list_memories(
     label: Label | None = None,
     source_id: Annotated[Text | None, Query(max_length=2048)] = None,
     text: Annotated[Text | None, Query(max_length=200)] = None,
+    stale: bool | None = None,
     status: Annotated[list[MemoryStatus] | None, Query()] = None,
     include_expired: bool = False,
     after: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
@@ -66,6 +75,7 @@ def list_memories(
         label=label,
         source_id=source_id,
         text=text,
+        stale=stale,
         statuses=statuses,
         after=after,
         limit=limit,
@@ -92,14 +102,15 @@ def get_memory(request: Request, memory_id: str, principal: Reader) -> Memory:
 
 
 @router.get("/{memory_id}/evidence", responses=answers(404))
-def get_evidence(request: Request, memory_id: str, principal: Reader) -> Evidence:
-    """What the decision that let this memory in rests on."""
+def get_evidence(request: Request, memory_id: str, principal: Reader) -> EvidenceOut:
+    """What the decision that let this memory in rests on, and whether a source went away or changed since."""
     memory = _memory(request, memory_id, principal)
     with service_of(request).store.read() as connection:
         found = decisions.get(connection, memory.decision_id, owners=frozenset({memory.owner_id}))
     if found is None:
         raise not_found("evidence")
-    return ValidationResult.model_validate_json(found).evidence
+    evidence = ValidationResult.model_validate_json(found).evidence
+    return EvidenceOut(**dict(evidence), stale_since=memory.stale_since, stale_reason=memory.stale_reason)
 
 
 @router.delete("/{memory_id}", responses=answers(404, 409))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -17,7 +18,7 @@ from groundgate.wire import ApproveIn, RejectIn, Text, Wire
 from ingest.pipeline import Examined
 from ingest.types import Memory, PendingMemory, Principal, ReviewStatus, SimilarMemory
 from review.answers import AlreadyDecided, Approved, NotFound, Refused, Rejected, Stale
-from review.rules import Act
+from review.rules import Act, may_rule_on
 from storage.errors import StorageError
 
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
@@ -37,9 +38,11 @@ class ReviewPage(BaseModel):
 
 class ReviewOut(PendingMemory):
     """An item with the stored memories that were near its claim when it was sent, nearest first; null when
-    that was not looked for or could not be found out."""
+    that was not looked for or could not be found out. `next_check` is when its sources are read again by
+    themselves, and left out when they are not."""
 
     similar: tuple[SimilarMemory, ...] | None
+    next_check: datetime | None = Field(default=None, exclude_if=lambda time: time is None)
 
 
 class ApprovedOut(BaseModel):
@@ -110,13 +113,17 @@ def get_review(request: Request, item_id: str, principal: Reader) -> ReviewOut:
     if item is None:
         raise not_found("review")
     decision = queue.decision_of(item)
-    return ReviewOut(**dict(item), similar=None if decision is None else decision.similar)
+    similar = None if decision is None else decision.similar
+    return ReviewOut(**dict(item), similar=similar, next_check=queue.next_check(item))
 
 
 @router.post("/{item_id}/approve", responses=answers(404, 409, body=True))
 async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> ApprovedOut:
-    """Stores the claim. Duplicates are looked for again in the same transaction."""
-    return await _approve(service_of(request), principal, item_id, sent)
+    """Stores the claim. Its sources are looked at again first, duplicates in the same transaction: an item
+    whose source has turned out otherwise is stale."""
+    service = service_of(request)
+    await _look_before(service, principal, {item_id: sent})
+    return await _approve(service, principal, item_id, sent)
 
 
 @router.post("/{item_id}/reject", responses=answers(404, 409, body=True))
@@ -129,6 +136,7 @@ async def reject(request: Request, item_id: str, sent: RejectIn, principal: Revi
 async def review_batch(request: Request, sent: ReviewBatchIn, principal: Reviewer) -> Response:
     """Acts on several items. A stale, decided, foreign or unknown one spoils no other."""
     service = service_of(request)
+    await _look_before(service, principal, {row.id: row for row in sent.items if isinstance(row, ApproveRow)})
     results: list[Done | Problem] = []
     for row in sent.items:
         try:
@@ -144,6 +152,31 @@ async def review_batch(request: Request, sent: ReviewBatchIn, principal: Reviewe
             results.append(Problem.model_validate(unavailable(error)))
     text = _BATCH.dump_json(ReviewBatchOut(results=results))
     return Response(text, media_type="application/json")
+
+
+async def _look_before(service: Service, principal: Principal, sent: Mapping[str, ApproveIn]) -> None:
+    """Has the sources looked at of those items that would be approved as they are. Where that cannot be done,
+    the approval itself says so, or does without."""
+    items = await run_in_threadpool(_approvable, service, principal, sent)
+    await service.rechecker.before_approval(*items)
+
+
+def _approvable(service: Service, principal: Principal, sent: Mapping[str, ApproveIn]) -> list[PendingMemory]:
+    """Items that wait, are this principal's to rule on, in the version named, and keep their wording."""
+    try:
+        items = [
+            service.queue.get_by_id(principal, name) for name, act in sent.items() if act.content is None
+        ]
+    except StorageError:
+        return []
+    return [
+        item
+        for item in items
+        if item is not None
+        and item.status is ReviewStatus.PENDING
+        and item.version == sent[item.id].version
+        and may_rule_on(principal, item)
+    ]
 
 
 async def _approve(service: Service, principal: Principal, item_id: str, sent: ApproveIn) -> ApprovedOut:

@@ -77,15 +77,16 @@ def show(settings: Settings, item_id: str, *, as_json: bool) -> int:
     with _desk(settings) as desk:
         item = _get(desk, item_id)
         decision = desk.queue.decision_of(item)
+        next_check = desk.queue.next_check(item)
     if as_json:
         document = None if decision is None else decision.model_dump(mode="json")
         write_json({"item": item.model_dump(mode="json"), "decision": document})
         return 0
-    say(_described(item, decision))
+    say(_described(item, decision, next_check))
     return 0
 
 
-def _described(item: PendingMemory, decision: ValidationResult | None) -> str:
+def _described(item: PendingMemory, decision: ValidationResult | None, next_check: datetime | None) -> str:
     lines = [
         f"id        {item.id}",
         f"version   {item.version}",
@@ -105,6 +106,8 @@ def _described(item: PendingMemory, decision: ValidationResult | None) -> str:
     lines += [f"similar   {line}" for line in _similar(decision)]
     repeated = f", {item.seen} times by now" if item.seen > 1 else ""
     lines.append(f"sent      {item.created_at:%Y-%m-%d %H:%M}Z by {item.submitted_by}{repeated}")
+    if next_check is not None:
+        lines.append(f"checked   again by itself at {next_check:%Y-%m-%d %H:%M:%S}Z")
     lines.append(f"expires   {item.expires_at:%Y-%m-%d %H:%M}Z")
     if item.decided_at is not None:
         lines.append(f"decided   {item.decided_at:%Y-%m-%d %H:%M}Z by {item.decided_by}")

@@ -17,9 +17,13 @@ TIME = sa.DateTime(timezone=True)
 
 
 def upgrade() -> None:
-    """Adds two columns to memories, and three tables."""
+    """Adds two columns to memories with an index on what is stale, and three tables."""
     op.add_column("memory", sa.Column("stale_since", TIME, nullable=True))
     op.add_column("memory", sa.Column("stale_reason", sa.Text(), nullable=True))
+    is_stale = sa.text("stale_since IS NOT NULL")
+    op.create_index(
+        "memory_stale", "memory", ["owner_id", "id"], sqlite_where=is_stale, postgresql_where=is_stale
+    )
     op.create_table(
         "source",
         sa.Column("key", sa.String(), primary_key=True),
@@ -37,8 +41,9 @@ def upgrade() -> None:
         sa.Column("due_at", TIME, nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("lease", sa.String(), nullable=True),
+        sa.Column("readings", sa.Text(), nullable=True),
     )
-    op.create_index("recheck_due", "recheck", ["due_at"])
+    op.create_index("recheck_due", "recheck", ["kind", "due_at"])
     op.create_table(
         "judge_day",
         sa.Column("day", sa.String(), primary_key=True),
@@ -50,5 +55,6 @@ def downgrade() -> None:
     """Drops what `upgrade` added, and what it holds."""
     for name in ("judge_day", "recheck", "source"):
         op.drop_table(name)
+    op.drop_index("memory_stale", "memory")
     op.drop_column("memory", "stale_reason")
     op.drop_column("memory", "stale_since")

@@ -1,0 +1,247 @@
+"""What checking again comes to: a waiting claim whose citation verifies is promoted, a memory whose source went
+away is marked.
+
+Each `settle_…` here runs inside a write transaction that holds the lock of the owner, on work that was leased
+(`storage.rechecks`); the sources were read before it. As in `review.acts`, nothing here makes an id or reads a
+clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Connection
+
+from ingest.pipeline import Examined
+from ingest.policy import Policy
+from ingest.signature import SignatureKeys
+from ingest.types import (
+    Decision,
+    DedupFacts,
+    ItemKind,
+    MemoryStatus,
+    Neighbours,
+    Paraphrases,
+    PendingMemory,
+    ReviewStatus,
+    Tier,
+    ValidationResult,
+    Verdict,
+)
+from review import acts
+from review.staleness import Fresh, Stale, Standings, Unclear
+from storage import ids, index, memories, pending, rechecks
+from storage.rechecks import Due
+from storage.submit import CITATION_UNCHECKED
+
+VERIFIED = 8  # the router's rule by which alone a waiting claim is promoted
+
+
+class Result(StrEnum):
+    """What became of one piece of leased work."""
+
+    PROMOTED = "promoted"  # the item is a memory now
+    REDECIDED = "redecided"  # the item waits on, for another reason than before
+    OVER = "over"  # tried as often as the policy says: the item is left to its owner
+    STALE = "stale"  # the memory was marked
+    FRESH = "fresh"  # the mark was taken back
+    SAME = "same"  # the memory is as it was
+    AGAIN = "again"  # not found out; it is tried later
+    GONE = "gone"  # it does not wait, or is not in force, any more
+    LOST = "lost"  # the lease was lost, or the item changed meanwhile: nothing was written
+    FAILED = "failed"  # nothing could be written; it is tried when the lease ends
+
+
+@dataclass(frozen=True, slots=True)
+class Reexamined:
+    """A waiting claim examined once more, with all that must be the same when the unit is run again."""
+
+    decision_id: str  # the decision that was looked at
+    examined: Examined
+    keys: SignatureKeys  # of the claim, for the policy's threshold
+    bands: tuple[int, ...]  # storage.similar.keys_of the claim
+    suffix: str  # of the ids that a new decision makes
+    now: datetime
+    took_ms: float
+
+
+def subject(connection: Connection, due: Due, now: datetime) -> tuple[str, ValidationResult] | None:
+    """The decision to look at again, its id and itself; None when there is nothing to do any more.
+
+    Raises StorageError when it cannot be read.
+    """
+    owners = frozenset({due.owner_id})
+    if due.kind is ItemKind.PENDING:
+        item = pending.get(connection, due.item_id, owners=owners)
+        if item is None or item.status is not ReviewStatus.PENDING or item.expires_at <= now:
+            return None
+        return item.decision_id, acts.stored_answer(connection, item)
+    memory = memories.get(connection, due.item_id, now, owners=owners)
+    if memory is None or memory.status is not MemoryStatus.ACTIVE:
+        return None
+    return memory.decision_id, acts.stored_answer(connection, memory)
+
+
+def settle_item(
+    connection: Connection, due: Due, again: Reexamined | None, policy: Policy, now: datetime
+) -> Result:
+    """Promotes a waiting item, gives it a new decision, or puts it back into the schedule. `again` None: it
+    could not even be examined, which counts as an attempt."""
+    if not rechecks.held(connection, due):
+        return Result.LOST
+    item = pending.get(connection, due.item_id, owners=frozenset({due.owner_id}))
+    if item is None or item.status is not ReviewStatus.PENDING:
+        rechecks.remove(connection, due.owner_id, due.item_id)
+        return Result.GONE
+    if item.expires_at <= now:
+        acts.expire(connection, item, now)
+        return Result.GONE
+    if again is None:
+        return _try_later(connection, item, due, why="the check itself failed.", policy=policy, now=now)
+    if item.decision_id != again.decision_id:
+        return Result.LOST
+    return _settle_waiting(connection, item, due, again, policy)
+
+
+def _settle_waiting(
+    connection: Connection, item: PendingMemory, due: Due, again: Reexamined, policy: Policy
+) -> Result:
+    examined, facts, decision = _decide(connection, item, again)
+    if _is_open(decision):
+        unknown = " ".join(f.message for f in decision.findings if f.verdict is Verdict.UNKNOWN)
+        at = rechecks.not_before(again.now, examined.readings)
+        return _try_later(connection, item, due, why=unknown, policy=policy, now=again.now, not_before=at)
+    if decision.tier is not Tier.STORED:
+        acts.redecide(connection, item, _new_decision(item, again, examined, decision, facts))
+        return Result.REDECIDED
+    horizon = item.validity_horizon
+    if horizon is not None and horizon <= again.now:
+        return _leave(
+            connection, item, f"The claim was to hold until {horizon.isoformat()}, which has passed."
+        )
+    made = _new_decision(item, again, examined, decision, facts)
+    acts.promote(connection, item, made, again.bands, policy)
+    return Result.PROMOTED
+
+
+def settle_before_approval(connection: Connection, item: PendingMemory, again: Reexamined) -> bool:
+    """Gives an item that its owner is about to approve the decision that its sources call for now, unless it
+    changed since `item` was read. Whether it did: the approval then names a version that is not the item's."""
+    current = acts.reload(connection, item)
+    waits = current.status is ReviewStatus.PENDING and current.expires_at > again.now
+    if not waits or (current.version, current.decision_id) != (item.version, again.decision_id):
+        return False
+    examined, facts, decision = _decide(connection, current, again)
+    if decision.tier is Tier.STORED:
+        return False
+    acts.redecide(connection, current, _new_decision(current, again, examined, decision, facts))
+    return True
+
+
+def settle_memory(
+    connection: Connection, due: Due, found: Standings | None, policy: Policy, now: datetime
+) -> Result:
+    """Marks a memory, takes its mark back or leaves it as it is, and says when it is looked at again. `found`
+    None: its sources could not even be compared."""
+    if not rechecks.held(connection, due):
+        return Result.LOST
+    memory = memories.get(connection, due.item_id, now, owners=frozenset({due.owner_id}))
+    if memory is None or memory.status is not MemoryStatus.ACTIVE:
+        rechecks.remove(connection, due.owner_id, due.item_id)
+        return Result.GONE
+    interval = rechecks.memory_interval(policy.recheck, memory.id)
+    if found is None or isinstance(found, Unclear):
+        learned, readings = (due.learned, ()) if found is None else (found.learned, found.readings)
+        attempts = due.attempts + 1
+        wait = rechecks.next_wait(policy.recheck, attempts, interval)
+        at = max(now + wait, rechecks.not_before(now, readings))
+        rechecks.postpone(connection, due, at, attempts=attempts, learned=learned)
+        return Result.AGAIN
+    rechecks.postpone(connection, due, now + interval, attempts=0, learned=found.learned)
+    match found:
+        case Stale():
+            noted = acts.stale(connection, memory, reason=found.reason, now=now)
+            return Result.STALE if noted else Result.SAME
+        case Fresh():
+            return Result.FRESH if acts.fresh(connection, memory, now) else Result.SAME
+
+
+def _decide(
+    connection: Connection, item: PendingMemory, again: Reexamined
+) -> tuple[Examined, DedupFacts, Decision]:
+    """The decision that follows now. The item itself is no neighbour of its claim; what else waits is, as it
+    was when the claim was sent."""
+    facts = index.facts(connection, item.owner_id, again.keys, again.now)
+    if isinstance(facts, Neighbours):
+        others = tuple(neighbour for neighbour in facts.items if neighbour.id != item.id)
+        facts = facts.model_copy(update={"items": others})
+    examined = again.examined
+    if isinstance(examined.paraphrases, Paraphrases):
+        near = tuple(one for one in examined.paraphrases.items if one.id != item.id)
+        examined = replace(examined, paraphrases=examined.paraphrases.model_copy(update={"items": near}))
+    return examined, facts, examined.decide(facts)
+
+
+def _is_open(decision: Decision) -> bool:
+    """Whether asking again may bring an answer: a citation or the look-up of earlier claims is still UNKNOWN. A
+    claim that another rule than VERIFIED would store now, under a changed policy, is not promoted by that."""
+    if decision.tier is Tier.STORED:
+        return decision.rule != VERIFIED
+    if decision.rule == CITATION_UNCHECKED:
+        return True
+    return any(f.check == "dedup" and f.verdict is Verdict.UNKNOWN for f in decision.decided_by)
+
+
+def _new_decision(
+    item: PendingMemory, again: Reexamined, examined: Examined, decision: Decision, facts: DedupFacts
+) -> acts.NewDecision:
+    """The decision as it is kept. Whatever its tier, a claim that is not promoted goes on waiting, so the answer
+    names the item."""
+    decision_id = ids.decision_id(again.suffix)
+    stored = decision.tier is Tier.STORED
+    answer = examined.answer(
+        decision,
+        facts,
+        decision_id=decision_id,
+        memory_id=ids.memory_id(again.suffix) if stored else None,
+        queue_id=None if stored else item.id,
+        took_ms=again.took_ms,
+    )
+    # A rule that comes before the citations may have decided; what was found of them is said all the same.
+    refuted = [
+        f.message
+        for f in decision.findings
+        if f.citation is not None
+        and f.verdict in (Verdict.FAIL, Verdict.DOUBT)
+        and f not in decision.decided_by
+    ]
+    reason = ". ".join([decision.reason.removesuffix("."), *refuted]) if refuted else decision.reason
+    return acts.NewDecision(answer, decision_id, reason, again.now)
+
+
+def _try_later(
+    connection: Connection,
+    item: PendingMemory,
+    due: Due,
+    *,
+    why: str,
+    policy: Policy,
+    now: datetime,
+    not_before: datetime | None = None,
+) -> Result:
+    attempts = due.attempts + 1
+    if attempts >= policy.recheck.attempts:
+        times = "once" if attempts == 1 else f"{attempts} times"
+        return _leave(connection, item, f"Could not be verified: tried again {times}, at last: {why}")
+    at = now + rechecks.next_wait(policy.recheck, attempts, item.expires_at - item.created_at)
+    rechecks.postpone(connection, due, max(at, not_before or at), attempts=attempts)
+    return Result.AGAIN
+
+
+def _leave(connection: Connection, item: PendingMemory, reason: str) -> Result:
+    """Leaves the item to its owner, and says why."""
+    pending.explain(connection, item, acts.readable(reason))
+    rechecks.remove(connection, item.owner_id, item.id)
+    return Result.OVER

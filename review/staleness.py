@@ -1,0 +1,165 @@
+"""What reading a memory's sources again comes to, decided without I/O: do they still say what they said?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from ingest.checks.citations import VERIFY
+from ingest.pipeline import Examined
+from ingest.types import (
+    Citation,
+    CitationType,
+    Finding,
+    Found,
+    Neighbours,
+    SourceReading,
+    Standing,
+    Unreachable,
+    ValidationResult,
+    Verdict,
+)
+
+# Of the word triples of the old passage that hold a word of the claim, how many must still be there. Pages change
+# their dates, counts and adverts every day, and sentences around the one that matters; when two in five of those
+# triples are gone, it was rewritten. A value that changed within a sentence is for the support check to see.
+PASSAGE_KEPT = 0.6
+_RUN = 3  # words in a run: two are found anywhere, of four too many are lost with one changed word
+_FEWEST = 5  # triples with a word of the claim; with fewer, all triples of the passage count
+
+_GIT = frozenset({CitationType.ADR, CitationType.COMMIT})
+# A word, or one character of a script that does not part its words.
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+
+Refuted = frozenset[tuple[str, str]]  # (citation key, finding code)
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A source went away, is not in force any more, or does not say any more what the claim was held against."""
+
+    reason: str
+    learned: tuple[Found, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """All sources were read, and are as they were as far as the claim is concerned."""
+
+    learned: tuple[Found, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """Nothing was found against the memory, but not every source could be read."""
+
+    learned: tuple[Found, ...]
+    readings: tuple[SourceReading, ...]  # as read now; a source may have said when to come back
+
+
+Standings = Stale | Fresh | Unclear
+
+
+def refuted(findings: Iterable[Finding]) -> Refuted:
+    """What stands against a claim's citations, by citation and kind."""
+    return frozenset(
+        (finding.citation.key, finding.code)
+        for finding in findings
+        if finding.citation is not None and finding.verdict in (Verdict.FAIL, Verdict.DOUBT)
+    )
+
+
+def compare(
+    then: ValidationResult, learned: Sequence[Found], now: Examined, texts: Mapping[str, str]
+) -> Standings:
+    """Holds what was read `now` against the decision that let the memory in.
+
+    `learned` is what earlier checks found of sources that this decision could not read; the answer has those
+    and what is new. `texts` are the whole texts read now, by citation key. What was refuted then already
+    let the owner decide, and is no news; what the decision did not cite says nothing about it.
+    """
+    later = {found.citation.key: found for found in learned}
+    was = {
+        reading.citation.key: later.get(reading.citation.key, reading) for reading in then.evidence.sources
+    }
+    read = {reading.citation.key: reading for reading in now.readings}
+    known = refuted(then.findings)
+    news = {
+        finding.citation.key: finding.message
+        for finding in now.decide(Neighbours()).findings
+        if finding.citation is not None and refuted([finding]) - known and _is_news(finding, was, read)
+    }
+    unread = False
+    for key, reading in read.items():
+        before = was.get(key)
+        if before is None or key in news:
+            continue
+        if isinstance(reading, Unreachable):
+            unread = True
+        elif isinstance(reading, Found) and isinstance(before, Found):
+            same = _is_as_before(then.evidence.claim.content, before, reading, texts.get(key, ""))
+            if same is None:
+                unread = True
+            elif not same:
+                news[key] = _changed(reading.citation)
+        elif isinstance(reading, Found) and isinstance(before, Unreachable):
+            later[key] = reading
+    found = tuple(later[key] for key in sorted(later))
+    if news:
+        return Stale(" ".join(news[key] for key in sorted(news)), found)
+    return Unclear(found, now.readings) if unread else Fresh(found)
+
+
+def _is_news(finding: Finding, was: Mapping[str, SourceReading], now: Mapping[str, SourceReading]) -> bool:
+    """Whether a finding against a citation is about what became of the source. What is found of a text that
+    has not changed is news about the rules."""
+    if finding.citation is None:
+        return False
+    before, after = was.get(finding.citation.key), now.get(finding.citation.key)
+    unchanged = isinstance(before, Found) and isinstance(after, Found) and before.digest == after.digest
+    return before is not None and not (unchanged and finding.check != VERIFY)
+
+
+def _changed(citation: Citation) -> str:
+    if citation.type in _GIT:
+        return f"{citation.value} was changed since the claim was stored."
+    return f"{citation.value} has changed: what the claim was held against is not there any more."
+
+
+def _is_as_before(claim: str, before: Found, now: Found, text: str) -> bool | None:
+    """Whether a source says what it said; None when it cannot be told, because it has no text any more."""
+    if before.citation.type in _GIT:
+        # An owner may have let in what was only proposed: that it holds now is no change for the worse.
+        better = before.standing is not Standing.IN_FORCE and now.standing is Standing.IN_FORCE
+        return better or (before.standing, before.digest) == (now.standing, now.digest)
+    if before.digest == now.digest or not before.excerpt:
+        return True
+    if not text:
+        return None
+    return share_kept(claim, before.excerpt, text) >= PASSAGE_KEPT
+
+
+def share_kept(claim: str, passage: str, text: str) -> float:
+    """How much of a passage is still in a text, 0 to 1: the share of its runs of three words, of those with a
+    word of the claim. 1 for a passage without words. Linear in the lengths of all three."""
+    words = _words(passage)
+    if not words:
+        return 1.0
+    runs = set(_runs(words))
+    telling = {word for word in _words(claim) if len(word) > 3 or any(map(str.isdigit, word))}
+    about = {run for run in runs if not telling.isdisjoint(run)}
+    wanted = about if len(about) >= _FEWEST else runs
+    there = wanted.intersection(_runs(_words(text), min(_RUN, len(words))))
+    return len(there) / len(wanted)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _runs(words: Sequence[str], length: int | None = None) -> Iterator[tuple[str, ...]]:
+    """Every run of three words, or of all there are."""
+    size = min(_RUN, len(words)) if length is None else length
+    return zip(*(islice(words, start, None) for start in range(size)), strict=False)
