@@ -1,0 +1,56 @@
+"""What the optional judge said of a source, as a finding. The pure half: the judgement comes in as a fact.
+
+Nothing here can speak for a claim: the best finding is a PASS beside those of the rules, which all have to pass too,
+and every other answer stands in the claim's way.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ingest.types import Finding, Found, Judged, NotJudged, Verdict
+
+CHECK = "judge"
+
+
+def judge(found: Found) -> Finding | None:
+    """One finding on what the judge said of this source; None when it was not to be asked about it.
+
+    No answer that counts is UNKNOWN: with a judge in the policy, its being down lets nothing pass.
+    """
+    match found.judgement:
+        case None:
+            return None
+        case Judged(contains="yes", attributed="yes"):
+            message = f"The judge finds the claim in {found.source_id}."
+            return _finding(found, found.judgement, Verdict.PASS, "judge_supports", message)
+        case Judged() as said:
+            return _finding(found, said, Verdict.DOUBT, "judge_doubts", _doubt(said, found.source_id))
+        case NotJudged() as none:
+            return _finding(found, none, Verdict.UNKNOWN, "judge_unavailable", none.detail)
+        case _ as never:
+            assert_never(never)
+
+
+def _doubt(said: Judged, source_id: str) -> str:
+    if said.contains == "no":
+        return f"The judge does not find the claim in {source_id}."
+    part = "the claim" if said.contains == "yes" else "a part of the claim only"
+    if said.attributed == "no":
+        return f"The judge finds {part} in {source_id}, and not as what {source_id} says itself."
+    return f"The judge finds {part} in {source_id}."
+
+
+def _finding(
+    found: Found, judgement: Judged | NotJudged, verdict: Verdict, code: str, message: str
+) -> Finding:
+    facts = judgement.model_dump(mode="json", exclude={"kind", "detail", "took_ms"})
+    return Finding(
+        check=CHECK,
+        verdict=verdict,
+        code=code,
+        message=message,
+        citation=found.citation,
+        facts=facts,
+        took_ms=judgement.took_ms,
+    )
