@@ -24,6 +24,12 @@ def _http() -> None:
     http_load.run()
 
 
+def _web() -> None:
+    from bench import web_load
+
+    web_load.run()
+
+
 def _dedup(asked: argparse.Namespace) -> None:
     from bench import dedup
 
@@ -37,7 +43,7 @@ def _dedup(asked: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="text, http or dedup; all by default")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="text, http, web or dedup; all by default")
     group = parser.add_argument_group("dedup")
     group.add_argument("--million", action="store_true", help="also a million claims, and floods of 100,000")
     group.add_argument("--sizes", type=_sizes, metavar="N,N", help="how many claims, in growing order")
@@ -66,7 +72,12 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.drawn_from is not None and asked.picture is None:
         parser.error("--from needs --picture")
-    benches: dict[str, Callable[[], None]] = {"text": _text, "http": _http, "dedup": partial(_dedup, asked)}
+    benches: dict[str, Callable[[], None]] = {
+        "text": _text,
+        "http": _http,
+        "web": _web,
+        "dedup": partial(_dedup, asked),
+    }
     names = asked.names or list(benches)
     unknown = sorted(set(names) - set(benches))
     if unknown:

@@ -99,6 +99,8 @@ def _row(owner: int, number: int, text: str) -> dict[str, object]:
         "approved_by": None,
         "superseded_by": None,
         "retracted_reason": None,
+        "stale_since": None,
+        "stale_reason": None,
         "details": {},
     }
 
@@ -119,6 +121,7 @@ def _examined(owner: int, text: str) -> Examined:
         hedge=Finding(check="hedge", verdict=Verdict.PASS, code="no_hedge", message="Nothing is hedged."),
         detected=Finding(check="citations", verdict=Verdict.PASS, code="none", message="No citations."),
         verified=(),
+        supported=(),
     )
 
 

@@ -33,7 +33,7 @@ ROUNDS = 3
 OWNERS = 8
 
 
-def _serve(app: object, listener: socket.socket) -> None:
+def serve_app(app: object, listener: socket.socket) -> None:
     import uvicorn
 
     config = uvicorn.Config(app, log_level="warning", access_log=False, loop="uvloop", http="httptools")  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ def _serve_nothing(listener: socket.socket, folder: str) -> None:
     async def nothing(sent: ClaimIn) -> dict[str, str]:
         return {"outcome": "stored"}
 
-    _serve(app, listener)
+    serve_app(app, listener)
 
 
 def _serve_one_row(listener: socket.socket, folder: str) -> None:
@@ -69,7 +69,7 @@ def _serve_one_row(listener: socket.socket, folder: str) -> None:
         connection.execute("COMMIT")
         return {"outcome": "stored"}
 
-    _serve(app, listener)
+    serve_app(app, listener)
 
 
 def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
@@ -90,7 +90,7 @@ def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
             session.commit()
         return {"outcome": "stored"}
 
-    _serve(app, listener)
+    serve_app(app, listener)
 
 
 def _serve_gate(listener: socket.socket, folder: str) -> None:
@@ -101,10 +101,10 @@ def _serve_gate(listener: socket.socket, folder: str) -> None:
 
     with open_service(Settings(database_url=f"sqlite:///{folder}/gate.db")) as service:
         tune_interpreter()
-        _serve(create_app(service), listener)
+        serve_app(create_app(service), listener)
 
 
-def _token(folder: str) -> str:
+def token_for(folder: str) -> str:
     from groundgate.service import open_service
     from groundgate.settings import Settings
     from ingest.types import Role, Source
@@ -125,17 +125,17 @@ def _token(folder: str) -> str:
     return secret
 
 
-def _word(random: Random) -> str:
+def word(random: Random) -> str:
     """A word of two to four syllables: prose to every check, and new in nearly every claim."""
     return "".join(
         random.choice("bdfgklmnprstv") + random.choice("aeiou") for _ in range(random.randint(2, 4))
     )
 
 
-def _bodies(count: int, random: Random) -> Iterator[bytes]:
+def bodies_of(count: int, random: Random) -> Iterator[bytes]:
     """Claims that are all new: a template would make them near-duplicates of one another."""
     for number in range(count):
-        words = [_word(random) for _ in range(18)]
+        words = [word(random) for _ in range(18)]
         yield json.dumps(
             {
                 "content": f"The {' '.join(words)} writes one row for every event",
@@ -167,7 +167,7 @@ async def _connection(port: int, token: str, bodies: Iterator[bytes], taken: lis
 
 async def _load(port: int, token: str, count: int, random: Random) -> tuple[float, float, float]:
     """Answers a second, median and 99th percentile in ms."""
-    bodies = iter(list(_bodies(count, random)))
+    bodies = iter(list(bodies_of(count, random)))
     taken: list[float] = []
     start = time.perf_counter()
     await asyncio.gather(*(_connection(port, token, bodies, taken) for _ in range(CONNECTIONS)))
@@ -177,7 +177,7 @@ async def _load(port: int, token: str, count: int, random: Random) -> tuple[floa
 
 
 @contextmanager
-def _server(serve: Serve, folder: str) -> Iterator[int]:
+def server(serve: Serve, folder: str) -> Iterator[int]:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
@@ -205,8 +205,8 @@ def run() -> None:
     random = Random(25)  # the same claims in every run
     rates: dict[str, list[tuple[float, float, float]]] = {name: [] for name in servers}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-        token = _token(folder)
-        ports = {name: running.enter_context(_server(serve, folder)) for name, serve in servers.items()}
+        token = token_for(folder)
+        ports = {name: running.enter_context(server(serve, folder)) for name, serve in servers.items()}
         for port in ports.values():
             asyncio.run(_load(port, token, 500, random))  # warm-up
         for _ in range(ROUNDS):

@@ -16,18 +16,18 @@ from typing import Protocol
 
 from pydantic_core import to_json
 
+from groundgate.judge import Judge, weigh
 from groundgate.wire import ClaimIn
 from ingest.checks.dedup import tokens
 from ingest.checks.hedge import HedgeDetector
 from ingest.citations import TooManyCitations, given_citation, parse_citation
 from ingest.paraphrase import stored_only
-from ingest.pipeline import Examined, Inspected, examine, inspect
+from ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from ingest.policy import Policy
 from ingest.signature import signature_keys
 from ingest.similar import prepare
 from ingest.types import (
     Citation,
-    CitationType,
     Claim,
     DedupFacts,
     DedupUnavailable,
@@ -55,13 +55,11 @@ log = logging.getLogger(__name__)
 # Seconds an answer waits for what is similar, which takes some milliseconds: it is only shown.
 ADVICE_SECONDS = 1.0
 
-GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT})
-
 
 class Reader(Protocol):
-    """Reads what a citation points at. Blocking; called in a worker thread; never raises."""
+    """Reads what a citation points at, anew when it must be `fresh`. Never raises."""
 
-    def read(self, citation: Citation) -> SourceReading: ...
+    async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading: ...
 
 
 ByMeaning = tuple[ParaphraseFacts, Embedding | None]  # what was found, and the claim's vector
@@ -90,19 +88,19 @@ class Examiner:
     def __init__(
         self,
         policy: Policy,
-        git: Reader,
+        sources: Reader,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        threads: int = 8,
     ) -> None:
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
-        self._git = git
+        self._sources = sources
         self._clock = clock
-        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="gather")
+        # For what takes the processor or a look-up too long for the event loop.
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="examine")
 
     def close(self) -> None:
-        """Waits for readings under way."""
+        """Waits for work under way. The sources are not closed with it."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def build_claim(self, principal: Principal, sent: ClaimIn) -> Claim:
@@ -144,18 +142,32 @@ class Examiner:
             )
         return inspected
 
-    async def examine(self, claim: Claim) -> Examined:
-        """Text checks and readings, all within the policy's deadline. Raises ClaimRefused."""
+    async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
+        """Text checks and readings, all within the policy's deadline; with `fresh`, sources are asked again
+        whatever was kept of them. Raises ClaimRefused."""
+        started = time.perf_counter()
         inspected = self.inspect(claim)
         captured = self._clock()
         cited = inspected.cited()
         by_meaning = self._start_by_meaning(claim, captured)
-        readings = await self._gather(cited) if cited else ()
-        examined = examine(inspected, readings, self.policy, captured)
-        if by_meaning is None:
+        if cited:
+            readings = await self._gather(cited, fresh=fresh)
+            # Beside the event loop: texts are long, and holding a claim against one takes some milliseconds.
+            work = asyncio.get_running_loop().run_in_executor
+            examined = await work(self._pool, self._held_against, inspected, readings, captured)
+        else:
+            examined = examine(inspected, (), self.policy, captured)
+        if by_meaning is not None:
+            paraphrases, embedding = await by_meaning
+            examined = replace(examined, paraphrases=paraphrases, embedding=embedding)
+        if not self.policy.judge.enabled:
             return examined
-        paraphrases, embedding = await by_meaning
-        return replace(examined, paraphrases=paraphrases, embedding=embedding)
+        left = started + self.policy.deadline_seconds - time.perf_counter()
+        return await self._weigh(inspected, examined, left)
+
+    async def _weigh(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
+        """With what the judge says; here, without one, that there is none."""
+        return await weigh(None, inspected, examined, seconds=seconds)
 
     def _start_by_meaning(self, claim: Claim, now: datetime) -> asyncio.Task[ByMeaning] | None:
         """A look-up by meaning beside the readings; None where nobody asks, and only a gate can."""
@@ -174,47 +186,44 @@ class Examiner:
         )
         return await self.examine(claim)
 
-    async def _gather(self, cited: Sequence[Citation]) -> tuple[SourceReading, ...]:
-        loop = asyncio.get_running_loop()
-        futures = {
-            c.key: loop.run_in_executor(self._pool, self._read, c) for c in cited if c.type in GIT_TYPES
-        }
-        if futures:
-            await asyncio.wait(futures.values(), timeout=self.policy.deadline_seconds)
+    def _held_against(
+        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime
+    ) -> Examined:
+        return examine(inspected, focus(inspected, readings), self.policy, captured)
+
+    async def _gather(self, cited: Sequence[Citation], *, fresh: bool) -> list[SourceReading]:
+        """A reading for each; UNKNOWN for what is late."""
+        asked = {c.key: asyncio.create_task(self._sources.read(c, fresh=fresh)) for c in cited}
+        try:
+            await asyncio.wait(asked.values(), timeout=self.policy.deadline_seconds)
+        finally:
+            for task in asked.values():
+                task.cancel()  # of one that is done, this does nothing
         readings: list[SourceReading] = []
         for citation in cited:
-            future = futures.get(citation.key)
-            if future is None:
-                detail = f"{citation.value}: nothing here can look up a {citation.type.value} citation yet."
-                readings.append(Unreachable(citation=citation, code="not_supported", detail=detail))
-            elif future.done() and not future.cancelled():
-                readings.append(future.result())
-            else:
-                future.cancel()
-                detail = f"{citation.value} could not be looked up within {self.policy.deadline_seconds:g} s."
-                readings.append(Unreachable(citation=citation, code="timeout", detail=detail))
-        return tuple(readings)
-
-    def _read(self, citation: Citation) -> SourceReading:
-        started = time.perf_counter()
-        try:
-            reading = self._git.read(citation)
-            return reading.model_copy(update={"took_ms": round((time.perf_counter() - started) * 1000, 3)})
-        except Exception:  # whatever went wrong, it could not be found out: UNKNOWN, and a log line
-            log.exception("reading %s failed", citation.key)
-            return Unreachable(
-                citation=citation, code="error", detail=f"{citation.value} could not be looked up."
-            )
+            task = asked[citation.key]
+            if task.done() and not task.cancelled() and task.exception() is None:
+                readings.append(task.result())
+                continue
+            detail = f"{citation.value} could not be looked up within {self.policy.deadline_seconds:g} s."
+            readings.append(Unreachable(citation=citation, code="timeout", detail=detail))
+        return readings
 
 
 class Gate(Examiner):
     """Checks and routes claims under one policy, and keeps what was decided. The store is not closed with it."""
 
     def __init__(
-        self, policy: Policy, store: Store, git: Reader, paraphraser: Paraphraser | None = None
+        self,
+        policy: Policy,
+        store: Store,
+        sources: Reader,
+        paraphraser: Paraphraser | None = None,
+        judge: Judge | None = None,
     ) -> None:
-        super().__init__(policy, git)
+        super().__init__(policy, sources)
         self.store = store
+        self._judge = judge
         self._paraphraser = paraphraser
         # Threads of their own: a model that hangs costs no claim its citations, and a repository that hangs costs
         # none what is similar to it.
@@ -228,10 +237,10 @@ class Gate(Examiner):
         self._advice.shutdown(wait=True, cancel_futures=True)
         self._vectors.shutdown(wait=True, cancel_futures=True)
 
-    async def examine(self, claim: Claim) -> Examined:
+    async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """As `Examiner.examine`, and for a claim that will wait for its owner what is similar to it."""
         started = time.perf_counter()
-        examined = await super().examine(claim)
+        examined = await super().examine(claim, fresh=fresh)
         if _at_best(examined) is not Tier.QUEUED:
             return examined
         return await self._with_similar(examined, started)
@@ -277,8 +286,7 @@ class Gate(Examiner):
         started = time.perf_counter()
         examined = await super().examine(self.build_claim(principal, sent))
         examined = await self._with_similar(examined, started)
-        loop = asyncio.get_running_loop()
-        dedup = await loop.run_in_executor(self._pool, self._neighbours, examined)
+        dedup = await self._neighbours_beside(examined)
         decision = examined.decide(dedup)
         return examined.answer(
             decision,
@@ -293,6 +301,11 @@ class Gate(Examiner):
         """As `Examiner.examine_edit`. Waiting items, of which this is one, say nothing against an edit."""
         examined = await super().examine_edit(item, content)
         return replace(examined, paraphrases=stored_only(examined.paraphrases))
+
+    async def _weigh(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
+        return await weigh(
+            self._judge, inspected, examined, seconds=seconds, neighbours=self._neighbours_beside
+        )
 
     def _start_by_meaning(self, claim: Claim, now: datetime) -> asyncio.Task[ByMeaning] | None:
         if self._paraphraser is None:
@@ -319,6 +332,9 @@ class Gate(Examiner):
             log.exception("earlier claims could not be looked up by meaning")
             detail = "Earlier claims could not be looked up by meaning."
             return ParaphraseUnavailable(detail=detail), embedding
+
+    async def _neighbours_beside(self, examined: Examined) -> DedupFacts:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._neighbours, examined)
 
     def _neighbours(self, examined: Examined) -> DedupFacts:
         claim = examined.claim

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, values
@@ -10,6 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from groundgate.recheck import RecheckCounts
 from ingest.types import Tier, ValidationResult
 
 # The client library reads this variable when it is first imported, and from then on keeps the figures of this
@@ -40,6 +42,19 @@ class Metrics:
             buckets=BUCKETS,
             registry=self._registry,
         )
+
+        self._rechecks = Counter(
+            "groundgate_rechecks",
+            "Waiting claims and stored memories whose sources were read again, by what came of it.",
+            ("result",),
+            registry=self._registry,
+        )
+
+    def rechecked(self, counts: RecheckCounts) -> None:
+        """Counts what checking again came to."""
+        for result, count in asdict(counts).items():
+            if count:
+                self._rechecks.labels(result).inc(count)
 
     def decided(self, answer: ValidationResult) -> None:
         """Counts one decision."""

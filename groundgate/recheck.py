@@ -104,7 +104,8 @@ class Rechecker:
         self._lease_seconds = self._patience + _SPARE_SECONDS
 
     async def run(self, report: Callable[[RecheckCounts], None]) -> None:
-        """Works until it is cancelled, and tells `report` of every round that did something. Leases that are held then come due again when they end."""
+        """Works until it is cancelled, and tells `report` of every round that did something. Leases that are held
+        then come due again when they end."""
         while True:
             wait = ERROR_SECONDS
             try:

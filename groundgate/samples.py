@@ -1,4 +1,4 @@
-"""What `groundgate demo` sends: claims for every rule that needs no network, and the repository they cite."""
+"""What `groundgate demo` sends: claims for every rule, the repository they cite, and the pages they cite."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ GRANTED = (Source.USER, Source.CONVERSATION, Source.CHAT)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A claim to send. `{kept}` and `{undone}` in `content` become commit ids of the demo's repository;
-    `note` says what there is to see when that is not plain."""
+    """A claim to send. `{kept}` and `{undone}` in `content` become commit ids of the demo's repository, `{site}`
+    the address of its website; `note` says what there is to see when that is not plain."""
 
     content: str
     memory_type: MemoryType
@@ -45,7 +45,31 @@ SAMPLES = (
     Sample("Sessions live in Redis, as ADR-042 says.", MemoryType.DECISION, Source.AI_SYNTHESIS),
     Sample("Orders are kept in MongoDB (ADR-002).", MemoryType.DECISION, Source.AI_SYNTHESIS),
     Sample("Invoices are cached for an hour since {undone}.", MemoryType.FACT, Source.AI_SYNTHESIS),
-    Sample("Caching follows RFC 9111.", MemoryType.FACT, Source.AI_SYNTHESIS),
+    Sample("Parcels over 30 kg go by freight, see {site}/shipping.", MemoryType.FACT, Source.AI_SYNTHESIS),
+    Sample(
+        "Refunds are guaranteed within three days, see {site}/refund-promise.",
+        MemoryType.FACT,
+        Source.AI_SYNTHESIS,
+        "a link that was made up",
+    ),
+    Sample(
+        "Gift cards lose their value after two years ({site}/shipping).",
+        MemoryType.FACT,
+        Source.AI_SYNTHESIS,
+        "the page is real, and about something else",
+    ),
+    Sample(
+        "Orders placed by 18:00 leave the warehouse the same day, as {site}/shipping says.",
+        MemoryType.FACT,
+        Source.AI_SYNTHESIS,
+        "the page is real, and says otherwise",
+    ),
+    Sample(
+        "The carrier's tracking interface allows 60 calls a minute, see {site}/carrier.",
+        MemoryType.FACT,
+        Source.AI_SYNTHESIS,
+        "it is asked again by itself, and stored when the page is back",
+    ),
     Sample("I think we should move the cache to Redis.", MemoryType.FACT, Source.AI_SYNTHESIS),
     Sample(
         "I th\u0456nk the sign-in cache has no limit.",
@@ -96,6 +120,22 @@ Accepted
 Orders are rows in PostgreSQL, because money needs transactions.
 """,
 }
+
+# The pages of the demo's website. All else there is a 404; /carrier is out of order for CARRIER_SECONDS.
+PAGES = {
+    "/shipping": """<!doctype html><html lang="en"><head><title>Shipping</title></head><body><main>
+<h1>Shipping</h1>
+<p>Orders placed by 14:00 leave the warehouse the same day; later ones leave on the next working day.</p>
+<p>Parcels up to 30 kg are delivered by the parcel service. Parcels over 30 kg go by freight, and the driver rings
+an hour ahead.</p>
+</main></body></html>""",
+    "/carrier": """<!doctype html><html lang="en"><head><title>Tracking interface</title></head><body><main>
+<h1>The carrier's tracking interface</h1>
+<p>The tracking interface allows 60 calls a minute for each customer of the carrier. Calls over that are answered
+with status 429.</p>
+</main></body></html>""",
+}
+CARRIER_SECONDS = 20
 
 _ENVIRONMENT = {
     "GIT_AUTHOR_NAME": "Ada",

@@ -6,15 +6,21 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from groundgate.gate import Gate
+from groundgate.judge import Judge, open_judge
+from groundgate.recheck import Rechecker
 from groundgate.repositories import open_repositories
-from groundgate.settings import Settings
-from ingest.policy import Policy, load_policy
-from ingest.sources.git import GitSource
+from groundgate.settings import Settings, plain
+from groundgate.sources import Sources
+from groundgate.world import open_sources, outbound_of
+from ingest.policy import Policy, PolicyError, load_policy
 from review.queue import ReviewQueue
 from storage.reindex import Report
 from storage.store import Store
+
+JUDGE_QUESTIONS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +30,25 @@ class Service:
     settings: Settings
     policy: Policy
     store: Store
-    git: GitSource
+    sources: Sources
+    judge: Judge | None
     gate: Gate
     queue: ReviewQueue
+    rechecker: Rechecker
+
+    def problems(self) -> tuple[str, ...]:
+        """What it goes without at the moment, a sentence each: claims that need it wait."""
+        judge = () if self.judge is None else self.judge.problems()
+        return (*self.sources.git.problems(), *judge)
 
 
 @contextmanager
-def open_service(settings: Settings, report: Report = lambda done, total: None) -> Iterator[Service]:
+def open_service(
+    settings: Settings, report: Report = lambda done, total: None, shared: Path | None = None
+) -> Iterator[Service]:
     """Opens the database (migrating it), reads the policy and the repositories; closes them at the end.
-    `report` is told how far the dedup index is when it has to be built anew.
+    `report` is told how far the dedup index is when it has to be built anew; `shared` is a folder in which
+    several processes keep to common limits.
 
     Raises PolicyError, StorageError or RepositoryError, each with a sentence for the person who starts it.
     """
@@ -54,6 +70,25 @@ def open_service(settings: Settings, report: Report = lambda done, total: None) 
         if embedder is not None:
             paraphraser = embeddings.Paraphraser(store, embedder, policy.vector_threshold)
             opened.callback(paraphraser.close)
-        gate = Gate(policy, store, git, paraphraser)
+        sources = opened.enter_context(open_sources(settings, policy, git, store, shared))
+        judge = _judge(settings, policy, store)
+        gate = Gate(policy, store, sources, paraphraser, judge)
         opened.callback(gate.close)
-        yield Service(settings, policy, store, git, gate, ReviewQueue(store, policy))
+        rechecker = Rechecker(store, policy, gate.examine, sources.read)
+        queue = ReviewQueue(store, policy)
+        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker)
+
+
+def _judge(settings: Settings, policy: Policy, store: Store) -> Judge | None:
+    if settings.offline and policy.judge.enabled:
+        raise PolicyError("the policy enables the judge, which cannot be asked offline")
+    return open_judge(
+        policy,
+        # Of its own: a model is asked more at once than a stranger's page may be.
+        outbound_of(settings, policy, JUDGE_QUESTIONS_AT_ONCE, 0.0),
+        store,
+        url=settings.judge_url,
+        model=settings.judge_model,
+        second_model=settings.judge_second_model,
+        token=plain(settings.judge_token),
+    )

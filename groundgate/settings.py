@@ -6,9 +6,9 @@ import ipaddress
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -50,7 +50,23 @@ class Settings(BaseSettings):
     github_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
     github_url: str = Field(default="https://api.github.com", pattern=r"^https?://")
     github_token: SecretStr | None = None
+    gitlab_repo: str | None = Field(default=None, pattern=r"^[\w./-]+/[\w.-]+$")
+    gitlab_url: str = Field(default="https://gitlab.com", pattern=r"^https?://")
+    gitlab_token: SecretStr | None = None
+    forgejo_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
+    forgejo_url: str = Field(default="https://codeberg.org", pattern=r"^https?://")
+    forgejo_token: SecretStr | None = None
+    doi_url: str = Field(default="https://doi.org", pattern=r"^https?://")
+    arxiv_url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://")
+    rfc_url: str = Field(default="https://www.rfc-editor.org", pattern=r"^https?://")
+    pep_url: str = Field(default="https://peps.python.org", pattern=r"^https?://")
+    cve_url: str = Field(default="https://cveawg.mitre.org", pattern=r"^https?://")
+    judge_url: str | None = Field(default=None, pattern=r"^https?://")
+    judge_model: str | None = None
+    judge_second_model: str | None = None
+    judge_token: SecretStr | None = None
     allow_networks: Words = ()
+    offline: bool = False
 
     @field_validator("repo", mode="before")
     @classmethod
@@ -69,6 +85,16 @@ class Settings(BaseSettings):
             ipaddress.ip_network(network)
         return value
 
+    @model_validator(mode="after")
+    def _one_forge(self) -> Self:
+        named = [
+            name for name in ("github_repo", "gitlab_repo", "forgejo_repo") if getattr(self, name) is not None
+        ]
+        if len(named) > 1:
+            given = " and ".join(PREFIX + name.upper() for name in named)
+            raise ValueError(f"{given} are both given, but #12 can mean only one of them")
+        return self
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -79,6 +105,11 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def plain(secret: SecretStr | None) -> str | None:
+    """What a secret setting holds, for the one who sends it."""
+    return None if secret is None else secret.get_secret_value()
 
 
 def load_settings(environment: Mapping[str, str], **flags: Any) -> Settings:

@@ -2,6 +2,7 @@
 
     text = inspect(claim, detector)          # hedges and citations in the text
     ... the gate gathers a reading per citation ...
+    readings = focus(text, readings)         # of each source the passages the claim is held against
     examined = examine(text, readings, policy, capture_time)
     ... storage gathers the neighbours under the owner's lock ...
     decision = examined.decide(neighbours)
@@ -12,20 +13,24 @@ Replaying a stored answer is the same three steps with the stored facts (`replay
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ingest import paraphrase, score
+from ingest import paraphrase, passages, score
 from ingest.checks import citations as citation_checks
 from ingest.checks import dedup as dedup_check
 from ingest.checks import hedge as hedge_check
+from ingest.checks import judgement as judgement_check
+from ingest.checks import support as support_check
 from ingest.checks.hedge import HedgeDetector
 from ingest.citations import detect_citations
 from ingest.policy import Policy
 from ingest.router import Case, route
 from ingest.text import normalise
 from ingest.types import (
+    TEXT_CHARACTERS,
     Citation,
     Claim,
     Decision,
@@ -46,6 +51,8 @@ from ingest.types import (
     Verdict,
 )
 
+log = logging.getLogger(__name__)
+
 # Mentions of one type in one claim. Twenty things may be cited (policy), some of them several times; a text
 # over this is a list, and reading it to its end would only cost time.
 MAX_MENTIONS = 100
@@ -60,6 +67,10 @@ class Inspected:
     claim: Claim
     hedges: tuple[HedgeMatch, ...]
     citations: tuple[Citation, ...]
+
+    def naming(self, key: str) -> tuple[Citation, ...]:
+        """Every citation of the thing with this key."""
+        return tuple(citation for citation in self.citations if citation.key == key)
 
     def cited(self) -> tuple[Citation, ...]:
         """Each cited thing once: the first citation of every key."""
@@ -89,7 +100,10 @@ class Examined:
     readings: tuple[SourceReading, ...]
     hedge: Finding
     detected: Finding
-    verified: tuple[Finding, ...]
+    verified: tuple[Finding, ...]  # one for each cited thing: whether it is there and holds
+    supported: tuple[
+        Finding, ...
+    ]  # one for each that does: whether it speaks of the claim, and what a judge said
     similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
     paraphrases: ParaphraseFacts | None = None  # None: nobody looked, see `ingest.paraphrase.weigh`
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
@@ -100,16 +114,18 @@ class Examined:
             self.claim.content, dedup, self.policy.threshold, self.policy.values
         )
         finding = paraphrase.weigh(finding, self.paraphrases, self.policy)
-        good = [r for r in self.readings if isinstance(r, Found) and r.standing is Standing.IN_FORCE]
-        lowest = score.claim_score(good, self.policy.score)
-        case = Case(self.hedge, finding, self.verified, lowest, self.claim.source, self.claim.memory_type)
+        cited = (*self.verified, *self.supported)
+        good = self._sources_without(cited, Verdict.FAIL)
+        sure = self._sources_without(cited, Verdict.FAIL, Verdict.DOUBT, Verdict.UNKNOWN)
+        lowest = score.claim_score(good, self.policy, self.capture_time)
+        case = Case(self.hedge, finding, cited, lowest, self.claim.source, self.claim.memory_type)
         ruling = route(case, self.policy)
-        label = score.label_of(good)
+        label = score.label_of(sure, self.policy)
         return Decision(
             tier=ruling.tier,
             rule=ruling.rule,
             reason=ruling.reason,
-            findings=(self.hedge, self.detected, *self.verified, finding),
+            findings=(self.hedge, self.detected, *cited, finding),
             decided_by=ruling.decided_by,
             confidence=score.confidence_of(label, lowest, vouched=ruling.tier is Tier.STORED or bool(good)),
             confidence_score=lowest,
@@ -119,6 +135,12 @@ class Examined:
             nearest=None if comparison is None else comparison.neighbour,
             policy_digest=self.policy.digest,
         )
+
+    def _sources_without(self, cited: Sequence[Finding], *verdicts: Verdict) -> list[Found]:
+        """The sources that are there, in force, and of which no check says one of these."""
+        out = {f.citation.key for f in cited if f.citation and f.verdict in verdicts}
+        there = [r for r in self.readings if isinstance(r, Found) and r.standing is Standing.IN_FORCE]
+        return [source for source in there if source.citation.key not in out]
 
     def answer(
         self,
@@ -164,6 +186,24 @@ class Examined:
         )
 
 
+def focus(inspected: Inspected, readings: Sequence[SourceReading]) -> tuple[SourceReading, ...]:
+    """The readings as they are kept: of a source's whole text only the passages that bear on the claim."""
+    return tuple(_focused(inspected, reading) for reading in readings)
+
+
+def _focused(inspected: Inspected, reading: SourceReading) -> SourceReading:
+    if not isinstance(reading, Found) or not reading.text:
+        return reading
+    citations = inspected.naming(reading.citation.key)
+    try:
+        excerpt = passages.focus(inspected.claim.content, citations, reading.title, reading.text)
+    except Exception:
+        log.exception("no passages could be chosen of %a", reading.source_id)
+        excerpt = ""  # which no check takes for support
+    cut = reading.cut or len(reading.text) >= TEXT_CHARACTERS
+    return reading.model_copy(update={"excerpt": excerpt, "text": "", "cut": cut})
+
+
 def examine(
     inspected: Inspected, readings: Sequence[SourceReading], policy: Policy, capture_time: datetime
 ) -> Examined:
@@ -173,6 +213,7 @@ def examine(
     unread = [citation.value for citation in inspected.cited() if citation.key not in read]
     if unread:
         raise ValueError(f"no reading for {', '.join(unread)}")
+    verified = tuple(citation_checks.judge_reading(r, policy.banned) for r in readings)
     return Examined(
         claim=inspected.claim,
         policy=policy,
@@ -180,8 +221,26 @@ def examine(
         readings=tuple(readings),
         hedge=hedge_check.judge(inspected.hedges),
         detected=citation_checks.judge_detected(inspected.citations),
-        verified=tuple(citation_checks.judge_reading(r, policy.banned_domains) for r in readings),
+        verified=verified,
+        supported=tuple(_supported(inspected, readings, verified)),
     )
+
+
+def _supported(
+    inspected: Inspected, readings: Sequence[SourceReading], verified: Sequence[Finding]
+) -> Iterator[Finding]:
+    """What is asked of a source that is there and holds; of any other there is enough against it."""
+    for reading, finding in zip(readings, verified, strict=True):
+        if not isinstance(reading, Found) or finding.verdict is not Verdict.PASS:
+            continue
+        try:
+            citations = inspected.naming(reading.citation.key)
+            yield support_check.judge(inspected.claim.content, citations, reading)
+        except Exception:
+            log.exception("the claim could not be held against %a", reading.source_id)
+            yield support_check.failed(reading)
+        if (said := judgement_check.judge(reading)) is not None:
+            yield said
 
 
 def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:

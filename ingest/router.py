@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from ingest.policy import Policy
 from ingest.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
 
+UNCLEAR = "support_unclear"  # the source was read, and the rules cannot tell whether it speaks of the claim
+UNREADABLE = "support_unreadable"  # the source is there, and has no text to hold a claim against
+ASKING_AGAIN_IS_NO_USE = frozenset({UNCLEAR, UNREADABLE})
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -15,7 +19,9 @@ class Case:
 
     hedge: Finding
     dedup: Finding
-    citations: Sequence[Finding]  # one per cited thing
+    citations: Sequence[
+        Finding
+    ]  # of each cited thing whether it is there, and whether it speaks of the claim
     score: float | None  # lowest score of the verified sources
     source: Source  # what counts, after grants
     memory_type: MemoryType
@@ -84,15 +90,21 @@ def _citation_refuted(case: Case, policy: Policy) -> Ruling | None:
 
 
 def _citation_verified(case: Case, policy: Policy) -> Ruling | None:
-    if not case.citations or any(f.verdict is not Verdict.PASS for f in case.citations):
+    if not case.citations or any(_stands_against(finding, policy) for finding in case.citations):
         return None
     if case.score is None or case.score < policy.confidence_floor:
         return None
-    if policy.require_relevance:
-        return None  # no check says yet that a source speaks of the claim, and silence is not a yes
     if case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis:
         return None
     return Ruling(8, Tier.STORED, "Has verified citation", tuple(case.citations))
+
+
+def _stands_against(finding: Finding, policy: Policy) -> bool:
+    """Whatever is no PASS does, but for a text that can be read and of which the rules cannot tell whether it
+    speaks of the claim: only a policy that requires relevance minds that."""
+    if finding.code == UNCLEAR and not policy.require_relevance:
+        return False
+    return finding.verdict is not Verdict.PASS
 
 
 def _trusted_source(case: Case, policy: Policy) -> Ruling | None:
@@ -110,14 +122,17 @@ def _stated(case: Case, policy: Policy) -> Ruling | None:
 
 
 def _citation_unknown(case: Case, policy: Policy) -> Ruling | None:
-    unknown = tuple(f for f in case.citations if f.verdict is Verdict.UNKNOWN)
+    unknown = tuple(
+        f for f in case.citations if f.verdict is Verdict.UNKNOWN and f.code not in ASKING_AGAIN_IS_NO_USE
+    )
     if unknown:
         return Ruling(11, Tier.QUEUED, "Citation could not be checked yet", unknown)
     return None
 
 
 def _ungrounded(case: Case, policy: Policy) -> Ruling:
-    return Ruling(12, Tier.QUEUED, "Ungrounded assertion needs verification", ())
+    unclear = tuple(f for f in case.citations if f.code in ASKING_AGAIN_IS_NO_USE)
+    return Ruling(12, Tier.QUEUED, "Ungrounded assertion needs verification", unclear)
 
 
 # Rule 4 stands before rule 3 in effect: `ingest.checks.dedup` calls a claim a conflict only when it does not

@@ -59,6 +59,7 @@ def examined(
         hedge=Finding(check="hedge", verdict=verdict, code=code, message="What the hedge check said."),
         detected=Finding(check="citations", verdict=Verdict.PASS, code="none", message="No citations."),
         verified=(),
+        supported=(),
     )
 
 

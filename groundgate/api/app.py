@@ -48,11 +48,15 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        sweeper = asyncio.create_task(_sweep(service))
+        work = [
+            asyncio.create_task(_sweep(service)),
+            asyncio.create_task(service.rechecker.run(app.state.metrics.rechecked)),
+        ]
         yield
-        sweeper.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await sweeper
+        for task in work:
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+        await service.sources.land()
 
     # The page at /docs with its script and style from the package, not from somebody's server.
     app = FastAPIOffline(

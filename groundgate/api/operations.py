@@ -44,7 +44,7 @@ def readyz(request: Request) -> Ready:
     service = service_of(request)
     with service.store.read() as connection:
         pending.waiting(connection, datetime.now(UTC))
-    return Ready(degraded=list(service.git.problems()), policy_digest=service.policy.digest)
+    return Ready(degraded=list(service.problems()), policy_digest=service.policy.digest)
 
 
 @router.get(

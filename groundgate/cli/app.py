@@ -47,6 +47,9 @@ Repos = Annotated[
 Input = Annotated[str, typer.Argument(metavar="FILE", help="A file of JSON lines, or - for standard input.")]
 
 
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
+]
 _CHECK_EXAMPLE = (
     """Example: echo '{"content":"We use Redis","memory_type":"fact","source":"user"}' | groundgate check"""
 )
@@ -89,6 +92,7 @@ def serve(
     database_url: operator.DatabaseUrl = None,
     repo: Repos = None,
     policy: operator.PolicyFile = None,
+    offline: Offline = False,
 ) -> None:
     """Run the service.
 
@@ -96,7 +100,13 @@ def serve(
     and one for the owner of what the agent sends, and shows them once.
     """
     settings = operator.settings_from(
-        host=host, port=port, workers=workers, database_url=database_url, repo=repo, policy=policy
+        host=host,
+        port=port,
+        workers=workers,
+        database_url=database_url,
+        repo=repo,
+        policy=policy,
+        offline=offline or None,
     )
     from groundgate.cli import serve as command
 
@@ -131,16 +141,16 @@ def check(
             metavar="URL", help="Compare with what is kept in this database too; it is not written to."
         ),
     ] = None,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
-    ] = False,
+    offline: Offline = False,
 ) -> None:
     """Say what would become of claims; write nothing.
 
     In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like.
     Out: one ValidationResult a line, in the same order. Every source counts as granted, every owner as yours.
     """
-    settings = operator.settings_from(repo=repo, policy=policy, database_url=database_url)
+    settings = operator.settings_from(
+        repo=repo, policy=policy, database_url=database_url, offline=offline or None
+    )
     from groundgate.cli import check as command
 
     raise typer.Exit(command.run(file, settings, compare_with_database=database_url is not None))
@@ -159,19 +169,39 @@ def detect(file: Input = "-") -> None:
     raise typer.Exit(command.run(file))
 
 
-@app.command(epilog="Example: groundgate verify ADR-003 a1b2c3d --repo .")
+@app.command(
+    epilog="""Example: echo '{"claim":"It holds 5 MB","source_text":"It holds 8 MB."}' | groundgate support"""
+)
+def support(file: Input = "-") -> None:
+    """Say whether sources speak of what claims say, or say otherwise.
+
+    Nothing is looked up. Rules alone never say that a source supports a claim.
+
+    In: one JSON object a line, {"id"?, "claim", "source_text"}. Out: {"id", "verdict", "score", "spans"}.
+    """
+    from groundgate.cli import support as command
+
+    raise typer.Exit(command.run(file))
+
+
+@app.command(epilog="Example: groundgate verify ADR-003 a1b2c3d https://example.com/page --repo .")
 def verify(
-    citation: Annotated[list[str], typer.Argument(metavar="CITATION", help="ADR-003, a commit id, …")],
+    citation: Annotated[
+        list[str], typer.Argument(metavar="CITATION", help="ADR-003, a commit id, a URL, #12, RFC 9110, …")
+    ],
     repo: Repos = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object a line instead of a table.")
     ] = False,
+    policy: operator.PolicyFile = None,
+    offline: Offline = False,
 ) -> None:
     """Look up what each citation points at. Exit status 0 only if all exist and are in force.
 
-    Without --repo and without a configured repository, the work tree of the current directory is asked.
+    ADRs and commits are looked up in git, all else over the network. An address that is not safe to ask is
+    refused. Without --repo and without a configured repository, the work tree of the current directory is asked.
     """
-    settings = operator.settings_from(repo=repo)
+    settings = operator.settings_from(repo=repo, policy=policy, offline=offline or None)
     from groundgate.cli import verify as command
 
     raise typer.Exit(command.run(citation, settings, as_json=as_json))

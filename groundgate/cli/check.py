@@ -19,6 +19,7 @@ from groundgate.gate import ClaimRefused, Examiner
 from groundgate.repositories import open_repositories
 from groundgate.settings import Settings
 from groundgate.wire import ClaimIn
+from groundgate.world import open_sources
 from ingest.checks.dedup import tokens
 from ingest.pipeline import Examined
 from ingest.policy import load_policy
@@ -54,9 +55,12 @@ def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
         stored: Stored = _nothing_stored
         if compare_with_database:
             stored = _facts_of(opened.enter_context(open_store(settings)))
-        examiner = Examiner(policy, git)
+        sources = opened.enter_context(open_sources(settings, policy, git))
+        examiner = Examiner(policy, sources)
         opened.callback(examiner.close)
-        loop = opened.enter_context(asyncio.Runner()).get_loop()
+        runner = opened.enter_context(asyncio.Runner())
+        opened.callback(lambda: runner.run(sources.land()))
+        loop = runner.get_loop()
         checker = Checker(examiner, loop, stored)
         stream = opened.enter_context(open_input(path))
         for line in read_lines(stream):

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import FrameType
 
@@ -21,7 +23,7 @@ from groundgate.api.app import create_app
 from groundgate.cli.demo_table import DemoTable
 from groundgate.cli.output import Failure, console
 from groundgate.cli.serve import address_of, bind, listen, make_token, server_for
-from groundgate.samples import GRANTED, SAMPLES, make_repository
+from groundgate.samples import CARRIER_SECONDS, GRANTED, PAGES, SAMPLES, make_repository
 from groundgate.service import Service, open_service
 from groundgate.settings import Settings
 from ingest.types import Role, ValidationResult
@@ -53,15 +55,21 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
         raise Failure(f"the demo's repository cannot be made: git is needed, and failed: {error}") from error
     # Not read from the environment or groundgate.toml: the demo is the same wherever it runs.
     settings = Settings.model_construct(
-        database_url=f"sqlite:///{folder / 'demo.db'}", repo=(folder / "shop",), host=HOST, port=port
+        database_url=f"sqlite:///{folder / 'demo.db'}",
+        repo=(folder / "shop",),
+        host=HOST,
+        port=port,
+        allow_networks=(f"{HOST}/32",),  # where its website is; a gate asks no private address without this
     )
     screen = console()
-    with open_service(settings) as service:
+    with _website() as site, open_service(settings) as service:
         agent = make_token(service.store, Role.AGENT, "demo agent", sources=GRANTED)
         reviewer = make_token(service.store, Role.REVIEWER, "demo reviewer")
         with _serving(service, port) as (address, thread):
-            screen.print(f"A gate at {address}, with an empty database and a small git repository.")
-            _send(screen, address, agent, commits)
+            screen.print(
+                f"A gate at {address}, with an empty database, a small git repository and a website at {site}."
+            )
+            _send(screen, address, agent, {**commits, "site": site})
             if not once:
                 _say_more(screen, address, reviewer, settings.database_url)
                 while thread.is_alive():
@@ -86,7 +94,42 @@ def _serving(service: Service, port: int) -> Iterator[tuple[str, threading.Threa
             thread.join()
 
 
-def _send(screen: Console, address: str, agent: str, commits: dict[str, str]) -> None:
+@contextmanager
+def _website() -> Iterator[str]:
+    """Serves the pages that the samples cite; gives the address."""
+    opened = time.monotonic()
+
+    class Pages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            page = PAGES.get(self.path)
+            status = HTTPStatus.OK if page is not None else HTTPStatus.NOT_FOUND
+            if self.path == "/carrier" and time.monotonic() < opened + CARRIER_SECONDS:
+                status, page = HTTPStatus.SERVICE_UNAVAILABLE, None
+            body = (page or "<!doctype html><title>Nothing here</title>").encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET  # noqa: N815  (the name that http.server calls)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """The demo's screen is for decisions."""
+
+    server = ThreadingHTTPServer((HOST, 0), Pages)
+    thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="website")
+    thread.start()
+    try:
+        yield f"http://{HOST}:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _send(screen: Console, address: str, agent: str, named: dict[str, str]) -> None:
     table = DemoTable(screen)
     table.head()
     headers = {"Authorization": f"Bearer {agent}"}
@@ -94,7 +137,7 @@ def _send(screen: Console, address: str, agent: str, commits: dict[str, str]) ->
     with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=30) as client:
         for sample in SAMPLES:
             body = {
-                "content": sample.content.format_map(commits),
+                "content": sample.content.format_map(named),
                 "memory_type": sample.memory_type.value,
                 "source": sample.source.value,
             }

@@ -20,13 +20,14 @@ _OUTCOME, _SOURCE, _GAP = (
     13,
     2,
 )  # widths in columns: the longest outcome and source, and what parts columns
-# Which findings' words a rule of the router rests on: the check, and the verdicts that count.
-_DECIDING: dict[int, tuple[str, frozenset[Verdict]]] = {
-    1: ("hedge", frozenset({Verdict.FAIL, Verdict.DOUBT})),
-    5: ("hedge", frozenset({Verdict.FAIL, Verdict.DOUBT})),
-    7: ("citation_verify", frozenset({Verdict.FAIL, Verdict.DOUBT})),
-    8: ("citation_verify", frozenset({Verdict.PASS})),
-    11: ("citation_verify", frozenset({Verdict.UNKNOWN})),
+# Which findings' words a rule of the router rests on: the checks, and the verdicts that count.
+_CITED = frozenset({"citation_verify", "support"})
+_DECIDING: dict[int, tuple[frozenset[str], frozenset[Verdict]]] = {
+    1: (frozenset({"hedge"}), frozenset({Verdict.FAIL, Verdict.DOUBT})),
+    5: (frozenset({"hedge"}), frozenset({Verdict.FAIL, Verdict.DOUBT})),
+    7: (_CITED, frozenset({Verdict.FAIL, Verdict.DOUBT})),
+    8: (frozenset({"citation_verify"}), frozenset({Verdict.PASS})),
+    11: (_CITED, frozenset({Verdict.UNKNOWN})),
 }
 
 
@@ -99,9 +100,9 @@ class DemoTable:
 
 def deciding_spans(answer: ValidationResult) -> Iterator[tuple[int, int]]:
     """The characters of the claim that the decision rests on: hedges, citations, or changed values."""
-    check, verdicts = _DECIDING.get(answer.rule, ("", frozenset()))
+    checks, verdicts = _DECIDING.get(answer.rule, (frozenset(), frozenset()))
     for finding in answer.findings:
-        if finding.check == check and finding.verdict in verdicts:
+        if finding.check in checks and finding.verdict in verdicts:
             yield from ((span.start, span.end) for span in finding.spans)
         if answer.rule == 3 and finding.check == "dedup":
             yield from _changed(answer.evidence.claim.content, finding)
@@ -122,7 +123,7 @@ def _detail(answer: ValidationResult) -> str:
     if answer.rule == 8:
         return " ".join(source.detail for source in answer.evidence.sources if isinstance(source, Found))
     if answer.rule == 11:
-        return " ".join(f.message for f in answer.findings if f.verdict is Verdict.UNKNOWN)
+        return " ".join(f.message for f in answer.findings if f.verdict is Verdict.UNKNOWN and f.citation)
     return ""
 
 

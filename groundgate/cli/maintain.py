@@ -116,7 +116,8 @@ def expire(settings: Settings) -> int:
     """Ends what is past its time now."""
     with open_store(settings) as store:
         done = expiry.expire(ReviewQueue(store, load_policy(settings.policy)), datetime.now(UTC))
-    say(f"Expired {done.items:,} waiting items and {done.memories:,} memories.")
+    expired = f"Expired {done.items:,} waiting items and {done.memories:,} memories"
+    say(f"{expired}; forgot {done.readings:,} readings of sources.")
     return 0
 
 

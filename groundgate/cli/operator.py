@@ -136,7 +136,7 @@ def review_list(
     database_url: DatabaseUrl = None,
     token: Token = None,
     status: Annotated[
-        str, typer.Option(metavar="STATUS", help="pending, approved, rejected or expired.")
+        str, typer.Option(metavar="STATUS", help="pending, approved, rejected, expired or promoted.")
     ] = "pending",
     after: Annotated[str | None, typer.Option(metavar="ID", help="Show what comes after this item.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="At most so many items.")] = 50,

@@ -68,7 +68,7 @@ def run(settings: Settings) -> int:
 def work(settings: Settings, listener: socket.socket, shared: Path, ready: Callable[[], None]) -> None:
     """What each of several workers does: serves on a socket that the others have too, until SIGTERM."""
     _log_to_stderr()
-    with open_service(settings) as service:
+    with open_service(settings, shared=shared) as service:
         _serve(create_app(service, shared), listener, ready)
 
 

@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import assert_never
 
 from groundgate.cli.output import FAILED, USAGE, Failure, show_table, write_json
-from groundgate.gate import GIT_TYPES
 from groundgate.repositories import open_repositories
 from groundgate.settings import Settings
+from groundgate.sources import GIT_TYPES, Sources
+from groundgate.world import open_sources
 from ingest.citations import parse_citation
+from ingest.policy import load_policy
 from ingest.sources.git import GitSource
-from ingest.types import Citation, Found, Missing, SourceReading, Standing, Unreachable
+from ingest.types import (
+    EXCERPT_CHARACTERS,
+    Citation,
+    CitationType,
+    Found,
+    Missing,
+    SourceReading,
+    Standing,
+    Unreachable,
+)
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):", re.ASCII)
 
 
 def run(values: Sequence[str], settings: Settings, *, as_json: bool) -> int:
     """0 only when every citation exists and is in force."""
     logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the answer already
     citations = [_parse(value) for value in values]
-    source = git_source(settings, needed=any(c.type in GIT_TYPES for c in citations))
-    readings = [read(source, citation) for citation in citations]
+    git = git_source(settings, needed=any(c.type in GIT_TYPES for c in citations))
+    with open_sources(settings, load_policy(settings.policy), git) as sources:
+        readings = asyncio.run(_read(sources, citations))
     if as_json:
         for reading in readings:
             write_json(_as_json(reading))
     else:
         rows = [(r.citation.value, verdict(r), _found(r)) for r in readings]
         show_table(("citation", "verdict", "what was found"), rows, whole=2)
-    return 0 if all(verdict(reading) == "in force" for reading in readings) else FAILED
+    good = {"exists", "in force"}
+    return 0 if all(verdict(reading) in good for reading in readings) else FAILED
+
+
+async def _read(sources: Sources, citations: Sequence[Citation]) -> list[SourceReading]:
+    try:
+        return await asyncio.gather(*(sources.read(citation) for citation in citations))
+    finally:
+        await sources.land()
 
 
 def git_source(settings: Settings, *, needed: bool = True) -> GitSource:
@@ -43,29 +67,29 @@ def _work_tree(directory: Path) -> tuple[Path, ...]:
 
 
 def _parse(value: str) -> Citation:
+    """The citation it is. What is meant as an address is looked up as one, however odd it is: that it cannot
+    be asked safely is the answer then."""
     try:
         return parse_citation(value)
     except ValueError as error:
-        raise Failure(str(error), USAGE) from error
-
-
-def read(source: GitSource, citation: Citation) -> SourceReading:
-    """Reads what is in git; the rest cannot be looked up yet, and that is said."""
-    if citation.type in GIT_TYPES:
-        return source.read(citation)
-    detail = f"A citation of type {citation.type.value} cannot be looked up yet."
-    return Unreachable(citation=citation, code="not_supported", detail=detail)
+        scheme = _SCHEME.match(value)
+        if scheme is None or scheme[1].lower() in set(CitationType):
+            raise Failure(str(error), USAGE) from error
+        return Citation(type=CitationType.URL, value=value, key=f"url:{value}")
 
 
 def verdict(reading: SourceReading) -> str:
-    """The reading in a word or two: `in force`, what it is instead, `missing`, or `UNKNOWN`."""
+    """The reading in a word or two: `exists` or, for what can lose its force, `in force`; what it is instead;
+    `missing`; `refused`, for an address that is not safe to ask; `UNKNOWN`."""
     match reading:
         case Found(standing=Standing.IN_FORCE):
-            return "in force"
+            return "in force" if reading.citation.type in GIT_TYPES else "exists"
         case Found():
             return reading.standing.value
         case Missing():
             return "missing"
+        case Unreachable(code="refused"):
+            return "refused"
         case Unreachable():
             return "UNKNOWN"
         case _:
@@ -79,6 +103,8 @@ def _found(reading: SourceReading) -> str:
 
 
 def _as_json(reading: SourceReading) -> dict[str, object]:
+    if isinstance(reading, Found) and not reading.excerpt:  # no claim to choose passages for: the beginning
+        reading = reading.model_copy(update={"excerpt": reading.text[:EXCERPT_CHARACTERS]})
     return {
         "citation": {"type": reading.citation.type.value, "value": reading.citation.value},
         "verdict": verdict(reading),

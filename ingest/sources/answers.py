@@ -70,7 +70,7 @@ async def reading(
         async with asyncio.timeout(seconds):
             return await work
     except NoAnswer as error:
-        _log.info("%a could not be checked (%s): %a", citation.key, error.code, error.detail)
+        _log.info("%.200a could not be checked (%s): %.300a", citation.key, error.code, error.detail)
         return Unreachable(
             citation=citation,
             code=error.code,
@@ -79,7 +79,7 @@ async def reading(
             retry_after=error.retry_after,
         )
     except TimeoutError:
-        _log.info("%a could not be checked: no answer within %s s", citation.key, seconds)
+        _log.info("%.200a could not be checked: no answer within %s s", citation.key, seconds)
         return Unreachable(
             citation=citation, code="timeout", detail=f"{citation.value} could not be looked up in time."
         )

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
 
 from ingest.types import TEXT_CHARACTERS
 
@@ -268,3 +269,55 @@ def last_modified(headers: Mapping[str, str], now: datetime) -> datetime | None:
     if moment is None or abs(answered - moment) < _JUST_MADE:
         return None
     return moment
+
+
+# --- what a page only repeats
+
+_FEWEST, _ECHOED = 3, 6  # words in a row; fewer are in any page about the same thing, more may be cut off
+_WORD = re.compile(r"[^\W_]+")
+
+
+def without_echo(page: Page, urls: Iterable[str]) -> Page:
+    """The page without the words that its own addresses put into it: "No results for …" says what was asked, not
+    what is so. Those are runs of words from the query, or from a part of the path with spaces in it. Linear."""
+    runs: dict[int, set[str]] = {}
+    for said in {said for url in urls for said in _sayings(url)}:
+        words = _WORD.findall(said.casefold())
+        length = min(len(words), _ECHOED)
+        if length >= _FEWEST:
+            runs.setdefault(length, set()).update(_runs(words, length))
+    if not runs:
+        return page
+    return replace(page, title=_without(page.title, runs), text=_without(page.text, runs))
+
+
+def _sayings(url: str) -> list[str]:
+    """What an address says in words of its own choice."""
+    try:
+        parts = urlsplit(url)
+        pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=200)
+    except ValueError:  # no URL, or too many parameters
+        return [unquote_plus(url)]
+    path = [part for part in map(unquote_plus, parts.path.split("/")) if " " in part]
+    return [unquote(said) for said in (*path, *(word for pair in pairs for word in pair))]
+
+
+def _runs(words: list[str], length: int) -> list[str]:
+    return [" ".join(words[at : at + length]) for at in range(len(words) - length + 1)]
+
+
+def _without(text: str, runs: Mapping[int, set[str]]) -> str:
+    places = [match.span() for match in _WORD.finditer(text)]
+    words = [text[start:end].casefold() for start, end in places]
+    echoes = sorted(
+        (places[at][0], places[at + length - 1][1])
+        for length, known in runs.items()
+        for at, run in enumerate(_runs(words, length))
+        if run in known
+    )
+    pieces: list[str] = []
+    done = 0
+    for start, end in echoes:
+        pieces.append(text[done : max(done, start)])
+        done = max(done, end)
+    return "".join((*pieces, text[done:]))

@@ -96,4 +96,7 @@ def _is_swollen(memory: int) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BrokenPipeError:  # who asked is gone, killed: nobody is left to tell
+        os._exit(0)  # at once, for the interpreter's own end would complain that it cannot flush

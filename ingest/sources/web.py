@@ -28,6 +28,7 @@ from ingest.sources.page import (
     media_type,
     one_line,
     read_plain,
+    without_echo,
 )
 from ingest.sources.soft404 import SHORT, Look, judge_move, judge_page, load_words
 from ingest.types import LINKS, Citation, CitationType, Found, Missing, SourceReading, Standing
@@ -94,6 +95,7 @@ class WebSource:
         _raise_for(look, asked, answer)
         if look is Look.NEEDS_SCRIPT:
             page = replace(page, text="")
+        page = without_echo(page, (asked, *answer.hops, answer.url))
         return self._found(citation, asked, answer, page, read=read)
 
     # --- asking

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -92,11 +92,19 @@ class Site:
 
 
 @contextmanager
-def open_site(url: str, *, repos: Sequence[Path] = (), policy: Path | None = None) -> Iterator[Site]:
-    """Serves the database until the end, then looks whether the log is whole and no error was logged."""
+def open_site(
+    url: str,
+    *,
+    repos: Sequence[Path] = (),
+    policy: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Site]:
+    """Serves the database until the end, then looks whether the log is whole and no error was logged. Without an
+    `environment` of its own it asks nothing but git."""
+    environment = {"GROUNDGATE_OFFLINE": "true"} if environment is None else environment
     store = Store.open(url, threshold=THRESHOLD)
     try:
-        with serve(url, repos=repos, policy=policy) as running:
+        with serve(url, repos=repos, policy=policy, environment=environment) as running:
             site = Site(url, running, store)
             try:
                 yield site

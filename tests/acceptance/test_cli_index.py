@@ -176,9 +176,11 @@ def test_expire_ends_what_is_over(filled: str, tmp_path: Path) -> None:
     try:
         first = run(filled, "expire", folder=tmp_path)
         # the two waiting items are of a day that lies more or less than their time back
-        assert re.fullmatch(rb"Expired \d waiting items and 1 memories\.\n", first.stdout)
+        assert re.fullmatch(
+            rb"Expired \d waiting items and 1 memories; forgot 0 readings of sources\.\n", first.stdout
+        )
         again = run(filled, "expire", folder=tmp_path)
-        assert again.stdout == b"Expired 0 waiting items and 0 memories.\n"
+        assert again.stdout == b"Expired 0 waiting items and 0 memories; forgot 0 readings of sources.\n"
         ended = [entry.subject_id for entry in history(store) if entry.action is Action.MEMORY_EXPIRED]
         assert ended == [brief.id]
     finally:

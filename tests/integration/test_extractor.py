@@ -17,7 +17,7 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 
 from ingest.sources import extractor as extractor_module
-from ingest.sources.extractor import Extractor, NotRead
+from ingest.sources.extractor import MEMORY, Extractor, NotRead
 from ingest.sources.page import Kind, Page
 from ingest.types import TEXT_CHARACTERS
 
@@ -259,3 +259,21 @@ def test_no_process_outlives_a_service_that_is_killed() -> None:
         service.send_signal(signal.SIGKILL)
     _, alive = psutil.wait_procs(left, timeout=45)
     assert alive == []
+
+
+def test_a_process_whose_service_is_gone_ends_without_a_word() -> None:
+    request = b'{"kind": "xml", "content_type": "", "length": 8}\n<a>x</a>'
+    with subprocess.Popen(
+        [sys.executable, "-m", "ingest.sources.page_worker", str(MEMORY), "5"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=Path(__file__).parents[2],
+    ) as worker:
+        assert worker.stdin and worker.stdout and worker.stderr
+        worker.stdout.readline()
+        worker.stdout.close()
+        worker.stdin.write(request)
+        worker.stdin.flush()
+        assert worker.wait(30) == 0
+        assert worker.stderr.read() == b""

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, Engine, event, func, select, text
 
 from groundgate.gate import ADVICE_SECONDS, Gate
 from groundgate.repositories import open_repositories
+from groundgate.sources import Sources
 from groundgate.wire import ClaimIn
 from ingest.checks.dedup import jaccard, tokens
 from ingest.checks.hedge import HedgeDetector
@@ -271,7 +272,7 @@ def door_of(store: Store) -> Iterator[Door]:
         actor="test",
         now=datetime.now(UTC),
     )
-    gate = Gate(policy(), store, open_repositories((), ()))
+    gate = Gate(policy(), store, Sources(open_repositories((), ()), {}))
     try:
         yield Door(gate, agent)
     finally:

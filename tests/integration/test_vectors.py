@@ -21,6 +21,7 @@ from groundgate.gate import Gate
 from groundgate.repositories import open_repositories
 from groundgate.service import Service, open_service
 from groundgate.settings import Settings
+from groundgate.sources import Sources
 from groundgate.wire import ClaimIn
 from ingest.paraphrase import MESSAGE, cosine
 from ingest.pipeline import replay
@@ -342,7 +343,7 @@ def test_a_gate_without_a_model_queues(database_url: str) -> None:
     built_in = load_policy().model_dump()
     policy = Policy.model_validate(built_in | {"dedup_method": "vector"})
     store = Store.open(database_url, threshold=policy.threshold)
-    gate = Gate(policy, store, open_repositories((), ()))
+    gate = Gate(policy, store, Sources(open_repositories((), ()), {}))
     try:
         sent = ClaimIn(content=BANNED, memory_type=MemoryType.FACT, source=Source.USER, user_id="ann")
         answer = asyncio.run(gate.check(AGENT, sent))

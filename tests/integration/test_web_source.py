@@ -145,6 +145,16 @@ def test_what_a_page_says(site: WebServer, read: Reader, answer: Answer, text: s
     assert bool(reading.digest) == bool(text)
 
 
+def test_what_was_asked_for_is_not_what_a_page_says(site: WebServer, read: Reader) -> None:
+    query = "/find?q=each+queue+keeps+messages+for+90+days"
+    site.routes[query] = Answer(
+        html("Search", f"No results for: each queue keeps messages for 90 days. {TEXT}")
+    )
+    assert found(read(f"{site.url}{query}")).text == f"Search\nNo results for: . {TEXT}"
+    site.routes["/old"] = Answer(status=302, headers={"Location": query})
+    assert "90" not in found(read(f"{site.url}/old")).text
+
+
 def test_dates_and_links(site: WebServer, read: Reader) -> None:
     more = "See <a href='https://b.example.org/x'>b</a>, <a href='https://a.example.com/'>a</a> and <a href='/y'>y</a>."
     head = '<meta property="article:modified_time" content="2023-05-01T09:00:00Z">'

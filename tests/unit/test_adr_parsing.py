@@ -404,8 +404,8 @@ def test_a_status_nobody_knows_is_never_in_force(text: str) -> None:
 def test_a_hostile_page_takes_linear_time(piece: str) -> None:
     def seconds(length: int) -> float:
         text = f"---\n{piece * 400}\n---\n# 3. {piece * 100}\n\n## Status\n" + piece * (length // len(piece))
-        start = time.perf_counter()
+        start = time.process_time()
         parse(text)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     assert min(seconds(100_000) for _ in range(2)) < 2.0

@@ -206,9 +206,9 @@ def test_hostile_text_costs_no_more_than_its_length(part: str) -> None:
     def seconds(text: str) -> float:
         best = 9.0
         for _ in range(3):
-            begun = time.perf_counter()
+            begun = time.process_time()
             DETECTOR.detect(text)
-            best = min(best, time.perf_counter() - begun)
+            best = min(best, time.process_time() - begun)
         return best
 
     whole = (part * 8192)[:8192]

@@ -20,6 +20,7 @@ from ingest.sources.page import (
     last_modified,
     plausible,
     read_plain,
+    without_echo,
 )
 from ingest.types import TEXT_CHARACTERS
 
@@ -399,3 +400,48 @@ def test_html_of_any_shape_can_be_read_and_stored(bits: list[str]) -> None:
     assert page.dated is None or EARLIEST <= page.dated <= NOW
     assert len(page.text) <= TEXT_CHARACTERS
     assert storable(read_xml(body, content_type="text/xml").text)
+
+
+# --- what a page only repeats
+
+ASKED = "the%20vault%20has%20no%20door"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"https://a.example/search?page=1&q={ASKED}",
+        "https://a.example/search?q=The+vault+has+NO+door&page=1",
+        "https://a.example/search?the+vault_has-no+door",
+        f"https://a.example/search/{ASKED}/2",
+        "https://a.example/search?q=the%2520vault%2520has%2520no%2520door",
+        "https://a.example/?" + "&".join(["x"] * 300) + f"&q={ASKED}",
+    ],
+)
+def test_what_an_address_says_of_itself_is_not_said_by_its_page(url: str) -> None:
+    page = Page(
+        title="The vault has no door - Search", text='No results for "the vault has no door".\nThe vault is.'
+    )
+    told = without_echo(page, [url])
+    assert (told.title, told.text) == (" - Search", 'No results for "".\nThe vault is.')
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://a.example/the-vault-has-no-door",
+        "https://a.example/wiki/The_vault_has_no_door#the-vault-has-no-door",
+        "https://a.example/search?q=vault+door",
+        "https://[a.example/",
+    ],
+)
+def test_a_page_keeps_its_own_words(url: str) -> None:
+    page = Page(title="The vault has no door", text="The vault has no door, and never had.")
+    assert without_echo(page, [url]) == page
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_nothing_is_added_to_a_page_that_repeats_its_address(text: str, said: str) -> None:
+    told = without_echo(Page(text=text), [f"https://a.example/?q={said}"]).text
+    rest = iter(text)
+    assert all(character in rest for character in told)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from ingest.checks.hedge import HedgeDetector
 from ingest.citations import given_citation
-from ingest.pipeline import Inspected, examine, inspect, replay
+from ingest.pipeline import Inspected, examine, focus, inspect, replay
 from ingest.policy import Policy, load_policy
 from ingest.types import (
+    EXCERPT_CHARACTERS,
     CitationType,
     Claim,
     Confidence,
@@ -56,9 +57,20 @@ def claim(content: str, source: Source = Source.AI_SYNTHESIS, **more: object) ->
     return Claim.model_validate(base | more)
 
 
-def found(inspected: Inspected, standing: Standing = Standing.IN_FORCE) -> list[SourceReading]:
+def found(
+    inspected: Inspected,
+    standing: Standing = Standing.IN_FORCE,
+    excerpt: str = "Sessions live in the gateway, not in the services behind it.",
+) -> list[SourceReading]:
     return [
-        Found(citation=c, source_id=c.key, standing=standing, detail=f"{c.value} is there.", official=True)
+        Found(
+            citation=c,
+            source_id=c.key,
+            standing=standing,
+            detail=f"{c.value} is there.",
+            excerpt=excerpt,
+            official=True,
+        )
         for c in inspected.cited()
     ]
 
@@ -163,9 +175,75 @@ def test_every_answer_can_be_made_again_from_itself(
 def test_replay_under_another_policy_says_what_differs() -> None:
     sent = claim("Per ADR-0007 sessions live in the gateway")
     stored = answer(sent, found(inspect(sent, DETECTOR)))
-    strict = policy_with(require_relevance=True)
+    strict = policy_with(auto_approve_ai_synthesis=False)
     differences = replay(stored, strict, DETECTOR)
     assert any(line.startswith("tier: was tier_1, is now tier_2") for line in differences)
+
+
+# Of the claim, then what a source has to say of it: all of it, hardly anything, nothing, no text at all.
+PORTS = "Public endpoints carry their version in the path, says ADR-0007."
+
+
+@pytest.mark.parametrize(
+    ("excerpt", "code", "balanced", "strict"),
+    [
+        ("Public endpoints carry their version in the path.", "support_on_topic", 8, 8),
+        ("The version stands in the path.", "support_unclear", 8, 12),
+        ("Tomatoes want six hours of sun a day, and water.", "support_off_topic", 7, 7),
+        ("", "support_unreadable", 12, 12),
+    ],
+)
+def test_what_a_source_says_of_the_claim_decides(excerpt: str, code: str, balanced: int, strict: int) -> None:
+    sent = claim(PORTS)
+    readings = found(inspect(sent, DETECTOR), excerpt=excerpt)
+    for policy, rule in ((POLICY, balanced), (policy_with(require_relevance=True), strict)):
+        stored = answer(sent, readings, policy=policy)
+        assert code in {finding.code for finding in stored.findings}
+        assert (stored.rule, stored.tier is Tier.STORED) == (rule, rule == 8)
+        # An official record makes a FACT only of what it is known to speak of.
+        assert (stored.evidence.label is Label.FACT) == (code == "support_on_topic")
+        assert replay(stored, policy, DETECTOR) == ()
+
+
+def test_a_check_that_breaks_down_passes_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks(*_: object, **__: object) -> None:
+        raise RecursionError("too deep")
+
+    sent = claim(PORTS)
+    inspected = inspect(sent, DETECTOR)
+    readings = found(inspected, excerpt="Public endpoints carry their version in the path.")
+    monkeypatch.setattr("ingest.checks.support.compare", breaks)
+    stored = answer(sent, readings)
+    assert (stored.rule, stored.tier) == (11, Tier.QUEUED)
+    assert "support_failed" in {finding.code for finding in stored.findings}
+    monkeypatch.undo()
+    monkeypatch.setattr("ingest.passages.focus", breaks)
+    readings = list(
+        focus(inspected, [r.model_copy(update={"text": "Ports. " * 9, "excerpt": ""}) for r in readings])
+    )
+    assert answer(sent, readings).tier is Tier.QUEUED
+    assert len(caplog.records) == 2
+
+
+def test_a_granted_source_does_not_carry_a_citation_about_something_else() -> None:
+    sent = claim(PORTS, Source.USER)
+    inspected = inspect(sent, DETECTOR)
+    assert answer(sent, found(inspected, excerpt="Tomatoes want six hours of sun a day.")).rule == 7
+    assert (
+        answer(sent, found(inspected, excerpt="")).rule == 9
+    )  # that nobody could tell is no word against it
+
+
+def test_only_what_bears_on_the_claim_is_kept_of_a_long_text() -> None:
+    inspected = inspect(claim(PORTS), DETECTOR)
+    filler = "Tomatoes want six hours of sun a day, and water in the morning. " * 400
+    text = f"{filler}Public endpoints carry their version in the path. {filler}"
+    (reading,) = focus(inspected, [r.model_copy(update={"text": text}) for r in found(inspected)])
+    assert isinstance(reading, Found)
+    assert "carry their version" in reading.excerpt
+    assert (len(reading.excerpt) <= EXCERPT_CHARACTERS, reading.text, reading.cut) == (True, "", False)
 
 
 def test_replay_sees_a_record_that_was_tampered_with() -> None:

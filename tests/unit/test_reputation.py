@@ -206,10 +206,10 @@ def test_the_table_stays_a_small_part_of_what_is_stored_once_per_policy() -> Non
 def test_looking_up_does_not_grow_with_the_length_of_a_hostile_address() -> None:
     def seconds(url: str) -> float:
         source = page(url)
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(200):
             TABLE.group_of(source)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     long = max(seconds("https://" + "a." * 100 + "example.com/" + "b/" * 3000) for _ in range(3))
     short = min(seconds("https://example.com/") for _ in range(3))

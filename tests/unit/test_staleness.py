@@ -212,9 +212,9 @@ def test_a_passage_is_found_in_any_text_that_holds_it(
 def test_it_is_linear_in_hostile_text() -> None:
     def seconds(size: int) -> float:
         text = "aa " * size + "件" * size
-        begun = time.perf_counter()
+        begun = time.process_time()
         share_kept(text[:8000], text[:2000], text)
-        return time.perf_counter() - begun
+        return time.process_time() - begun
 
     seconds(1000)
     small = min(seconds(10_000) for _ in range(5))

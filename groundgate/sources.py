@@ -1,0 +1,133 @@
+"""Whatever a citation points at, read: git in threads, everything else over the network, and remembered.
+
+Which part of the world answers for which type of citation is decided here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from ingest.policy import Remember
+from ingest.sources.flight import Flights
+from ingest.sources.git import GitSource
+from ingest.types import Citation, CitationType, Found, Missing, SourceReading, Unreachable
+from storage import sources as kept_sources
+from storage.errors import StorageError
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT})
+LINGER_SECONDS = 20.0  # how long a reading nobody waits for any more may go on, so that it can be kept
+
+
+class Source(Protocol):
+    """Reads one part of the world. Never raises: what goes wrong is Unreachable."""
+
+    async def read(self, citation: Citation) -> SourceReading: ...
+
+
+class Kept:
+    """Readings that were kept in the database, for as long as the policy says."""
+
+    def __init__(self, store: Store, remember: Remember) -> None:
+        self._store = store
+        self._found = timedelta(hours=remember.found_hours)
+        self._missing = timedelta(minutes=remember.missing_minutes)
+        # Threads of their own: a repository that hangs must not keep a page from being found here.
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="kept")
+
+    def close(self) -> None:
+        """Waits for look-ups under way."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    async def get(self, key: str, now: datetime) -> SourceReading | None:
+        """What was read of it not too long ago. None, and a line in the log, when the database cannot say."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._get, key, now)
+
+    def _get(self, key: str, now: datetime) -> SourceReading | None:
+        try:
+            with self._store.read() as connection:
+                return kept_sources.get(connection, key, now)
+        except StorageError:
+            log.exception("what was read of %a before cannot be looked up", key)
+            return None
+
+    async def put(self, key: str, reading: Found | Missing, now: datetime) -> None:
+        """Keeps a reading; that it could not be kept is a line in the log, for the reading is good without."""
+        until = now + (self._found if isinstance(reading, Found) else self._missing)
+
+        try:
+            work = kept_sources.keeping(key, reading, checked_at=now, expires_at=until)
+            await asyncio.wrap_future(self._store.writer.run((), work))
+        except StorageError:
+            log.exception("what was read of %a cannot be kept", key)
+
+
+class Sources:
+    """Every source of a service. Its coroutines belong to one event loop: `land` before that ends, `close` then."""
+
+    def __init__(
+        self,
+        git: GitSource,
+        elsewhere: Mapping[CitationType, Source],
+        kept: Kept | None = None,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        threads: int = 8,
+    ) -> None:
+        self.git = git
+        self._elsewhere = elsewhere
+        self._kept = kept
+        self._clock = clock
+        self._flights = Flights(linger_seconds=LINGER_SECONDS)
+        self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="git")
+
+    def close(self) -> None:
+        """Waits for git readings and look-ups under way."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._kept is not None:
+            self._kept.close()
+
+    async def land(self) -> None:
+        """Ends the readings that nobody waits for any more; in the event loop that read, before it ends."""
+        await self._flights.close()
+
+    async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
+        """What the citation points at; with `fresh` it is asked again whatever was kept. Never raises: what
+        goes wrong could not be found out, and is a line in the log."""
+        started = time.perf_counter()
+        try:
+            reading = await self._read(citation, fresh=fresh)
+        except Exception:
+            log.exception("reading %a failed", citation.key)
+            reading = Unreachable(
+                citation=citation, code="error", detail=f"{citation.value} could not be looked up."
+            )
+        took_ms = round((time.perf_counter() - started) * 1000, 3)
+        return reading.model_copy(update={"citation": citation, "took_ms": took_ms})
+
+    async def _read(self, citation: Citation, *, fresh: bool) -> SourceReading:
+        if citation.type in GIT_TYPES:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, self.git.read, citation)
+        source = self._elsewhere.get(citation.type)
+        if source is None:
+            detail = f"{citation.value} is outside the repositories, and nothing else is asked here."
+            return Unreachable(citation=citation, code="offline", detail=detail)
+        if self._kept is not None and not fresh:
+            known = await self._kept.get(citation.key, self._clock())
+            if known is not None:
+                return known
+        return await self._flights.once(citation.key, lambda: self._ask(source, citation))
+
+    async def _ask(self, source: Source, citation: Citation) -> SourceReading:
+        reading = await source.read(citation)
+        if self._kept is not None and not isinstance(reading, Unreachable):
+            await self._kept.put(citation.key, reading, self._clock())
+        return reading

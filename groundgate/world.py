@@ -1,0 +1,121 @@
+"""The world outside as configured: which client, which forge, which registries, which pages."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from groundgate.settings import Settings, plain
+from groundgate.sources import Kept, Source, Sources
+from ingest.policy import Policy
+from ingest.sources.arxiv import Arxiv
+from ingest.sources.cve import Cve
+from ingest.sources.doi import Doi
+from ingest.sources.extractor import Extractor
+from ingest.sources.forge import Forge
+from ingest.sources.forgejo import Forgejo
+from ingest.sources.git import GitSource
+from ingest.sources.github import GitHub
+from ingest.sources.gitlab import GitLab
+from ingest.sources.outbound import Outbound
+from ingest.sources.pep import Pep
+from ingest.sources.rfc import Rfc
+from ingest.sources.web import WebSource
+from ingest.types import Citation, CitationType, SourceReading
+from storage.store import Store
+
+
+class Pages:
+    """Reads URLs: the page of an issue through its forge, which says more than the page; any other as a page."""
+
+    def __init__(self, web: WebSource, forges: Sequence[Forge]) -> None:
+        self._web = web
+        self._forges = forges
+
+    async def read(self, citation: Citation) -> SourceReading:
+        """As the source that it is asked of. Never raises."""
+        for forge in self._forges:
+            if forge.issue_at(citation.value) is not None:
+                return await forge.read_url(citation)
+        return await self._web.read(citation)
+
+
+@contextmanager
+def open_sources(
+    settings: Settings,
+    policy: Policy,
+    git: GitSource,
+    store: Store | None = None,
+    shared: Path | None = None,
+) -> Iterator[Sources]:
+    """Everything that can be read, closed at the end. With a store, readings are kept in it. `shared` is the
+    folder in which several processes keep to the limits of a host together."""
+    with ExitStack() as opened:
+        kept = None if store is None else Kept(store, policy.remember)
+        elsewhere: dict[CitationType, Source] = {}
+        if not settings.offline:
+            outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds, shared)
+            extractor = Extractor()
+            opened.callback(extractor.close)
+            elsewhere = _elsewhere(settings, outbound, extractor)
+        sources = Sources(git, elsewhere, kept)
+        opened.callback(sources.close)
+        yield sources
+
+
+def outbound_of(
+    settings: Settings, policy: Policy, per_host: int, spacing_seconds: float, shared: Path | None = None
+) -> Outbound:
+    """The client for all that leaves the machine, with the networks and ports that may be asked."""
+    return Outbound(
+        allow_networks=[ipaddress.ip_network(network) for network in settings.allow_networks],
+        extra_ports=frozenset(policy.web.extra_ports),
+        per_host=per_host,
+        spacing_seconds=spacing_seconds,
+        shared=shared,
+    )
+
+
+def _elsewhere(settings: Settings, outbound: Outbound, extractor: Extractor) -> dict[CitationType, Source]:
+    github = GitHub(
+        outbound,
+        base=settings.github_url,
+        token=plain(settings.github_token),
+        repository=settings.github_repo,
+        clock=_now,
+    )
+    gitlab = GitLab(
+        outbound,
+        base=settings.gitlab_url,
+        token=plain(settings.gitlab_token),
+        repository=settings.gitlab_repo,
+        clock=_now,
+    )
+    forgejo = Forgejo(
+        outbound,
+        base=settings.forgejo_url,
+        token=plain(settings.forgejo_token),
+        repository=settings.forgejo_repo,
+        clock=_now,
+    )
+    issues: Forge = github
+    if settings.gitlab_repo is not None:
+        issues = gitlab
+    elif settings.forgejo_repo is not None:
+        issues = forgejo
+    return {
+        CitationType.URL: Pages(WebSource(outbound, extractor, _now), (github, gitlab, forgejo)),
+        CitationType.ISSUE: issues,
+        CitationType.DOI: Doi(outbound, base=settings.doi_url),
+        CitationType.ARXIV: Arxiv(outbound, base=settings.arxiv_url),
+        CitationType.RFC: Rfc(outbound, base=settings.rfc_url),
+        CitationType.PEP: Pep(outbound, base=settings.pep_url),
+        CitationType.CVE: Cve(outbound, base=settings.cve_url),
+    }
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

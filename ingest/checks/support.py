@@ -1,0 +1,274 @@
+"""Does the source speak of what the claim says, and does it say otherwise? Rules alone, no model, no I/O.
+
+First the subject (`ingest.topic`), then the places where the two say different things (`ingest.contradiction`), which
+count only in a source that is not about something else. PASS means that the source speaks of it. It never means that the source
+says it: that takes a reader (ADR-0010).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from ingest.contradiction import Contradiction, contradictions
+from ingest.support_scope import Scope, scope_of
+from ingest.support_words import Kind, Word, language_of, words_of
+from ingest.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Match, Subject, match
+from ingest.types import Citation, Finding, Found, Span, Verdict
+
+CHECK = "support"
+
+# Less than the weight of one telling word: too little to say that a source lacks it.
+TOO_LITTLE = WEIGHTS[Kind.WORD]
+_SAYS_LITTLE = (Kind.COMMON, Kind.FUNCTION)
+# A sentence that cites a source of which the source has less than this says something else, whatever stands beside it.
+# Of that much weight: what has fewer telling words may well be said in others.
+_ALIEN = 0.15
+_TELLING = 3.0
+_LATIN = 0x250  # the letters below, and those of Latin Extended Additional, are the script the rules can read
+_LATIN_ADDITIONAL = range(0x1E00, 0x1F00)
+_QUOTED = 80  # characters of either text that a message quotes
+_BESIDE = 200  # characters that a conflict may be from where the source comes nearest: a sentence or two
+_NAMED = 4  # missing words that a message names
+
+
+class SupportVerdict(StrEnum):
+    """What the rules can say of a claim and a source. There is no "supported": overlap finds the wrong source,
+    not the right claim."""
+
+    ON_TOPIC = "on_topic"
+    OFF_TOPIC = "off_topic"
+    CONFLICT = "conflict"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """A claim held against a source.
+
+    `rule` is what decided: `overlap`, a rule of `ingest.contradiction`, or why nothing could be: `nothing_to_check`,
+    `no_text`, `script`, `language`, `too_little`, `cut`. `claim` and `source` are offsets in the two texts of the
+    deciding words of a conflict, else of the sentence and of the place where the source comes nearest to it; None
+    when there is no such place, or it is in the title. `disagree` says that the rules point to different answers:
+    the title is about it and the text is not, the text says otherwise and is hardly about it, or says otherwise
+    elsewhere than where it comes nearest.
+    """
+
+    verdict: SupportVerdict
+    rule: str
+    score: float  # 0 to 1: how much of the claim the source speaks of
+    claim: tuple[int, int] | None = None
+    source: tuple[int, int] | None = None
+    disagree: bool = False
+    missing: tuple[str, ...] = ()  # telling words of the claim that the source does not have, as written
+    says: str = ""  # the source's words at the place of a conflict
+
+
+def compare(claim: str, source: str, *, title: str = "", citations: Sequence[Citation] = ()) -> Support:
+    """Holds what the claim says of the source that `citations` name against its title and text (an excerpt that
+    `ingest.passages` chose). Without `citations` that is the whole claim, but for its citations. Linear; never raises.
+    """
+    scope = scope_of(claim, citations)
+    if scope.disguised:
+        return Support(SupportVerdict.UNKNOWN, "script", 0.0)
+    if scope.empty:
+        return Support(SupportVerdict.UNKNOWN, "nothing_to_check", 0.0)
+    held = _held(claim, scope, source, title, citations)
+    if not source.strip() and held.verdict is not SupportVerdict.ON_TOPIC:
+        return Support(SupportVerdict.UNKNOWN, "no_text", held.score, held.claim)
+    return held
+
+
+def _held(claim: str, scope: Scope, source: str, title: str, citations: Sequence[Citation]) -> Support:
+    """A claim that says something against the title and text together. Its best sentence counts, unless one that
+    cites the source has nothing to do with it."""
+    head = f"{title}\n" if title else ""
+    text = head + source
+    subject = Subject(text, len(head))
+    words = tuple(words_of(scope.text))
+    parts = [(match(claim, part, subject), span) for part, span in _by_sentence(words, scope)]
+    alien = [(found, at) for found, at in parts if _is_alien(found) and _cites(at, citations)]
+    best, span = max(alien or parts, key=lambda pair: (pair[0].score, pair[0].weight))
+
+    def support(verdict: SupportVerdict, rule: str = "overlap", *, disagree: bool = False) -> Support:
+        missing = tuple(
+            claim[word.start : word.end] for word in best.missing if word.kind not in _SAYS_LITTLE
+        )
+        return Support(verdict, rule, best.score, span, _within(best.place, len(head)), disagree, missing)
+
+    if best.score < ON_TOPIC and (reason := _unreadable(scope, words, subject, text)):
+        return support(SupportVerdict.UNKNOWN, reason)
+    if best.score < OFF_TOPIC:
+        if best.weight < TOO_LITTLE:
+            return support(SupportVerdict.UNKNOWN, "too_little")
+        return support(SupportVerdict.OFF_TOPIC)
+    if conflicts := contradictions(scope.text, text):
+        return _conflict(conflicts[0], best, text, len(head))
+    if best.score < ON_TOPIC:
+        return support(SupportVerdict.UNKNOWN)
+    return support(SupportVerdict.ON_TOPIC, disagree=_only_the_title(claim, words, title, source))
+
+
+def _is_alien(found: Match) -> bool:
+    return found.score < _ALIEN and found.weight >= _TELLING
+
+
+def _cites(span: tuple[int, int], citations: Sequence[Citation]) -> bool:
+    return any(c.start is not None and span[0] <= c.start < span[1] for c in citations)
+
+
+def _by_sentence(words: Sequence[Word], scope: Scope) -> list[tuple[list[Word], tuple[int, int]]]:
+    parts: list[tuple[list[Word], tuple[int, int]]] = [([], span) for span in scope.sentences]
+    at = 0
+    for word in words:
+        while at + 1 < len(parts) and parts[at + 1][1][0] <= word.start:
+            at += 1
+        parts[at][0].append(word)
+    return parts
+
+
+def _within(place: tuple[int, int] | None, head: int) -> tuple[int, int] | None:
+    """A place in title and text as one in the text; None when it is in the title."""
+    if place is None or place[1] <= head:
+        return None
+    return max(0, place[0] - head), place[1] - head
+
+
+def _only_the_title(claim: str, words: Sequence[Word], title: str, source: str) -> bool:
+    """Whether the title is on topic and the text is not."""
+    if not title or match(claim, words, Subject(title)).score < ON_TOPIC:
+        return False
+    return match(claim, words, Subject(source)).score < OFF_TOPIC
+
+
+def _conflict(conflict: Contradiction, best: Match, text: str, head: int) -> Support:
+    """A conflict where the source does not come nearest to the claim, or hardly speaks of it, is one on which the
+    rules disagree."""
+    start, end = conflict.source_start, conflict.source_end
+    place = best.place
+    apart = place is not None and (end + _BESIDE < place[0] or place[1] + _BESIDE < start)
+    return Support(
+        SupportVerdict.CONFLICT,
+        conflict.rule,
+        best.score,
+        (conflict.claim_start, conflict.claim_end),
+        _within((start, end), head),
+        apart or best.score < ON_TOPIC,
+        says=text[start:end],
+    )
+
+
+def _unreadable(scope: Scope, words: Sequence[Word], subject: Subject, text: str) -> str:
+    """Why few shared words mean nothing here; empty when they do mean something."""
+    if not (_latin(scope.text) and _latin(text)):
+        return "script"
+    if language_of(words, scope.text) != language_of(subject.words, text):
+        return "language"
+    return ""
+
+
+def _latin(text: str) -> bool:
+    """Whether at least half of the letters are Latin ones."""
+    if text.isascii():
+        return True
+    letters = [ord(character) for character in text if character.isalpha()]
+    latin = sum(code < _LATIN or code in _LATIN_ADDITIONAL for code in letters)
+    return 2 * latin >= len(letters)
+
+
+def judge(content: str, citations: Sequence[Citation], found: Found) -> Finding:
+    """One finding on the source that `citations` name. `found` is as it is kept: title and excerpt."""
+    support = compare(content, found.excerpt, title=found.title, citations=citations)
+    if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
+        support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")
+    name = _short(found.source_id)
+    match support.verdict:
+        case SupportVerdict.ON_TOPIC:
+            verdict, code = Verdict.PASS, "support_on_topic"
+            message = f"{name} speaks of what the claim says."
+        case SupportVerdict.OFF_TOPIC:
+            verdict, code, message = Verdict.FAIL, "support_off_topic", _off_topic(name, support)
+        case SupportVerdict.CONFLICT:
+            verdict, code = Verdict.FAIL, "support_conflict"
+            ours = content[slice(*(support.claim or (0, 0)))]
+            message = f"{name} says “{_short(support.says)}” where the claim says “{_short(ours)}”."
+        case SupportVerdict.UNKNOWN:
+            verdict, code, message = _UNKNOWN.get(support.rule, _UNCLEAR)
+            message = message.format(name=name)
+    return Finding(
+        check=CHECK,
+        verdict=verdict,
+        code=code,
+        message=message,
+        citation=found.citation,
+        spans=() if support.claim is None else (Span(start=support.claim[0], end=support.claim[1]),),
+        facts=_facts(support, found.excerpt),
+    )
+
+
+def failed(found: Found) -> Finding:
+    """The finding on a source that the check itself broke down on: nobody knows, so the claim waits."""
+    message = f"Whether {_short(found.source_id)} speaks of what the claim says could not be found out."
+    return Finding(
+        check=CHECK,
+        verdict=Verdict.UNKNOWN,
+        code="support_failed",
+        message=message,
+        citation=found.citation,
+    )
+
+
+_UNCLEAR = (
+    Verdict.UNKNOWN,
+    "support_unclear",
+    "The rules cannot tell whether {name} speaks of what the claim says.",
+)
+_UNKNOWN = {
+    "no_text": (
+        Verdict.UNKNOWN,
+        "support_unreadable",
+        "{name} has no text that the claim could be held against.",
+    ),
+    "nothing_to_check": (
+        Verdict.PASS,
+        "support_nothing_to_check",
+        "The claim says nothing of {name} beyond citing it.",
+    ),
+    "script": (
+        Verdict.UNKNOWN,
+        "support_unreadable",
+        "The claim or {name} is in a script that the rules cannot read.",
+    ),
+    "language": (Verdict.UNKNOWN, "support_unreadable", "The claim and {name} are in different languages."),
+    "cut": (
+        Verdict.UNKNOWN,
+        "support_unreadable",
+        "{name} is longer than what is read of a source, and that does not speak of what the claim says.",
+    ),
+}
+
+
+def _off_topic(name: str, support: Support) -> str:
+    if not support.missing:
+        return f"{name} does not speak of what the claim says."
+    words = ", ".join(f"“{_short(word)}”" for word in support.missing[:_NAMED])
+    return f"{name} does not speak of what the claim says; it has nothing of {words}."
+
+
+def _facts(support: Support, excerpt: str) -> dict[str, str | float | bool | int | None]:
+    facts: dict[str, str | float | bool | int | None] = {"score": support.score, "rule": support.rule}
+    if support.source is not None:
+        start, end = support.source
+        facts |= {"source_start": start, "source_end": end, "source_words": _short(excerpt[start:end], 200)}
+    elif support.says:
+        facts |= {"source_words": _short(support.says, 200)}
+    if support.disagree:
+        facts["disagree"] = True
+    return facts
+
+
+def _short(text: str, most: int = _QUOTED) -> str:
+    """The text on one line, cut when long."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"
