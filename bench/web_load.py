@@ -181,7 +181,7 @@ def run() -> None:
             beside, left = asyncio.run(_beside_slow(port, token, urls, random))
             ours.send(None)
             ours.recv()
-            ours.send(0.05)
+            ours.send(1.0)
             asyncio.run(
                 _flood(
                     port, token, [f"http://{hosts[0]}:{site_port}/flood-{n}" for n in range(FLOOD)], random

@@ -239,11 +239,10 @@ class Gate(Examiner):
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """As `Examiner.examine`, and for a claim that will wait for its owner what is similar to it."""
-        started = time.perf_counter()
         examined = await super().examine(claim, fresh=fresh)
         if _at_best(examined) is not Tier.QUEUED:
             return examined
-        return await self._with_similar(examined, started)
+        return await self._with_similar(examined)
 
     async def submit(
         self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None
@@ -285,7 +284,7 @@ class Gate(Examiner):
         """The decision a submit would give now; writes nothing. Raises ClaimRefused."""
         started = time.perf_counter()
         examined = await super().examine(self.build_claim(principal, sent))
-        examined = await self._with_similar(examined, started)
+        examined = await self._with_similar(examined)
         dedup = await self._neighbours_beside(examined)
         decision = examined.decide(dedup)
         return examined.answer(
@@ -346,15 +345,14 @@ class Gate(Examiner):
             log.exception("the dedup index could not be asked")
             return DedupUnavailable(detail=str(error))
 
-    async def _with_similar(self, examined: Examined, started: float) -> Examined:
-        """With what is similar to it; as it is, and with a line in the log, when that is not known in time.
-        `started` is when examining began, of which the policy's deadline counts."""
-        left = min(ADVICE_SECONDS, started + self.policy.deadline_seconds - time.perf_counter())
+    async def _with_similar(self, examined: Examined) -> Examined:
+        """With what is similar to it; as it is, and with a line in the log, when that is not known in time. A
+        claim whose sources took all of its time has this look-up all the same: its owner will look at it."""
         asked = asyncio.get_running_loop().run_in_executor(self._advice, self._similar, examined)
         try:
-            return replace(examined, similar=await asyncio.wait_for(asked, max(left, 0)))
+            return replace(examined, similar=await asyncio.wait_for(asked, ADVICE_SECONDS))
         except TimeoutError:
-            log.warning("similar memories could not be looked up within %.3g s", max(left, 0))
+            log.warning("similar memories could not be looked up within %g s", ADVICE_SECONDS)
         return examined
 
     def _similar(self, examined: Examined) -> tuple[SimilarMemory, ...] | None:

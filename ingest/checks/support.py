@@ -1,8 +1,8 @@
 """Does the source speak of what the claim says, and does it say otherwise? Rules alone, no model, no I/O.
 
 First the subject (`ingest.topic`), then the places where the two say different things (`ingest.contradiction`), which
-count only in a source that is not about something else. PASS means that the source speaks of it. It never means that the source
-says it: that takes a reader (ADR-0010).
+count only in a source that is not about something else. PASS means that the source speaks of it. It never means that
+the source says it: that takes a reader (ADR-0010).
 """
 
 from __future__ import annotations

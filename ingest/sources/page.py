@@ -295,9 +295,9 @@ def _sayings(url: str) -> list[str]:
     """What an address says in words of its own choice."""
     try:
         parts = urlsplit(url)
-        pairs = parse_qsl(parts.query, keep_blank_values=True, max_num_fields=200)
-    except ValueError:  # no URL, or too many parameters
-        return [unquote_plus(url)]
+    except ValueError:
+        return []
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
     path = [part for part in map(unquote_plus, parts.path.split("/")) if " " in part]
     return [unquote(said) for said in (*path, *(word for pair in pairs for word in pair))]
 

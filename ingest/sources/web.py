@@ -7,6 +7,7 @@ for what cannot be read anyway; but servers lie to HEAD, so only the answer to a
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
@@ -95,7 +96,8 @@ class WebSource:
         _raise_for(look, asked, answer)
         if look is Look.NEEDS_SCRIPT:
             page = replace(page, text="")
-        page = without_echo(page, (asked, *answer.hops, answer.url))
+        # In a thread, because a long text takes some time.
+        page = await asyncio.to_thread(without_echo, page, (asked, *answer.hops, answer.url))
         return self._found(citation, asked, answer, page, read=read)
 
     # --- asking
