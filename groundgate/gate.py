@@ -16,11 +16,12 @@ from typing import Protocol
 
 from pydantic_core import to_json
 
+from groundgate.incoming import ClaimRefused, given_citations, owner_for
 from groundgate.judge import Judge, weigh
 from groundgate.wire import ClaimIn
 from ingest.checks.dedup import tokens
 from ingest.checks.hedge import HedgeDetector
-from ingest.citations import TooManyCitations, given_citation, parse_citation
+from ingest.citations import TooManyCitations
 from ingest.paraphrase import stored_only
 from ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from ingest.policy import Policy
@@ -32,6 +33,7 @@ from ingest.types import (
     DedupFacts,
     DedupUnavailable,
     Embedding,
+    Found,
     Neighbours,
     ParaphraseFacts,
     ParaphraseUnavailable,
@@ -54,6 +56,8 @@ log = logging.getLogger(__name__)
 
 # Seconds an answer waits for what is similar, which takes some milliseconds: it is only shown.
 ADVICE_SECONDS = 1.0
+# Seconds that holding a claim against its sources may take although reading them took all the time there was.
+HOLDING_SECONDS = 1.0
 
 
 class Reader(Protocol):
@@ -71,15 +75,6 @@ class Paraphraser(Protocol):
     def embed(self, text: str) -> Embedding: ...
 
     def find(self, owner_id: str, embedding: Embedding, now: datetime) -> ParaphraseFacts: ...
-
-
-class ClaimRefused(ValueError):
-    """The claim cannot be looked at as sent. `code` is a stable word, `status` the HTTP status it means."""
-
-    def __init__(self, code: str, message: str, status: int = 422) -> None:
-        super().__init__(message)
-        self.code = code
-        self.status = status
 
 
 class Examiner:
@@ -123,7 +118,7 @@ class Examiner:
             asserted_source=sent.source,
             source=sent.source if granted else Source.AI_SYNTHESIS,
             owner_id=owner_for(principal, sent.user_id),
-            citations=_given(sent),
+            citations=given_citations(sent),
             validity_horizon=sent.validity_horizon,
             metadata=sent.metadata,
         )
@@ -153,8 +148,8 @@ class Examiner:
         if cited:
             readings = await self._gather(cited, fresh=fresh)
             # Beside the event loop: texts are long, and holding a claim against one takes some milliseconds.
-            work = asyncio.get_running_loop().run_in_executor
-            examined = await work(self._pool, self._held_against, inspected, readings, captured)
+            left = started + self.policy.deadline_seconds - time.perf_counter()
+            examined = await self._held_in_time(inspected, readings, captured, max(left, HOLDING_SECONDS))
         else:
             examined = examine(inspected, (), self.policy, captured)
         if by_meaning is not None:
@@ -186,10 +181,28 @@ class Examiner:
         )
         return await self.examine(claim)
 
-    def _held_against(
-        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime
+    async def _held_in_time(
+        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, seconds: float
     ) -> Examined:
-        return examine(inspected, focus(inspected, readings), self.policy, captured)
+        """The claim held against what was read of its sources; UNKNOWN is every source with a text, when that
+        takes longer: long texts cost processor time, and a claim may cite many."""
+        until = time.perf_counter() + seconds
+        held = asyncio.get_running_loop().run_in_executor(
+            self._pool, self._held_against, inspected, readings, captured, until
+        )
+        try:
+            return await asyncio.wait_for(held, seconds)
+        except TimeoutError:
+            log.warning("a claim could not be held against its sources within %.3g s", seconds)
+        return examine(inspected, [_too_late(reading) for reading in readings], self.policy, captured)
+
+    def _held_against(
+        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, until: float
+    ) -> Examined:
+        held: list[SourceReading] = []
+        for reading in readings:  # nobody waits any more after that time
+            held += focus(inspected, [reading]) if time.perf_counter() < until else [_too_late(reading)]
+        return examine(inspected, held, self.policy, captured)
 
     async def _gather(self, cited: Sequence[Citation], *, fresh: bool) -> list[SourceReading]:
         """A reading for each; UNKNOWN for what is late."""
@@ -333,7 +346,7 @@ class Gate(Examiner):
             return ParaphraseUnavailable(detail=detail), embedding
 
     async def _neighbours_beside(self, examined: Examined) -> DedupFacts:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._neighbours, examined)
+        return await asyncio.get_running_loop().run_in_executor(self._advice, self._neighbours, examined)
 
     def _neighbours(self, examined: Examined) -> DedupFacts:
         claim = examined.claim
@@ -372,33 +385,13 @@ class Gate(Examiner):
             return None
 
 
+def _too_late(reading: SourceReading) -> SourceReading:
+    if not isinstance(reading, Found) or not reading.text:
+        return reading
+    detail = f"The claim could not be held against {reading.citation.value} in time."
+    return Unreachable(citation=reading.citation, code="timeout", detail=detail)
+
+
 def _at_best(examined: Examined) -> Tier:
     """Where the claim goes when its owner has stored nothing like it: no neighbour ever lets it do better."""
     return examined.decide(Neighbours()).tier
-
-
-def owner_for(principal: Principal, user_id: str | None) -> str:
-    """The owner a request is about. Raises ClaimRefused when it is not said or not allowed."""
-    if user_id is None:
-        if principal.any_owner or len(principal.owners) != 1:
-            raise ClaimRefused(
-                "user_id_missing", "user_id is needed: this token acts for more than one owner"
-            )
-        return next(iter(principal.owners))
-    if not principal.may_act_for(user_id):
-        raise ClaimRefused("owner_not_allowed", "this token may not act for that user_id", status=403)
-    return user_id
-
-
-def _given(sent: ClaimIn) -> tuple[Citation, ...]:
-    citations = []
-    for number, citation in enumerate(sent.citations):
-        try:
-            citations.append(
-                parse_citation(citation)
-                if isinstance(citation, str)
-                else given_citation(citation.type, citation.value)
-            )
-        except ValueError as error:
-            raise ClaimRefused("citation_malformed", f"citations[{number}]: {error}") from error
-    return tuple(citations)

@@ -87,6 +87,7 @@ class Sources:
         self._kept = kept
         self._clock = clock
         self._flights = Flights(linger_seconds=LINGER_SECONDS)
+        self._landed = False
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="git")
 
     def close(self) -> None:
@@ -96,7 +97,9 @@ class Sources:
             self._kept.close()
 
     async def land(self) -> None:
-        """Ends the readings that nobody waits for any more; in the event loop that read, before it ends."""
+        """Ends what is being read outside git, for whoever waits for it could not be found out, and reads nothing
+        there any more; in the event loop that read, before it ends."""
+        self._landed = True
         await self._flights.close()
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
@@ -124,10 +127,23 @@ class Sources:
             known = await self._kept.get(citation.key, self._clock())
             if known is not None:
                 return known
-        return await self._flights.once(citation.key, lambda: self._ask(source, citation))
+        if self._landed:
+            return _ending(citation)
+        try:
+            return await self._flights.once(citation.key, lambda: self._ask(source, citation))
+        except asyncio.CancelledError:
+            own = asyncio.current_task()
+            if own is None or own.cancelling():
+                raise
+            return _ending(citation)  # by `land`
 
     async def _ask(self, source: Source, citation: Citation) -> SourceReading:
         reading = await source.read(citation)
         if self._kept is not None and not isinstance(reading, Unreachable):
             await self._kept.put(citation.key, reading, self._clock())
         return reading
+
+
+def _ending(citation: Citation) -> Unreachable:
+    detail = f"{citation.value} was not looked up, because the service is ending."
+    return Unreachable(citation=citation, code="timeout", detail=detail)

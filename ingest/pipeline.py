@@ -230,12 +230,13 @@ def _supported(
     inspected: Inspected, readings: Sequence[SourceReading], verified: Sequence[Finding]
 ) -> Iterator[Finding]:
     """What is asked of a source that is there and holds; of any other there is enough against it."""
+    alone = len(readings) == 1
     for reading, finding in zip(readings, verified, strict=True):
         if not isinstance(reading, Found) or finding.verdict is not Verdict.PASS:
             continue
         try:
             citations = inspected.naming(reading.citation.key)
-            yield support_check.judge(inspected.claim.content, citations, reading)
+            yield support_check.judge(inspected.claim.content, citations, reading, alone=alone)
         except Exception:
             log.exception("the claim could not be held against %a", reading.source_id)
             yield support_check.failed(reading)

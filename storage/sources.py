@@ -23,6 +23,8 @@ from storage.tables import SourceRow, UtcTime
 
 log = logging.getLogger(__name__)
 
+MOST_KEPT = 5_000  # readings; with their texts a gigabyte at the very most, whatever agents cite
+
 TABLE: Table = SourceRow.metadata.tables["source"]
 _READING: TypeAdapter[Found | Missing] = TypeAdapter(Annotated[Found | Missing, Field(discriminator="kind")])
 
@@ -46,6 +48,7 @@ _OLD = (
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
 )
+_OVER = select(TABLE.c.expires_at).order_by(TABLE.c.expires_at.desc()).offset(bindparam("kept")).limit(1)
 _ANY_OLD = select(TABLE.c.key).where(TABLE.c.expires_at <= bindparam("now")).limit(1)
 _FORGET = delete(TABLE).where(among(TABLE.c.key, "keys"))
 
@@ -97,18 +100,24 @@ def keeping(
     return work
 
 
-def has_old(connection: Connection, now: datetime) -> bool:
+def has_old(connection: Connection, now: datetime, kept: int = MOST_KEPT) -> bool:
     """Whether `forget_old` has something to do."""
-    return connection.execute(_ANY_OLD, {"now": now}).first() is not None
+    return connection.execute(_ANY_OLD, {"now": _until(connection, now, kept)}).first() is not None
 
 
-def forget_old(connection: Connection, now: datetime, limit: int) -> int:
-    """Deletes up to `limit` readings that are not good any more; how many. Nothing rests on them: what a
-    decision was based on is in its evidence."""
-    keys = list(connection.scalars(_OLD, {"now": now, "most": limit}))
+def forget_old(connection: Connection, now: datetime, limit: int, kept: int = MOST_KEPT) -> int:
+    """Deletes up to `limit` readings that are not good any more, and of the others those over `kept`, the oldest
+    first; how many. Nothing rests on them: what a decision was based on is in its evidence."""
+    keys = list(connection.scalars(_OLD, {"now": _until(connection, now, kept), "most": limit}))
     if keys:
         connection.execute(_FORGET, {"keys": keys})
     return len(keys)
+
+
+def _until(connection: Connection, now: datetime, kept: int) -> datetime:
+    """Readings that are good until then, or not as long, are to be forgotten."""
+    over = connection.scalar(_OVER, {"kept": kept})
+    return now if over is None else max(now, over)
 
 
 def _digest(key: str) -> str:

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from groundgate.api.problems import MEDIA_TYPE, ProblemError
 from groundgate.auth import Authenticator, RateLimit
-from groundgate.gate import owner_for
+from groundgate.incoming import owner_for
 from groundgate.metrics import Metrics
 from groundgate.service import Service
 from groundgate.wire import MAX_BODY_BYTES

@@ -27,7 +27,8 @@ from groundgate.api.base import (
     token_needed,
 )
 from groundgate.api.problems import Problem, ProblemError, invalid, refused, unavailable
-from groundgate.gate import ClaimRefused, Gate
+from groundgate.gate import Gate
+from groundgate.incoming import ClaimRefused
 from groundgate.wire import BatchIn, ClaimIn
 from ingest.pipeline import Examined
 from ingest.types import Outcome, Principal, ValidationResult

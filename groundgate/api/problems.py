@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from groundgate.gate import ClaimRefused
+from groundgate.incoming import ClaimRefused
 from storage.errors import StorageError, StoreUnknown
 
 log = logging.getLogger(__name__)

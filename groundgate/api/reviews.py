@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from groundgate.api.base import MAX_PAGE, JsonRoute, answers, caller, not_found, service_of
 from groundgate.api.problems import Problem, ProblemError, refused, unavailable
-from groundgate.gate import ClaimRefused
+from groundgate.incoming import ClaimRefused
 from groundgate.service import Service
 from groundgate.wire import ApproveIn, RejectIn, Text, Wire
 from ingest.pipeline import Examined

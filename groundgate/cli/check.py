@@ -15,7 +15,8 @@ from pydantic import ValidationError
 from groundgate.cli.database import open_store
 from groundgate.cli.lines import BadLine, Line, open_input, read_lines
 from groundgate.cli.output import FAILED, write_json, write_line
-from groundgate.gate import ClaimRefused, Examiner
+from groundgate.gate import Examiner
+from groundgate.incoming import ClaimRefused
 from groundgate.repositories import open_repositories
 from groundgate.settings import Settings
 from groundgate.wire import ClaimIn

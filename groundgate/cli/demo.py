@@ -82,7 +82,7 @@ def _serving(service: Service, port: int) -> Iterator[tuple[str, threading.Threa
     with bind(HOST, port) as listener:
         listen(listener)
         ready = threading.Event()
-        server = server_for(create_app(service), ready.set)
+        server = server_for(create_app(service), ready.set, service.sources.land)
         thread = threading.Thread(target=server.run, args=([listener],), name="server")
         thread.start()
         try:

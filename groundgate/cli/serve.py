@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -29,6 +30,7 @@ from storage.store import Store
 OWNER = "me"  # whose gate a first start sets up
 BACKLOG = 2048
 GRACE_SECONDS = 20  # for requests under way when the service is told to stop
+LAND_SECONDS = 10  # of these after which nobody waits for a page any more: a claim that does is queued then
 
 
 def tune_interpreter() -> None:
@@ -73,7 +75,7 @@ def work(settings: Settings, listener: socket.socket, shared: Path, ready: Calla
 
 
 def _serve(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
-    server = server_for(app, ready)
+    server = server_for(app, ready, app.state.service.sources.land)
     tune_interpreter()
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
@@ -131,17 +133,33 @@ def address_of(listener: socket.socket) -> str:
 class _Server(uvicorn.Server):
     """Says when it really accepts connections."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], land: Callable[[], Awaitable[None]]
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._land = land
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         if self.started:
             self._ready()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        landing = asyncio.create_task(self._land_soon())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            landing.cancel()
 
-def server_for(app: FastAPI, ready: Callable[[], None]) -> uvicorn.Server:
+    async def _land_soon(self) -> None:
+        await asyncio.sleep(LAND_SECONDS)
+        await self._land()
+
+
+def server_for(
+    app: FastAPI, ready: Callable[[], None], land: Callable[[], Awaitable[None]]
+) -> uvicorn.Server:
     """A server that calls `ready` once it accepts connections. It logs warnings only: what was decided about
     each claim is in the database."""
     config = uvicorn.Config(
@@ -154,7 +172,7 @@ def server_for(app: FastAPI, ready: Callable[[], None]) -> uvicorn.Server:
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return _Server(config, ready)
+    return _Server(config, ready, land)
 
 
 def make_token(store: Store, role: Role, name: str, sources: Iterable[Source] = ()) -> str:

@@ -65,16 +65,19 @@ class Support:
     says: str = ""  # the source's words at the place of a conflict
 
 
-def compare(claim: str, source: str, *, title: str = "", citations: Sequence[Citation] = ()) -> Support:
+def compare(
+    claim: str, source: str, *, title: str = "", citations: Sequence[Citation] = (), alone: bool = True
+) -> Support:
     """Holds what the claim says of the source that `citations` name against its title and text (an excerpt that
-    `ingest.passages` chose). Without `citations` that is the whole claim, but for its citations. Linear; never raises.
+    `ingest.passages` chose). Without `citations` that is the whole claim, but for its citations. With `alone` the claim
+    cites nothing else, so that no other source answers for a sentence of it. Linear; never raises.
     """
     scope = scope_of(claim, citations)
     if scope.disguised:
         return Support(SupportVerdict.UNKNOWN, "script", 0.0)
     if scope.empty:
         return Support(SupportVerdict.UNKNOWN, "nothing_to_check", 0.0)
-    held = _held(claim, scope, source, title, citations)
+    held = _held(claim, scope, source, title, () if alone else citations)
     if not source.strip() and held.verdict is not SupportVerdict.ON_TOPIC:
         return Support(SupportVerdict.UNKNOWN, "no_text", held.score, held.claim)
     return held
@@ -82,7 +85,7 @@ def compare(claim: str, source: str, *, title: str = "", citations: Sequence[Cit
 
 def _held(claim: str, scope: Scope, source: str, title: str, citations: Sequence[Citation]) -> Support:
     """A claim that says something against the title and text together. Its best sentence counts, unless one that
-    cites the source has nothing to do with it."""
+    the source has to answer for (one with one of the `citations`, if there are any) has nothing to do with it."""
     head = f"{title}\n" if title else ""
     text = head + source
     subject = Subject(text, len(head))
@@ -115,7 +118,7 @@ def _is_alien(found: Match) -> bool:
 
 
 def _cites(span: tuple[int, int], citations: Sequence[Citation]) -> bool:
-    return any(c.start is not None and span[0] <= c.start < span[1] for c in citations)
+    return not citations or any(c.start is not None and span[0] <= c.start < span[1] for c in citations)
 
 
 def _by_sentence(words: Sequence[Word], scope: Scope) -> list[tuple[list[Word], tuple[int, int]]]:
@@ -177,9 +180,10 @@ def _latin(text: str) -> bool:
     return 2 * latin >= len(letters)
 
 
-def judge(content: str, citations: Sequence[Citation], found: Found) -> Finding:
-    """One finding on the source that `citations` name. `found` is as it is kept: title and excerpt."""
-    support = compare(content, found.excerpt, title=found.title, citations=citations)
+def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: bool = True) -> Finding:
+    """One finding on the source that `citations` name. `found` is as it is kept: title and excerpt. `alone`: the
+    claim cites nothing else."""
+    support = compare(content, found.excerpt, title=found.title, citations=citations, alone=alone)
     if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
         support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")
     name = _short(found.source_id)

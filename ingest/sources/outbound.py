@@ -105,7 +105,7 @@ class Outbound:
         self._rules = load_rules(allow_networks, extra_ports)
         self._names = Names(resolve)
         self._hosts = Hosts(per_host, spacing_seconds, shared)
-        self._tls = tls or _public_authorities()
+        self._tls = tls  # None: made when it is first needed, for it takes time
         self._dial = dial
         self._agent = f"groundgate/{version('groundgate')}"
 
@@ -184,7 +184,7 @@ class Outbound:
         if isinstance(request, Trouble):
             return request
         transport = PinnedTransport(
-            place, addresses, tls=self._tls, own=self._rules.is_allowed, dial=self._dial
+            place, addresses, tls=self._context(place), own=self._rules.is_allowed, dial=self._dial
         )
         try:
             return await self._exchange(place, request, transport, ask, hops)
@@ -210,6 +210,11 @@ class Outbound:
             return Trouble("refused", doubt) if doubt else addresses
         objection = self._rules.objection(place, addresses)
         return Trouble("refused", objection) if objection else addresses
+
+    def _context(self, place: Place) -> ssl.SSLContext | None:
+        if self._tls is None and place.scheme == "https":
+            self._tls = _public_authorities()
+        return self._tls
 
     def _request(self, place: Place, ask: _Ask) -> httpx.Request | Trouble:
         given = {name.lower(): value for name, value in (*ask.headers.items(), *ask.secrets.items())}

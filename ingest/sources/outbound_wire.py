@@ -125,7 +125,7 @@ class PinnedTransport(httpx.AsyncBaseTransport):
         place: Place,
         addresses: Sequence[Address],
         *,
-        tls: ssl.SSLContext,
+        tls: ssl.SSLContext | None,  # needed for https
         own: Callable[[Address], bool],
         dial: Dial,
     ) -> None:

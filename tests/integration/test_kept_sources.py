@@ -189,3 +189,21 @@ def test_several_processes_keep_and_forget_at_once(store: Store, database_url: s
         if number % 3 == 0:  # the others were good for a second only
             assert isinstance(reading, Found)
             assert reading.text.startswith(f"Page {number} of ")
+
+
+def test_no_more_than_so_many_are_kept(store: Store) -> None:
+    for number in range(7):
+        key = f"url:https://kept.example/{number}"
+        reading = found(f"Text {number}.", citation=CITATION.model_copy(update={"key": key}))
+        work = sources.keeping(key, reading, checked_at=NOW, expires_at=NOW + timedelta(hours=number + 1))
+        store.writer.run((), work).result()
+    with store.read() as connection:
+        assert not sources.has_old(connection, NOW, kept=7)
+        assert sources.has_old(connection, NOW, kept=3)
+    assert store.writer.run((), lambda c: sources.forget_old(c, NOW, 100, kept=3)).result() == 4
+    with store.read() as connection:
+        left = [
+            n for n in range(7) if sources.get(connection, f"url:https://kept.example/{n}", NOW) is not None
+        ]
+        assert left == [4, 5, 6]
+        assert not sources.has_old(connection, NOW, kept=3)

@@ -1,0 +1,44 @@
+"""From what was sent to a claim: whose it is, and what is cited beside its text."""
+
+from __future__ import annotations
+
+from groundgate.wire import ClaimIn
+from ingest.citations import given_citation, parse_citation
+from ingest.types import Citation, Principal
+
+
+class ClaimRefused(ValueError):
+    """The claim cannot be looked at as sent. `code` is a stable word, `status` the HTTP status it means."""
+
+    def __init__(self, code: str, message: str, status: int = 422) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+
+
+def owner_for(principal: Principal, user_id: str | None) -> str:
+    """The owner a request is about. Raises ClaimRefused when it is not said or not allowed."""
+    if user_id is None:
+        if principal.any_owner or len(principal.owners) != 1:
+            raise ClaimRefused(
+                "user_id_missing", "user_id is needed: this token acts for more than one owner"
+            )
+        return next(iter(principal.owners))
+    if not principal.may_act_for(user_id):
+        raise ClaimRefused("owner_not_allowed", "this token may not act for that user_id", status=403)
+    return user_id
+
+
+def given_citations(sent: ClaimIn) -> tuple[Citation, ...]:
+    """The citations given beside the text. Raises ClaimRefused for one that is none."""
+    citations = []
+    for number, citation in enumerate(sent.citations):
+        try:
+            citations.append(
+                parse_citation(citation)
+                if isinstance(citation, str)
+                else given_citation(citation.type, citation.value)
+            )
+        except ValueError as error:
+            raise ClaimRefused("citation_malformed", f"citations[{number}]: {error}") from error
+    return tuple(citations)

@@ -1,0 +1,50 @@
+"""Everything a citation may point at, read through one door, and what becomes of it when the service ends."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from groundgate.sources import Sources
+from ingest.citations import parse_citation
+from ingest.sources.answers import utc_now
+from ingest.sources.extractor import Extractor
+from ingest.sources.git import GitSource
+from ingest.sources.web import WebSource
+from ingest.types import CitationType, SourceReading, Unreachable
+from tests.hostile import hostile, local
+
+
+def test_whoever_waits_when_it_ends_is_told_that_nobody_knows(tmp_path: Path) -> None:
+    async def main(url: str) -> tuple[list[SourceReading], list[bytes]]:
+        page = parse_citation(url)
+        waiting = [asyncio.create_task(sources.read(page)) for _ in range(2)]
+        left = asyncio.create_task(sources.read(page))
+        while not slow.heads:
+            await asyncio.sleep(0.01)
+        left.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await left
+        await sources.land()
+        seen = list(slow.heads)
+        return [*await asyncio.gather(*waiting), await sources.read(page)], seen
+
+    extractor = Extractor()
+    sources = Sources(
+        GitSource([tmp_path], ["docs"]), {CitationType.URL: WebSource(local(), extractor, utc_now)}
+    )
+    try:
+        with hostile(lambda line, _: line.hang()) as slow:
+            began = time.monotonic()
+            readings, seen = asyncio.run(main(f"http://127.0.0.1:{slow.port}/page"))
+            assert time.monotonic() - began < 5
+            assert slow.heads == seen
+    finally:
+        sources.close()
+        extractor.close()
+    for reading in readings:
+        assert isinstance(reading, Unreachable)
+        assert (reading.code, "ending" in reading.detail) == ("timeout", True)
