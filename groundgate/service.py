@@ -10,6 +10,7 @@ from pathlib import Path
 
 from groundgate.gate import Gate
 from groundgate.judge import Judge, open_judge
+from groundgate.kept import Kept
 from groundgate.recheck import Rechecker
 from groundgate.repositories import open_repositories
 from groundgate.settings import Settings, plain
@@ -70,7 +71,9 @@ def open_service(
         if embedder is not None:
             paraphraser = embeddings.Paraphraser(store, embedder, policy.vector_threshold)
             opened.callback(paraphraser.close)
-        sources = opened.enter_context(open_sources(settings, policy, git, store, shared))
+        sources = opened.enter_context(
+            open_sources(settings, policy, git, Kept(store, policy.remember), shared)
+        )
         judge = _judge(settings, policy, store)
         gate = Gate(policy, store, sources, paraphraser, judge)
         opened.callback(gate.close)

@@ -10,16 +10,12 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Protocol
 
-from ingest.policy import Remember
 from ingest.sources.flight import Flights
 from ingest.sources.git import GitSource
 from ingest.types import Citation, CitationType, Found, Missing, SourceReading, Unreachable
-from storage import sources as kept_sources
-from storage.errors import StorageError
-from storage.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -33,41 +29,14 @@ class Source(Protocol):
     async def read(self, citation: Citation) -> SourceReading: ...
 
 
-class Kept:
-    """Readings that were kept in the database, for as long as the policy says."""
+class Memo(Protocol):
+    """Readings that are kept from one claim to the next."""
 
-    def __init__(self, store: Store, remember: Remember) -> None:
-        self._store = store
-        self._found = timedelta(hours=remember.found_hours)
-        self._missing = timedelta(minutes=remember.missing_minutes)
-        # Threads of their own: a repository that hangs must not keep a page from being found here.
-        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="kept")
+    async def get(self, key: str, now: datetime) -> SourceReading | None: ...
 
-    def close(self) -> None:
-        """Waits for look-ups under way."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    async def put(self, key: str, reading: Found | Missing, now: datetime) -> None: ...
 
-    async def get(self, key: str, now: datetime) -> SourceReading | None:
-        """What was read of it not too long ago. None, and a line in the log, when the database cannot say."""
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._get, key, now)
-
-    def _get(self, key: str, now: datetime) -> SourceReading | None:
-        try:
-            with self._store.read() as connection:
-                return kept_sources.get(connection, key, now)
-        except StorageError:
-            log.exception("what was read of %a before cannot be looked up", key)
-            return None
-
-    async def put(self, key: str, reading: Found | Missing, now: datetime) -> None:
-        """Keeps a reading; that it could not be kept is a line in the log, for the reading is good without."""
-        until = now + (self._found if isinstance(reading, Found) else self._missing)
-
-        try:
-            work = kept_sources.keeping(key, reading, checked_at=now, expires_at=until)
-            await asyncio.wrap_future(self._store.writer.run((), work))
-        except StorageError:
-            log.exception("what was read of %a cannot be kept", key)
+    def close(self) -> None: ...
 
 
 class Sources:
@@ -77,7 +46,7 @@ class Sources:
         self,
         git: GitSource,
         elsewhere: Mapping[CitationType, Source],
-        kept: Kept | None = None,
+        kept: Memo | None = None,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         threads: int = 8,

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
+
+from pydantic import SecretStr
 
 from groundgate.settings import Settings, plain
-from groundgate.sources import Kept, Source, Sources
+from groundgate.sources import Memo, Source, Sources
 from ingest.policy import Policy
 from ingest.sources.arxiv import Arxiv
 from ingest.sources.cve import Cve
@@ -25,7 +28,8 @@ from ingest.sources.pep import Pep
 from ingest.sources.rfc import Rfc
 from ingest.sources.web import WebSource
 from ingest.types import Citation, CitationType, SourceReading
-from storage.store import Store
+
+AnyForge = TypeVar("AnyForge", bound=Forge)
 
 
 class Pages:
@@ -48,13 +52,12 @@ def open_sources(
     settings: Settings,
     policy: Policy,
     git: GitSource,
-    store: Store | None = None,
+    kept: Memo | None = None,
     shared: Path | None = None,
 ) -> Iterator[Sources]:
-    """Everything that can be read, closed at the end. With a store, readings are kept in it. `shared` is the
-    folder in which several processes keep to the limits of a host together."""
+    """Everything that can be read, closed at the end, `kept` with it. `shared` is the folder in which several
+    processes keep to the limits of a host together."""
     with ExitStack() as opened:
-        kept = None if store is None else Kept(store, policy.remember)
         elsewhere: dict[CitationType, Source] = {}
         if not settings.offline:
             outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds, shared)
@@ -80,27 +83,12 @@ def outbound_of(
 
 
 def _elsewhere(settings: Settings, outbound: Outbound, extractor: Extractor) -> dict[CitationType, Source]:
-    github = GitHub(
-        outbound,
-        base=settings.github_url,
-        token=plain(settings.github_token),
-        repository=settings.github_repo,
-        clock=_now,
-    )
-    gitlab = GitLab(
-        outbound,
-        base=settings.gitlab_url,
-        token=plain(settings.gitlab_token),
-        repository=settings.gitlab_repo,
-        clock=_now,
-    )
-    forgejo = Forgejo(
-        outbound,
-        base=settings.forgejo_url,
-        token=plain(settings.forgejo_token),
-        repository=settings.forgejo_repo,
-        clock=_now,
-    )
+    def forge(kind: type[AnyForge], base: str, token: SecretStr | None, repository: str | None) -> AnyForge:
+        return kind(outbound, base=base, token=plain(token), repository=repository, clock=_now)
+
+    github = forge(GitHub, settings.github_url, settings.github_token, settings.github_repo)
+    gitlab = forge(GitLab, settings.gitlab_url, settings.gitlab_token, settings.gitlab_repo)
+    forgejo = forge(Forgejo, settings.forgejo_url, settings.forgejo_token, settings.forgejo_repo)
     issues: Forge = github
     if settings.gitlab_repo is not None:
         issues = gitlab

@@ -9,9 +9,10 @@ from datetime import datetime
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from ingest.sources.answers import READING_SECONDS, Clock, NoAnswer, ask, found, ok, reading, utc_now
+from ingest.sources.answers import READING_SECONDS, Clock, NoAnswer, ask, found, ok, utc_now
 from ingest.sources.fetched import Fetched
 from ingest.sources.outbound import Outbound
+from ingest.sources.registry import Registry
 from ingest.types import Citation, CitationType, Missing, SourceReading, Standing
 
 SPACING_SECONDS = 3.0  # between two requests, one at a time: arXiv's terms of use for its API
@@ -31,8 +32,8 @@ _WITHDRAWN = re.compile(
 )
 
 
-class Arxiv:
-    """Reads `arxiv` citations from the API at `base`. Its methods belong to one event loop.
+class Arxiv(Registry):
+    """Reads `arxiv` citations from the API.
 
     One request at a time and `spacing_seconds` between two: a claim that would have to wait for longer than its
     own time is told so and looked up later.
@@ -42,22 +43,15 @@ class Arxiv:
         self,
         outbound: Outbound,
         *,
-        base: str = "https://export.arxiv.org",
+        base: str,
         clock: Clock = utc_now,
         seconds: float = READING_SECONDS,
         spacing_seconds: float = SPACING_SECONDS,
     ) -> None:
-        self._outbound = outbound
-        self._base = base.rstrip("/")
-        self._clock = clock
-        self._seconds = seconds
+        super().__init__(outbound, base=base, clock=clock, seconds=seconds)
         self._spacing = spacing_seconds
         self._turn = asyncio.Lock()
         self._asked_at = -spacing_seconds  # of time.monotonic()
-
-    async def read(self, citation: Citation) -> SourceReading:
-        """Looks up one `arxiv` citation. Never raises but CancelledError."""
-        return await reading(citation, self._read(citation), seconds=self._seconds)
 
     async def _read(self, citation: Citation) -> SourceReading:
         match = _KEY.fullmatch(citation.key)

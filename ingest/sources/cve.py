@@ -13,19 +13,15 @@ from typing import Literal
 from pydantic import AwareDatetime, Field, NaiveDatetime
 
 from ingest.sources.answers import (
-    READING_SECONDS,
-    Clock,
     NoAnswer,
     Shape,
     ask,
     found,
     ok,
     parsed,
-    reading,
-    utc_now,
 )
 from ingest.sources.fetched import Fetched
-from ingest.sources.outbound import Outbound
+from ingest.sources.registry import Registry
 from ingest.types import Citation, CitationType, Missing, SourceReading, Standing
 
 _WHO = "The CVE Program"
@@ -89,25 +85,8 @@ class _Id(Shape):
     state: str
 
 
-class Cve:
-    """Reads `cve` citations from the CVE Program's services at `base`. Its methods belong to one event loop."""
-
-    def __init__(
-        self,
-        outbound: Outbound,
-        *,
-        base: str = "https://cveawg.mitre.org",
-        clock: Clock = utc_now,
-        seconds: float = READING_SECONDS,
-    ) -> None:
-        self._outbound = outbound
-        self._base = base.rstrip("/")
-        self._clock = clock
-        self._seconds = seconds
-
-    async def read(self, citation: Citation) -> SourceReading:
-        """Looks up one `cve` citation. Never raises but CancelledError."""
-        return await reading(citation, self._read(citation), seconds=self._seconds)
+class Cve(Registry):
+    """Reads `cve` citations from the CVE Program's services."""
 
     async def _read(self, citation: Citation) -> SourceReading:
         match = _KEY.fullmatch(citation.key)

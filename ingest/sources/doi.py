@@ -15,19 +15,15 @@ from urllib.parse import quote
 from pydantic import Field, JsonValue
 
 from ingest.sources.answers import (
-    READING_SECONDS,
-    Clock,
     NoAnswer,
     Shape,
     ask,
     found,
     ok,
     parsed,
-    reading,
-    utc_now,
 )
 from ingest.sources.fetched import Fetched
-from ingest.sources.outbound import Outbound
+from ingest.sources.registry import Registry
 from ingest.types import Citation, CitationType, Missing, SourceReading, Standing
 
 _KEY = re.compile(r"doi:(?P<doi>10\.[0-9]{4,9}(?:\.[0-9]{1,9}){0,3}/[^\s\x00-\x1f\x7f]{1,1000})")
@@ -77,25 +73,8 @@ class _Work(Shape):
     updated_by: tuple[_Update, ...] = Field(default=(), alias="updated-by")
 
 
-class Doi:
-    """Reads `doi` citations from the resolver at `base`. Its methods belong to one event loop."""
-
-    def __init__(
-        self,
-        outbound: Outbound,
-        *,
-        base: str = "https://doi.org",
-        clock: Clock = utc_now,
-        seconds: float = READING_SECONDS,
-    ) -> None:
-        self._outbound = outbound
-        self._base = base.rstrip("/")
-        self._clock = clock
-        self._seconds = seconds
-
-    async def read(self, citation: Citation) -> SourceReading:
-        """Looks up one `doi` citation. Never raises but CancelledError."""
-        return await reading(citation, self._read(citation), seconds=self._seconds)
+class Doi(Registry):
+    """Reads `doi` citations from the resolver."""
 
     async def _read(self, citation: Citation) -> SourceReading:
         match = _KEY.fullmatch(citation.key)

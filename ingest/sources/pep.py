@@ -13,17 +13,13 @@ import lxml.html
 from lxml.etree import LxmlError
 
 from ingest.sources.answers import (
-    READING_SECONDS,
-    Clock,
     NoAnswer,
     ask,
     found,
     month_number,
     ok,
-    reading,
-    utc_now,
 )
-from ingest.sources.outbound import Outbound
+from ingest.sources.registry import Registry
 from ingest.types import Citation, CitationType, Frozen, Missing, SourceReading, Standing
 
 _WHO = "peps.python.org"
@@ -56,25 +52,8 @@ class _Page(Frozen):
     text: str
 
 
-class Pep:
-    """Reads `pep` citations from the site at `base`. Its methods belong to one event loop."""
-
-    def __init__(
-        self,
-        outbound: Outbound,
-        *,
-        base: str = "https://peps.python.org",
-        clock: Clock = utc_now,
-        seconds: float = READING_SECONDS,
-    ) -> None:
-        self._outbound = outbound
-        self._base = base.rstrip("/")
-        self._clock = clock
-        self._seconds = seconds
-
-    async def read(self, citation: Citation) -> SourceReading:
-        """Looks up one `pep` citation. Never raises but CancelledError."""
-        return await reading(citation, self._read(citation), seconds=self._seconds)
+class Pep(Registry):
+    """Reads `pep` citations from the site of the proposals."""
 
     async def _read(self, citation: Citation) -> SourceReading:
         match = _KEY.fullmatch(citation.key)

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from ingest.sources.answers import (
-    READING_SECONDS,
-    Clock,
     NoAnswer,
     Shape,
     ask,
@@ -16,11 +14,9 @@ from ingest.sources.answers import (
     month_number,
     ok,
     parsed,
-    reading,
-    utc_now,
 )
 from ingest.sources.fetched import Fetched
-from ingest.sources.outbound import Outbound
+from ingest.sources.registry import Registry
 from ingest.types import TEXT_CHARACTERS, Citation, CitationType, Missing, SourceReading, Standing
 
 _WHO = "The RFC Editor"
@@ -41,25 +37,8 @@ class _Record(Shape):
     updated_by: tuple[str, ...] = ()
 
 
-class Rfc:
-    """Reads `rfc` citations from the RFC Editor at `base`. Its methods belong to one event loop."""
-
-    def __init__(
-        self,
-        outbound: Outbound,
-        *,
-        base: str = "https://www.rfc-editor.org",
-        clock: Clock = utc_now,
-        seconds: float = READING_SECONDS,
-    ) -> None:
-        self._outbound = outbound
-        self._base = base.rstrip("/")
-        self._clock = clock
-        self._seconds = seconds
-
-    async def read(self, citation: Citation) -> SourceReading:
-        """Looks up one `rfc` citation. Never raises but CancelledError."""
-        return await reading(citation, self._read(citation), seconds=self._seconds)
+class Rfc(Registry):
+    """Reads `rfc` citations from the RFC Editor."""
 
     async def _read(self, citation: Citation) -> SourceReading:
         match = _KEY.fullmatch(citation.key)
