@@ -141,20 +141,25 @@ def test_it_keeps_serving_with_a_reviewer_s_token_until_it_is_stopped(tmp_path: 
         text=True,
     ) as process:
         assert process.stdout is not None
-        printed = ""
-        while "review show" not in printed:
-            line = process.stdout.readline()
-            assert line, process.communicate()[1]
-            printed += line
-        address = re.search(r"http://127\.0\.0\.1:\d+", printed)
-        token = TOKEN.search(printed)
-        url = re.search(r"sqlite:///\S+", printed)
-        assert address and token and url
-        headers = {"Authorization": f"Bearer {token[0]}"}
-        waiting = httpx.get(f"{address[0]}/v1/reviews", headers=headers, trust_env=False)
-        assert waiting.status_code == 200
-        listed = cli("review", "list", "--database-url", url[0], "--token", token[0], cwd=tmp_path)
-        assert listed.stdout.decode().count("rev_") == 12
+        try:
+            printed = ""
+            while "review show" not in printed:
+                line = process.stdout.readline()
+                assert line, process.communicate()[1]
+                printed += line
+            address = re.search(r"http://127\.0\.0\.1:\d+", printed)
+            token = TOKEN.search(printed)
+            url = re.search(r"sqlite:///\S+", printed)
+            assert address and token and url
+            headers = {"Authorization": f"Bearer {token[0]}"}
+            waiting = httpx.get(f"{address[0]}/v1/reviews", headers=headers, trust_env=False)
+            assert waiting.status_code == 200
+            listed = cli("review", "list", "--database-url", url[0], "--token", token[0], cwd=tmp_path)
+            # The one about the carrier is promoted after half a minute, which a slow machine may take until here.
+            assert listed.stdout.decode().count("rev_") in (11, 12)
+        except BaseException:
+            process.kill()  # or the end of this block waits for it
+            raise
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (0, "")
