@@ -217,14 +217,17 @@ def test_a_repository_that_disappears_makes_its_citations_unknown(tmp_path: Path
 
     def decided(number: int, words: str) -> Reply:
         sent = claim(number, "ann", "ai_synthesis")
-        return agent.ask("POST", "/v1/claims", sent | {"content": f"{sent['content']} {words}"})
+        return agent.ask("POST", "/v1/claims", sent | {"content": words})
 
     with serve(url, repos=[repository.path]) as running:
         where.set(running.url)
-        before = decided(1, "That follows ADR-0001.")
+        before = decided(1, "We use PostgreSQL, as ADR-0001 says.")
         assert (before.status, before.json["tier"]) == (201, "tier_1")
         shutil.rmtree(repository.path)
-        for number, words in ((2, "That follows ADR-0001."), (3, "That follows ADR-0002.")):
+        for number, words in (
+            (2, "PostgreSQL is what we use for ledgers (ADR-0001)."),
+            (3, "We use Redis, as ADR-0002 says."),
+        ):
             after = decided(number, words)
             assert (after.status, after.json["tier"], after.json["rule"]) == (202, "tier_2", 11), after
             assert "UNKNOWN" in {finding["verdict"] for finding in after.json["findings"]}

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -40,9 +41,12 @@ def extractor() -> Iterator[Extractor]:
 
 
 def below(parent: int) -> list[psutil.Process]:
-    """Its children and theirs. psutil's own list leaves out those that seem older than their parent, which happens
-    where the clock of the machine is set in between."""
-    parents = {one.pid: one.info["ppid"] for one in psutil.process_iter(["ppid"])}
+    """Its children and theirs, as /proc has them. psutil's own list leaves out those that seem older than their
+    parent, which happens where the clock of the machine is set in between."""
+    parents: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(stat.parent.name)] = int(stat.read_text().rpartition(")")[2].split()[1])
     found, front = list[int](), [parent]
     while front:
         front = [pid for pid, ppid in parents.items() if ppid in front]
