@@ -44,13 +44,25 @@ class Limits(Frozen):
     claims_per_minute: int = Field(ge=0)
 
 
+class HeadStart(Frozen):
+    """How many days of waiting a reason counts for in the order of the queue; see `ingest.priority`."""
+
+    conflict: float = Field(ge=0, le=365)
+    citation: float = Field(ge=0, le=365)
+    hedge: float = Field(ge=0, le=365)
+
+
 class QueueLimits(Frozen):
-    """How many claims may wait, and for how long (days)."""
+    """How many claims may wait, and for how long; how long an act can be taken back, and a rejection is
+    remembered."""
 
     per_owner: int = Field(ge=1)
     total: int = Field(ge=1)
     expire_days: int = Field(ge=1, le=3650)
     retry_after_seconds: int = Field(ge=1)
+    undo_minutes: float = Field(ge=0, le=60 * 24 * 7)  # 0: nothing can be taken back
+    rejected_days: int = Field(ge=0, le=3650)
+    head_start_days: HeadStart
 
 
 class ScoreWeights(Frozen):

@@ -519,6 +519,10 @@ class PendingMemory(Frozen):
     note: str | None = None  # the reviewer's note, or the reason of a rejection
     memory_id: str | None = None  # the memory it became
     validity_horizon: datetime | None = None
+    rule: int  # of the router, that queued it
+    cited: str | None = None  # the key of the first thing it cites: what items are grouped by
+    priority_at: datetime  # the earlier, the sooner it is shown; see `ingest.priority`
+    rejected_before: str | None = None  # the item of the same words that its owner rejected lately
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -535,13 +539,20 @@ class Action(StrEnum):
     REVIEW_EDITED = "review.edited"  # the decision on the text an owner approves in place of the agent's
     REVIEW_REJECTED = "review.rejected"
     REVIEW_EXPIRED = "review.expired"
+    REVIEW_UNDONE = "review.undone"  # an approval or a rejection taken back: the item waits again
     MEMORY_SUPERSEDED = "memory.superseded"
     MEMORY_RETRACTED = "memory.retracted"
     MEMORY_EXPIRED = "memory.expired"
+    MEMORY_RESTORED = "memory.restored"  # in force again: the approval that replaced it was taken back
     MEMORY_STALE = "memory.stale"  # a source of it went away or changed
     MEMORY_FRESH = "memory.fresh"  # its sources are again as they were
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
+    LINK_CREATED = "link.created"  # a link that signs a reviewer in, once
+    SESSION_STARTED = "session.started"
+    SESSION_ENDED = "session.ended"
+    WEBHOOK_CREATED = "webhook.created"
+    WEBHOOK_REMOVED = "webhook.removed"
 
 
 class LogEntry(Frozen):

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Table, bindparam, select, update
 from sqlalchemy import insert as insert_into
 
+from ingest.priority import words_digest
 from ingest.types import ItemKind, PendingMemory, ReviewStatus
 from storage import index, rechecks, vectors
 from storage.names import valid_name
@@ -67,7 +68,7 @@ Ending = Literal[ReviewStatus.APPROVED, ReviewStatus.REJECTED, ReviewStatus.EXPI
 
 def row_of(item: PendingMemory) -> dict[str, Any]:
     """The item as the parameters of INSERT."""
-    return to_row(item)
+    return to_row(item) | {"words_digest": words_digest(item.content, item.memory_type)}
 
 
 def insert(connection: Connection, item: PendingMemory) -> None:
@@ -167,4 +168,6 @@ def waiting(connection: Connection, now: datetime) -> tuple[int, float]:
 
 
 def _item(row: Mapping[Any, Any]) -> PendingMemory:
-    return PendingMemory.model_validate(to_fields(row))
+    fields = to_fields(row)
+    del fields["words_digest"]
+    return PendingMemory.model_validate(fields)

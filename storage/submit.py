@@ -18,6 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, bindparam, select, update
 
 from ingest.pipeline import Examined
+from ingest.priority import head_start
 from ingest.signature import SignatureKeys, signature_keys
 from ingest.types import (
     Action,
@@ -358,6 +359,9 @@ def _pending_item(submission: Submission, answer: ValidationResult, decision_id:
         submitted_by=submission.principal_id,
         conflicting_memory_id=answer.conflicting_memory_id,
         validity_horizon=claim.validity_horizon,
+        rule=answer.rule,
+        cited=answer.evidence.sources[0].citation.key if answer.evidence.sources else None,
+        priority_at=created_at - head_start(answer.rule, policy.queue.head_start_days),
         metadata=claim.metadata,
     )
 

@@ -139,6 +139,25 @@ class PendingRow(SQLModel, table=True):
         Index("pending_by_id", "id"),
         Index("pending_by_status", "owner_id", "status", "id"),
         Index("pending_due", "status", "expires_at"),
+        Index("pending_by_priority", "owner_id", "status", "priority_at", "id"),
+        Index("pending_by_rule", "owner_id", "status", "rule", "priority_at", "id"),
+        Index("pending_by_sender", "owner_id", "status", "submitted_by", "priority_at", "id"),
+        Index("pending_by_cited", "owner_id", "status", "cited", "priority_at", "id"),
+        Index(
+            "pending_decided",
+            "owner_id",
+            "decided_at",
+            "id",
+            sqlite_where=text("decided_at IS NOT NULL"),
+            postgresql_where=text("decided_at IS NOT NULL"),
+        ),
+        Index(
+            "pending_rejected",
+            "owner_id",
+            "words_digest",
+            sqlite_where=text("status = 'rejected'"),
+            postgresql_where=text("status = 'rejected'"),
+        ),
     )
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -159,6 +178,11 @@ class PendingRow(SQLModel, table=True):
     note: str | None = Field(default=None, sa_type=Text)
     memory_id: str | None = None
     validity_horizon: datetime | None = Field(default=None, sa_type=UtcTime)
+    rule: int = Field(sa_type=SmallInteger)
+    cited: str | None = None
+    priority_at: datetime = Field(sa_type=UtcTime)
+    words_digest: str | None = None  # ingest.priority.words_digest; the domain type does without
+    rejected_before: str | None = None
     details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
 
 
@@ -320,3 +344,46 @@ class JudgeDayRow(SQLModel, table=True):
     __tablename__ = "judge_day"
     day: str = Field(primary_key=True)  # 2026-11-21
     asked: int = 0
+
+
+class SessionRow(SQLModel, table=True):
+    """A reviewer who is signed in to the pages; see `storage.sessions`. The secret of the cookie is nowhere."""
+
+    __tablename__ = "session"
+    __table_args__ = (Index("session_due", "expires_at"), Index("session_by_token", "token_id"))
+    digest: str = Field(primary_key=True)  # sha256 hex of the cookie's secret
+    token_id: str  # the principal: when its token ends, the session does
+    created_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime = Field(sa_type=UtcTime)
+
+
+class SignInLinkRow(SQLModel, table=True):
+    """A link that signs a reviewer in, once; see `storage.sessions`."""
+
+    __tablename__ = "sign_in_link"
+    __table_args__ = (Index("sign_in_link_due", "expires_at"),)
+    digest: str = Field(primary_key=True)  # sha256 hex of the code in the link
+    token_id: str
+    created_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime = Field(sa_type=UtcTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class WebhookRow(SQLModel, table=True):
+    """Where an owner is told of what waits, and how far in the owner's log it has been told; see
+    `storage.webhooks`."""
+
+    __tablename__ = "webhook"
+    __table_args__ = (Index("webhook_due", "due_at"),)
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    url: str = Field(sa_type=Text)
+    secret: str  # signs the messages, so it is kept as it is
+    created_at: datetime = Field(sa_type=UtcTime)
+    told_seq: int = Field(sa_type=BigInteger)  # the last log entry that was told
+    until_seq: int | None = Field(default=None, sa_type=BigInteger)  # where the message under way ends
+    due_at: datetime | None = Field(default=None, sa_type=UtcTime)  # None: given up
+    attempts: int = 0  # of the message under way
+    lease: str | None = None
+    failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
+    last_error: str | None = Field(default=None, sa_type=Text)
