@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint browser bench clean
 
 setup: $(VENV)/.ready
 
@@ -22,7 +22,20 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-test: lint
+# The pages are tested in a real browser: the one that CHROMIUM names, or one that is here, or else Debian's.
+browser:
+	@for name in $${CHROMIUM:-chromium chromium-browser google-chrome google-chrome-stable}; do \
+	  if command -v "$$name" >/dev/null; then exit 0; fi; \
+	done; \
+	if [ -n "$$CHROMIUM" ]; then echo "CHROMIUM=$$CHROMIUM is not a program that can be run" >&2; exit 1; fi; \
+	if [ "$$(id -u)" = 0 ]; then root=env; else root="sudo env"; fi; \
+	if command -v apt-get >/dev/null && $$root DEBIAN_FRONTEND=noninteractive apt-get update \
+	  && $$root DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-dejavu-core \
+	  && command -v chromium >/dev/null; then exit 0; fi; \
+	echo "The tests need Chromium, and it could not be installed. Install it, or say where it is: make test CHROMIUM=/path/to/chromium" >&2; \
+	exit 1
+
+test: lint browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 $(VENV)/.bench-ready: $(VENV)/.ready

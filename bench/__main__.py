@@ -30,6 +30,12 @@ def _web() -> None:
     web_load.run()
 
 
+def _queue() -> None:
+    from bench import queue_page
+
+    queue_page.run()
+
+
 def _dedup(asked: argparse.Namespace) -> None:
     from bench import dedup
 
@@ -43,7 +49,9 @@ def _dedup(asked: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="text, http, web or dedup; all by default")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="text, http, web, queue or dedup; all by default"
+    )
     group = parser.add_argument_group("dedup")
     group.add_argument("--million", action="store_true", help="also a million claims, and floods of 100,000")
     group.add_argument("--sizes", type=_sizes, metavar="N,N", help="how many claims, in growing order")
@@ -76,6 +84,7 @@ def main() -> None:
         "text": _text,
         "http": _http,
         "web": _web,
+        "queue": _queue,
         "dedup": partial(_dedup, asked),
     }
     names = asked.names or list(benches)

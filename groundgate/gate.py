@@ -18,6 +18,7 @@ from pydantic_core import to_json
 
 from groundgate.incoming import ClaimRefused, given_citations, owner_for
 from groundgate.judge import Judge, weigh
+from groundgate.meaning import ByMeaning, Meaning, Paraphraser
 from groundgate.wire import ClaimIn
 from ingest.checks.dedup import tokens
 from ingest.checks.hedge import HedgeDetector
@@ -25,6 +26,7 @@ from ingest.citations import TooManyCitations
 from ingest.paraphrase import stored_only
 from ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from ingest.policy import Policy
+from ingest.priority import words_digest
 from ingest.signature import signature_keys
 from ingest.similar import prepare
 from ingest.types import (
@@ -35,10 +37,9 @@ from ingest.types import (
     Embedding,
     Found,
     Neighbours,
-    ParaphraseFacts,
-    ParaphraseUnavailable,
     PendingMemory,
     Principal,
+    RejectedBefore,
     SimilarMemory,
     Source,
     SourceReading,
@@ -46,7 +47,7 @@ from ingest.types import (
     Unreachable,
     ValidationResult,
 )
-from storage import index, similar
+from storage import index, rejections, similar
 from storage.errors import StorageError
 from storage.ids import new_id_suffix
 from storage.store import Store
@@ -64,17 +65,6 @@ class Reader(Protocol):
     """Reads what a citation points at, anew when it must be `fresh`. Never raises."""
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading: ...
-
-
-ByMeaning = tuple[ParaphraseFacts, Embedding | None]  # what was found, and the claim's vector
-
-
-class Paraphraser(Protocol):
-    """Compares claims by meaning. Blocking; called in a worker thread; may raise."""
-
-    def embed(self, text: str) -> Embedding: ...
-
-    def find(self, owner_id: str, embedding: Embedding, now: datetime) -> ParaphraseFacts: ...
 
 
 class Examiner:
@@ -237,10 +227,9 @@ class Gate(Examiner):
         super().__init__(policy, sources)
         self.store = store
         self._judge = judge
-        self._paraphraser = paraphraser
         # Threads of their own: a model that hangs costs no claim its citations, and a repository that hangs costs
         # none what is similar to it.
-        self._vectors = ThreadPoolExecutor(max_workers=2, thread_name_prefix="vectors")
+        self._meaning = None if paraphraser is None else Meaning(paraphraser, policy.deadline_seconds)
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
         self._advice.submit(prepare)
 
@@ -248,7 +237,8 @@ class Gate(Examiner):
         """Waits for readings and look-ups under way."""
         super().close()
         self._advice.shutdown(wait=True, cancel_futures=True)
-        self._vectors.shutdown(wait=True, cancel_futures=True)
+        if self._meaning is not None:
+            self._meaning.close()
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """As `Examiner.examine`, and for a claim that will wait for its owner what is similar to it."""
@@ -300,6 +290,10 @@ class Gate(Examiner):
         examined = await self._with_similar(examined)
         dedup = await self._neighbours_beside(examined)
         decision = examined.decide(dedup)
+        rejected_before = None
+        if decision.tier is not Tier.STORED:
+            loop = asyncio.get_running_loop()
+            rejected_before = await loop.run_in_executor(self._advice, self._rejected_before, examined)
         return examined.answer(
             decision,
             dedup,
@@ -307,7 +301,19 @@ class Gate(Examiner):
             memory_id=None,
             queue_id=None,
             took_ms=(time.perf_counter() - started) * 1000,
+            rejected_before=rejected_before,
         )
+
+    def _rejected_before(self, examined: Examined) -> RejectedBefore | None:
+        claim, days = examined.claim, self.policy.queue.rejected_days
+        name = (claim.owner_id, words_digest(claim.content, claim.memory_type))
+        try:
+            with self.store.read() as connection:
+                found = rejections.latest(connection, [name])
+        except StorageError:  # it is shown, and decides nothing
+            log.exception("earlier rejections could not be looked up")
+            return None
+        return rejections.lately(found.get(name), examined.capture_time, days)
 
     async def examine_edit(self, item: PendingMemory, content: str) -> Examined:
         """As `Examiner.examine_edit`. Waiting items, of which this is one, say nothing against an edit."""
@@ -320,30 +326,11 @@ class Gate(Examiner):
         )
 
     def _start_by_meaning(self, claim: Claim, now: datetime) -> asyncio.Task[ByMeaning] | None:
-        if self._paraphraser is None:
-            return None
-        return asyncio.create_task(self._by_meaning(self._paraphraser, claim, now))
+        return None if self._meaning is None else asyncio.create_task(self._meaning.of(claim, now))
 
-    async def _by_meaning(self, paraphraser: Paraphraser, claim: Claim, now: datetime) -> ByMeaning:
-        """Which earlier claims are near by meaning, and the claim's vector; within the policy's deadline."""
-        asked = asyncio.get_running_loop().run_in_executor(self._vectors, self._ask, paraphraser, claim, now)
-        try:
-            return await asyncio.wait_for(asked, self.policy.deadline_seconds)
-        except TimeoutError:
-            seconds = self.policy.deadline_seconds
-            detail = f"Earlier claims could not be looked up by meaning within {seconds:g} s."
-            return ParaphraseUnavailable(detail=detail), None
-
-    @staticmethod
-    def _ask(paraphraser: Paraphraser, claim: Claim, now: datetime) -> ByMeaning:
-        embedding = None
-        try:
-            embedding = paraphraser.embed(claim.content)
-            return paraphraser.find(claim.owner_id, embedding, now), embedding
-        except Exception:  # whatever went wrong, it could not be found out: UNKNOWN, and a log line
-            log.exception("earlier claims could not be looked up by meaning")
-            detail = "Earlier claims could not be looked up by meaning."
-            return ParaphraseUnavailable(detail=detail), embedding
+    async def embed(self, text: str) -> Embedding | None:
+        """The vector of a text, made by the policy's model in time; None when it was not, or there is none."""
+        return None if self._meaning is None else await self._meaning.embed(text)
 
     async def _neighbours_beside(self, examined: Examined) -> DedupFacts:
         return await asyncio.get_running_loop().run_in_executor(self._advice, self._neighbours, examined)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, values
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from groundgate.recheck import RecheckCounts
-from ingest.types import Tier, ValidationResult
+from groundgate.webhooks import Result
+from ingest.types import Action, Tier, ValidationResult
+from storage.overview import QueueFigures
 
 # The client library reads this variable when it is first imported, and from then on keeps the figures of this
 # process in files of the directory named there, so that one page can tell of several processes.
@@ -50,6 +52,40 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._reviews = Counter(
+            "groundgate_reviews",
+            "Waiting claims that were approved, rejected or expired, and decisions that were taken back.",
+            ("action",),
+            registry=self._registry,
+        )
+
+        self._streams = Gauge(
+            "groundgate_event_streams",
+            "Review pages that are open and told of changes.",
+            registry=self._registry,
+            multiprocess_mode="livesum",
+        )
+
+        self._webhooks = Counter(
+            "groundgate_webhook_messages",
+            "Tries to send a message to a webhook, by what came of it.",
+            ("result",),
+            registry=self._registry,
+        )
+
+    def reviewed(self, action: Action, items: int) -> None:
+        """Counts what became of items that waited."""
+        self._reviews.labels(action.value.removeprefix("review.")).inc(items)
+
+    def streaming(self, count: int) -> None:
+        """So many pages of this process are told of changes now."""
+        self._streams.set(count)
+
+    def sent(self, results: Mapping[Result, int]) -> None:
+        """Counts what tries to send messages came to."""
+        for result, count in results.items():
+            self._webhooks.labels(result.value).inc(count)
+
     def rechecked(self, counts: RecheckCounts) -> None:
         """Counts what checking again came to."""
         for result, count in asdict(counts).items():
@@ -65,26 +101,43 @@ class Metrics:
         counter.inc()
         self._seconds.observe(answer.took_ms / 1000)
 
-    def text(self, waiting: int, oldest_seconds: float) -> bytes:
-        """The page for the scraper, with the state of the queue as read just now; -1 where it is not known."""
+    def text(self, waiting: int, oldest_seconds: float, queues: QueueFigures | None) -> bytes:
+        """The page for the scraper, with the state of the queues as read just now. What is not known is -1, or
+        with `queues` None left out."""
         page = CollectorRegistry()
         if self._shared is None:
             page.register(self._registry)
         else:
             MultiProcessCollector(page, path=str(self._shared))  # type: ignore[no-untyped-call]  # it has no types
-        page.register(_Queue(waiting, oldest_seconds))
+        page.register(_Queue(waiting, oldest_seconds, queues))
         return generate_latest(page)
 
 
 class _Queue(Collector):
     """What the database says, so every process says the same."""
 
-    def __init__(self, waiting: int, oldest_seconds: float) -> None:
-        self._gauges = (
+    def __init__(self, waiting: int, oldest_seconds: float, queues: QueueFigures | None) -> None:
+        self._queues = queues
+        self._gauges = [
             ("groundgate_queue_items", "Claims that wait for their owner.", waiting),
             ("groundgate_queue_oldest_seconds", "Age of the claim that waits longest.", oldest_seconds),
-        )
+        ]
+        if queues is not None:
+            self._gauges += [
+                ("groundgate_queue_owners", "Owners for whom a claim waits.", queues.owners),
+                ("groundgate_queue_largest_items", "Claims that wait for the owner of most.", queues.largest),
+                ("groundgate_queue_expiring_items", "Claims that expire within 3 days.", queues.expiring),
+            ]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for name, meaning, value in self._gauges:
             yield GaugeMetricFamily(name, meaning, value=value)
+        if self._queues is not None:
+            ages = GaugeMetricFamily(
+                "groundgate_queue_items_by_age",
+                "Claims that wait, by how long they have: each is in one of the ranges.",
+                labels=["age"],
+            )
+            for age in ("under_1h", "under_1d", "under_7d", "older"):
+                ages.add_metric([age], getattr(self._queues, age))
+            yield ages

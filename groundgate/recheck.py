@@ -249,7 +249,8 @@ class Rechecker:
         if examined.similar is None:  # what the owner was shown stays shown
             examined = replace(examined, similar=then.similar)
         took_ms = (time.perf_counter() - begun) * 1000
-        return await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)
+        again = await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)
+        return replace(again, rejected_before=then.rejected_before)
 
     async def _read_all(self, cited: Sequence[Citation]) -> list[SourceReading]:
         """A reading of each, with its text; UNKNOWN for what is later than the policy's deadline."""

@@ -15,6 +15,7 @@ from groundgate.recheck import Rechecker
 from groundgate.repositories import open_repositories
 from groundgate.settings import Settings, plain
 from groundgate.sources import Sources
+from groundgate.webhooks import AT_ONCE, Webhooks
 from groundgate.world import open_sources, outbound_of
 from ingest.policy import Policy, PolicyError, load_policy
 from review.queue import ReviewQueue
@@ -36,11 +37,12 @@ class Service:
     gate: Gate
     queue: ReviewQueue
     rechecker: Rechecker
+    webhooks: Webhooks
 
     def problems(self) -> tuple[str, ...]:
-        """What it goes without at the moment, a sentence each: claims that need it wait."""
+        """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
         judge = () if self.judge is None else self.judge.problems()
-        return (*self.sources.git.problems(), *judge)
+        return (*self.sources.git.problems(), *judge, *self.webhooks.problems())
 
 
 @contextmanager
@@ -79,7 +81,15 @@ def open_service(
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         queue = ReviewQueue(store, policy)
-        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker)
+        webhooks = open_webhooks(settings, policy, store)
+        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, webhooks)
+
+
+def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:
+    """What tells owners, with a client of its own: several owners may have theirs at one host."""
+    outbound = None if settings.offline else outbound_of(settings, policy, AT_ONCE, 0.0)
+    page = None if settings.public_url is None else f"{settings.public_url}/review"
+    return Webhooks(store, outbound, page=page)
 
 
 def _judge(settings: Settings, policy: Policy, store: Store) -> Judge | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -19,6 +20,11 @@ from pydantic_settings import (
 
 PREFIX = "GROUNDGATE_"
 DEFAULT_ADR_DIRS = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
+
+_USUAL_PORTS = {"http": 80, "https": 443}
+_ORIGIN = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?/?", re.ASCII
+)
 
 Paths = Annotated[tuple[Path, ...], NoDecode]
 Words = Annotated[tuple[str, ...], NoDecode]
@@ -46,6 +52,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
     workers: int = Field(default=1, ge=1, le=64)
+    public_url: str | None = None
     token: SecretStr | None = None
     github_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
     github_url: str = Field(default="https://api.github.com", pattern=r"^https?://")
@@ -78,6 +85,18 @@ class Settings(BaseSettings):
     def _split_words(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
+    @field_validator("public_url")
+    @classmethod
+    def _origin(cls, value: str | None) -> str | None:
+        """Scheme, host and port, as a browser names an origin."""
+        if value is None:
+            return None
+        match = _ORIGIN.fullmatch(value.lower())
+        if match is None or int(match["port"] or 1) > 65535:
+            raise ValueError("must be like https://gate.example.org: no path, no query, no user name")
+        scheme, host, port = match["scheme"], match["host"], match["port"]
+        return f"{scheme}://{host}" + (f":{port}" if port and int(port) != _USUAL_PORTS[scheme] else "")
+
     @field_validator("allow_networks")
     @classmethod
     def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -94,6 +113,14 @@ class Settings(BaseSettings):
             given = " and ".join(PREFIX + name.upper() for name in named)
             raise ValueError(f"{given} are both given, but #12 can mean only one of them")
         return self
+
+    @property
+    def pages_url(self) -> str:
+        """Where people open the pages: PUBLIC_URL, else where this service listens, as seen from its machine."""
+        if self.public_url is not None:
+            return self.public_url
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  (not listened at)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     @classmethod
     def settings_customise_sources(

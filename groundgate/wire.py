@@ -169,6 +169,12 @@ class ApproveIn(Wire):
     supersede: Annotated[bool, Field(strict=True)] | None = None
 
 
+class UndoIn(Wire):
+    """An owner's decision taken back. `version` is that of the decided item."""
+
+    version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+
+
 class RejectIn(Wire):
     """An owner's no, and why."""
 

@@ -43,6 +43,7 @@ from ingest.types import (
     ItemKind,
     Outcome,
     ParaphraseFacts,
+    RejectedBefore,
     SimilarMemory,
     SourceReading,
     Standing,
@@ -151,8 +152,10 @@ class Examined:
         memory_id: str | None,
         queue_id: str | None,
         took_ms: float,
+        rejected_before: RejectedBefore | None = None,
     ) -> ValidationResult:
-        """The answer for the caller, which is also the record that is kept."""
+        """The answer for the caller, which is also the record that is kept. `rejected_before` is only shown, as
+        `similar` is."""
         return ValidationResult(
             tier=decision.tier,
             outcome=OUTCOMES[decision.tier],
@@ -178,6 +181,7 @@ class Examined:
             similarity_score=decision.similarity_score,
             conflicting_memory_id=_nearest_memory(decision),
             similar=self.similar,
+            rejected_before=rejected_before,
             memory_id=memory_id,
             queue_id=queue_id,
             decision_id=decision_id,
@@ -260,6 +264,7 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         memory_id=stored.memory_id,
         queue_id=stored.queue_id,
         took_ms=stored.took_ms,
+        rejected_before=stored.rejected_before,
     )
     differences = []
     for field in ValidationResult.model_fields:

@@ -429,6 +429,14 @@ class SimilarMemory(Frozen):
     content: str
 
 
+class RejectedBefore(Frozen):
+    """An owner's rejection of an earlier claim in the same words. No decision rests on it."""
+
+    queue_id: str
+    reason: str
+    rejected_at: datetime
+
+
 class ValidationResult(Frozen):
     """The answer to every submit, stored as it was given. Exactly one of `memory_id` and `queue_id` is set
     when the claim was stored or queued; neither when it was blocked or only checked. The decision of a re-check
@@ -446,6 +454,8 @@ class ValidationResult(Frozen):
     similarity_score: float | None
     conflicting_memory_id: str | None  # the stored memory it duplicates or conflicts with
     similar: tuple[SimilarMemory, ...] | None = None  # nearest first; None: not looked for, or not known
+    # The latest rejection of these words; looked for unless the claim is stored. Left out of the JSON when None.
+    rejected_before: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
     memory_id: str | None
     queue_id: str | None
     decision_id: str | None  # None when only checked: nothing was written

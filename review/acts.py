@@ -15,7 +15,8 @@ from sqlalchemy import Connection, insert
 
 from ingest.checks.dedup import tokens
 from ingest.pipeline import Examined
-from ingest.policy import Policy, canonical_json
+from ingest.policy import Policy
+from ingest.priority import head_start
 from ingest.signature import signature_keys
 from ingest.types import (
     Action,
@@ -30,9 +31,10 @@ from ingest.types import (
     Tier,
     ValidationResult,
 )
+from review import record
 from review.answers import AlreadyGone, Approved, Refused, Rejected, Retracted
-from review.approval import edit_problem, settle, stored_only
-from storage import decisions, ids, index, log, memories, pending, rechecks, similar, vectors
+from review.approval import edit_problem, horizon_problem, settle, stored_only
+from storage import decisions, ids, index, memories, pending, rechecks, similar, vectors
 from storage.errors import StorageError
 
 _INSERT_DECISION = insert(decisions.TABLE)
@@ -84,10 +86,9 @@ def approve(
         problem = edit_problem(asked.edited)
         if problem is not None:
             return problem
-    if claim.validity_horizon is not None and claim.validity_horizon <= asked.now:
-        until = claim.validity_horizon.isoformat()
-        message = f"The claim was to hold until {until}, which has passed. Reject this item."
-        return Refused("no_longer_valid", message)
+    over = horizon_problem(claim.validity_horizon, asked.now)
+    if over is not None:
+        return over
     keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
     facts = stored_only(index.facts(connection, item.owner_id, keys, asked.now))
     recorded = _recorded_conflict(connection, item, asked.now)
@@ -115,16 +116,16 @@ def approve(
 def reject(connection: Connection, item: PendingMemory, *, by: str, reason: str, now: datetime) -> Rejected:
     """Ends the wait without a memory."""
     _end(connection, item, ReviewStatus.REJECTED, by=by, now=now, note=reason)
-    digest = _digest(item=item.id, note=reason)
-    _log(connection, item.owner_id, Action.REVIEW_REJECTED, item.id, digest, by=by, now=now)
+    digest = record.digest(item=item.id, note=reason)
+    record.entry(connection, item.owner_id, Action.REVIEW_REJECTED, item.id, digest, by=by, now=now)
     return Rejected(reload(connection, item))
 
 
 def expire(connection: Connection, item: PendingMemory, now: datetime) -> None:
     """Ends the wait of an item whose time is over; nobody decided."""
     _end(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)
-    digest = _digest(item=item.id)
-    _log(connection, item.owner_id, Action.REVIEW_EXPIRED, item.id, digest, by=SERVICE, now=now)
+    digest = record.digest(item=item.id)
+    record.entry(connection, item.owner_id, Action.REVIEW_EXPIRED, item.id, digest, by=SERVICE, now=now)
 
 
 def promote(
@@ -153,14 +154,17 @@ def promote(
     return memory
 
 
-def redecide(connection: Connection, item: PendingMemory, made: NewDecision) -> None:
+def redecide(connection: Connection, item: PendingMemory, made: NewDecision, policy: Policy) -> None:
     """Gives the item its new decision, under which it goes on waiting, and takes it out of the schedule."""
+    rule = made.answer.rule
     changed = pending.redecide(
         connection,
         item,
         decision_id=made.decision_id,
         reason=readable(made.reason),
         conflicting_memory_id=made.answer.conflicting_memory_id,
+        rule=rule,
+        priority_at=item.created_at - head_start(rule, policy.queue.head_start_days),
     )
     if not changed:
         raise StorageError(f"item {item.id} changed although its owner was locked")
@@ -177,8 +181,8 @@ def stale(connection: Connection, memory: Memory, *, reason: str, now: datetime)
     since = memory.stale_since or now
     if not memories.mark_stale(connection, memory.owner_id, memory.id, since=since, reason=said):
         raise StorageError(f"memory {memory.id} changed although its owner was locked")
-    digest = _digest(memory=memory.id, note=said)
-    _log(connection, memory.owner_id, Action.MEMORY_STALE, memory.id, digest, by=SERVICE, now=now)
+    digest = record.digest(memory=memory.id, note=said)
+    record.entry(connection, memory.owner_id, Action.MEMORY_STALE, memory.id, digest, by=SERVICE, now=now)
     return True
 
 
@@ -188,8 +192,8 @@ def fresh(connection: Connection, memory: Memory, now: datetime) -> bool:
         return False
     if not memories.mark_fresh(connection, memory.owner_id, memory.id):
         raise StorageError(f"memory {memory.id} changed although its owner was locked")
-    digest = _digest(memory=memory.id)
-    _log(connection, memory.owner_id, Action.MEMORY_FRESH, memory.id, digest, by=SERVICE, now=now)
+    digest = record.digest(memory=memory.id)
+    record.entry(connection, memory.owner_id, Action.MEMORY_FRESH, memory.id, digest, by=SERVICE, now=now)
     return True
 
 
@@ -198,8 +202,8 @@ def expire_memory(connection: Connection, owner_id: str, memory_id: str, now: da
     already."""
     if not memories.expire(connection, owner_id, memory_id, now):
         return False
-    digest = _digest(memory=memory_id)
-    _log(connection, owner_id, Action.MEMORY_EXPIRED, memory_id, digest, by=SERVICE, now=now)
+    digest = record.digest(memory=memory_id)
+    record.entry(connection, owner_id, Action.MEMORY_EXPIRED, memory_id, digest, by=SERVICE, now=now)
     return True
 
 
@@ -214,8 +218,8 @@ def retract(
         raise StorageError(f"memory {memory.id} cannot be read back")
     if not changed:
         return AlreadyGone(current)
-    digest = _digest(memory=memory.id, note=reason)
-    _log(connection, owner_id, Action.MEMORY_RETRACTED, memory.id, digest, by=by, now=now)
+    digest = record.digest(memory=memory.id, note=reason)
+    record.entry(connection, owner_id, Action.MEMORY_RETRACTED, memory.id, digest, by=by, now=now)
     return Retracted(current)
 
 
@@ -280,7 +284,7 @@ def _keep_decision(
     connection.execute(_INSERT_DECISION, decisions.row_of(answer, text, principal_id=by, at=now))
     digest = hashlib.sha256(text.encode()).hexdigest()
     owner_id, decision_id = answer.evidence.claim.owner_id, str(answer.decision_id)
-    _log(connection, owner_id, action, decision_id, digest, by=by, now=now)
+    record.entry(connection, owner_id, action, decision_id, digest, by=by, now=now)
 
 
 def _store(connection: Connection, memory: Memory, bands: tuple[int, ...]) -> None:
@@ -307,19 +311,19 @@ def _store_approved(connection: Connection, item: PendingMemory, memory: Memory,
         vectors.add(connection, item.owner_id, ItemKind.MEMORY, memory.id, embedding)
     _end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
     _store(connection, memory, asked.bands)
-    digest = _digest(item=item.id, note=asked.note, content=memory.content)
-    _log(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
+    digest = record.digest(item=item.id, note=asked.note, content=memory.content)
+    record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
 
 
 def _replace(connection: Connection, old_id: str, memory: Memory) -> None:
     if not memories.supersede(connection, memory.owner_id, old_id, by=memory.id):
         raise StorageError(f"memory {old_id} changed although its owner was locked")
-    _log(
+    record.entry(
         connection,
         memory.owner_id,
         Action.MEMORY_SUPERSEDED,
         old_id,
-        _digest(memory=old_id, superseded_by=memory.id),
+        record.digest(memory=old_id, superseded_by=memory.id),
         by=memory.approved_by or SERVICE,
         now=memory.created_at,
     )
@@ -347,29 +351,3 @@ def _end(
         decision_id=decision_id,
     ):
         raise StorageError(f"item {item.id} changed although its owner was locked")
-
-
-def _log(
-    connection: Connection,
-    owner_id: str,
-    action: Action,
-    subject_id: str,
-    content_digest: str,
-    *,
-    by: str,
-    now: datetime,
-) -> None:
-    log.append(
-        connection,
-        owner_id,
-        at=now,
-        actor=by,
-        action=action,
-        subject_id=subject_id,
-        content_digest=content_digest,
-    )
-
-
-def _digest(**about: str | None) -> str:
-    """sha256 hex over the canonical JSON of what a log entry is about."""
-    return hashlib.sha256(canonical_json(about).encode()).hexdigest()

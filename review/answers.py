@@ -56,6 +56,32 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Undone:
+    """The item waits again. Of an approval: the memory `retracted` was taken back, and the memory `restored`,
+    which it had replaced, is in force again."""
+
+    item: PendingMemory
+    retracted: str | None = None
+    restored: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotUndoable:
+    """The decision stands; nothing was changed.
+
+    `code` is one of: `waiting` (it waits: there is nothing to take back), `not_reviewed` (nobody decided),
+    `too_late`, `expired` (its time to wait is over), `memory_gone` (what was stored is not in force any more),
+    `duplicate` (the same claim was stored or queued meanwhile: `same_as`), `dedup_unavailable`, `queue_full`,
+    `not_embedded` (a vector is needed and could not be made). `message` is for the reviewer.
+    """
+
+    code: str
+    message: str
+    current: PendingMemory
+    same_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Retracted:
     """The memory is withdrawn."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from ingest.checks import dedup
 from ingest.pipeline import Examined
@@ -64,6 +65,14 @@ def settle(
             target.neighbour.id,
         )
     return Go(target.neighbour.id if supersede else None)
+
+
+def horizon_problem(horizon: datetime | None, now: datetime) -> Refused | None:
+    """What stands against a claim that was to hold until `horizon` only (None: for good), when that has passed."""
+    if horizon is None or horizon > now:
+        return None
+    message = f"The claim was to hold until {horizon.isoformat()}, which has passed. Reject this item."
+    return Refused("no_longer_valid", message)
 
 
 def edit_problem(edited: Examined) -> Refused | None:

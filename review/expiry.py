@@ -14,16 +14,19 @@ class Expired(NamedTuple):
     items: int
     memories: int
     readings: int = 0  # of sources, which were only kept to save asking again
+    sign_ins: int = 0  # sessions and links of the pages, which nobody could use any more
 
 
 def expire(queue: ReviewQueue, now: datetime) -> Expired:
     """Expires pending items past their time and memories past their horizon, and forgets what was read of
-    sources too long ago; each once, whoever else sweeps."""
-    items = memories = readings = 0
+    sources too long ago and who was signed in; each once, whoever else sweeps."""
+    items = memories = readings = sign_ins = 0
     while count := queue.expire(now):
         items += count
     while count := queue.expire_memories(now):
         memories += count
     while count := queue.forget_readings(now):
         readings += count
-    return Expired(items, memories, readings)
+    while count := queue.forget_sign_ins(now):
+        sign_ins += count
+    return Expired(items, memories, readings, sign_ins)

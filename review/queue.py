@@ -6,91 +6,60 @@ transaction too, under the owner's lock: all of it is on disk, or nothing is.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import TypeVar
 
-from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from ingest.pipeline import Examined
 from ingest.policy import Policy
-from ingest.types import PendingMemory, Principal, ReviewStatus, ValidationResult
+from ingest.types import (
+    Action,
+    Embedding,
+    Memory,
+    PendingMemory,
+    Principal,
+    ReviewStatus,
+)
 from review import acts
+from review import undo as undoing
 from review.answers import (
     AlreadyDecided,
     AlreadyGone,
     Approved,
     NotFound,
+    NotUndoable,
     Refused,
     Rejected,
     Retracted,
     Stale,
+    Undone,
 )
-from review.rules import Act, is_owner, may, may_rule_on
-from storage import decisions, ids, memories, pending, rechecks, similar, sources
+from review.reading import QueueReader, own
+from review.rules import Act, may_rule_on
+from storage import ids, memories, pending, sessions, similar, sources
 from storage.store import Store
 
-log = logging.getLogger(__name__)
-
-MAX_PAGE = 200
+_NONE: Mapping[str, Embedding] = MappingProxyType({})
 _AT_ONCE = 50  # memories that one transaction expires: others wait some 30 ms for it
 
 T = TypeVar("T")
+Told = Callable[[Action, int], None]
 
 
-class ReviewQueue:
+class ReviewQueue(QueueReader):
     """The queues of all owners in a store. Safe to share between threads, and between processes."""
 
     def __init__(self, store: Store, policy: Policy) -> None:
-        self._store = store
-        self._policy = policy
+        super().__init__(store, policy)
+        self._told: Told = lambda action, items: None
 
-    def get_pending(
-        self,
-        principal: Principal,
-        *,
-        after: str | None = None,
-        limit: int = 50,
-        status: ReviewStatus = ReviewStatus.PENDING,
-    ) -> list[PendingMemory]:
-        """Items of the reviewer's own queue in one status, oldest first; none for any other principal.
-
-        `after` is the id of the last item of the page before; `limit` is cut to 1 to 200. An item past its
-        time is listed until `expire` meets it, but cannot be approved any more.
-        """
-        owners = _own(principal, Act.READ_REVIEWS)
-        if not owners:
-            return []
-        most = min(max(limit, 1), MAX_PAGE)
-        with self._store.read() as connection:
-            return pending.page(connection, owners, status=status, after=after, limit=most)
-
-    def get_by_id(self, principal: Principal, item_id: str) -> PendingMemory | None:
-        """The item in whatever status; None when it is not in the principal's own queue."""
-        owners = _own(principal, Act.READ_REVIEWS)
-        if not owners:
-            return None
-        with self._store.read() as connection:
-            return pending.get(connection, item_id, owners=owners)
-
-    def decision_of(self, item: PendingMemory) -> ValidationResult | None:
-        """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when
-        it is not there or cannot be understood: the item can be looked at all the same."""
-        with self._store.read() as connection:
-            found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
-        try:
-            return ValidationResult.model_validate_json(found or "")
-        except ValidationError:
-            log.exception("decision %s of item %s cannot be read", item.decision_id, item.id)
-            return None
-
-    def next_check(self, item: PendingMemory) -> datetime | None:
-        """When the sources of an item that `get_by_id` gave are read again by themselves; None when they are
-        not. While that is under way: when it will be taken for lost."""
-        with self._store.read() as connection:
-            return rechecks.due_of(connection, item.owner_id, item.id)
+    def tell(self, told: Told) -> None:
+        """From now on `told` is called, in whatever thread, with every review that this object has written: what
+        the log calls it, and of how many items."""
+        self._told = told
 
     def approve(
         self,
@@ -136,6 +105,62 @@ class ReviewQueue:
 
         return self._act(principal, item_id, version, now, work)
 
+    def undo(
+        self,
+        principal: Principal,
+        item_id: str,
+        *,
+        version: int,
+        now: datetime,
+        embeddings: Mapping[str, Embedding] = _NONE,
+    ) -> Undone | NotFound | Stale | NotUndoable:
+        """Takes an approval or a rejection back, whichever reviewer of the owner decided, for `undo_minutes` of
+        the policy: the item waits again as it was queued, in the next version; the memory that it became is
+        retracted, and the one that this had replaced is in force again.
+
+        `embeddings` are those that `to_embed` asks for. Raises StorageError when nothing could be written.
+        """
+        found = self.get_by_id(principal, item_id)
+        if found is None or not may_rule_on(principal, found):
+            return NotFound()
+        seen = found
+        restored = self._replaced(seen, now)
+        bands = {memory.id: similar.keys_of(memory.content, memory.memory_type.value) for memory in restored}
+        asked = undoing.Undo(principal.id, now, bands, dict(embeddings))
+
+        def work(connection: Connection) -> Undone | Stale | NotUndoable:
+            item = acts.reload(connection, seen)
+            waits = item.status is ReviewStatus.PENDING
+            if item.version != version and not waits:
+                return Stale(item)
+            return undoing.undo(connection, item, asked, self._policy)
+
+        answer = self._store.writer.run([seen.owner_id], work).result()
+        self._tell(answer, now)
+        return answer
+
+    def undo_until(self, item: PendingMemory) -> datetime | None:
+        """When it is too late to take an item's decision back; None for one that no reviewer decided."""
+        return undoing.until(item, self._policy)
+
+    def to_embed(self, principal: Principal, item_id: str) -> dict[str, str]:
+        """The texts, by id, whose vectors `undo` of this item needs; none unless the policy asks for vectors."""
+        if self._policy.dedup_method != "vector":
+            return {}
+        item = self.get_by_id(principal, item_id)
+        if item is None or undoing.until(item, self._policy) is None:
+            return {}
+        restored = self._replaced(item, item.created_at)
+        return {item.id: item.content} | {memory.id: memory.content for memory in restored}
+
+    def _replaced(self, item: PendingMemory, now: datetime) -> list[Memory]:
+        """The memory that an item's approval replaced, if there is one."""
+        if item.status is not ReviewStatus.APPROVED or item.memory_id is None:
+            return []
+        with self._store.read() as connection:
+            memory = memories.replaced_by(connection, item.owner_id, item.memory_id, now)
+        return [] if memory is None else [memory]
+
     def expire(self, now: datetime, limit: int = 500) -> int:
         """The service's own act: up to `limit` items whose time is over become EXPIRED, each owner's in a
         transaction of its own. Returns how many this call ended; several processes may sweep at once."""
@@ -148,7 +173,10 @@ class ReviewQueue:
             self._store.writer.run([owner_id], _sweep(frozenset({owner_id}), item_ids, now))
             for owner_id, item_ids in by_owner.items()
         ]
-        return sum(future.result() for future in futures)
+        ended = sum(future.result() for future in futures)
+        if ended:
+            self._told(Action.REVIEW_EXPIRED, ended)
+        return ended
 
     def expire_memories(self, now: datetime, limit: int = 500) -> int:
         """As `expire`, of memories whose horizon has passed. Reads leave them out since then; this takes them
@@ -174,6 +202,13 @@ class ReviewQueue:
                 return 0
         return self._store.writer.run((), lambda c: sources.forget_old(c, now, limit)).result()
 
+    def forget_sign_ins(self, now: datetime, limit: int = 500) -> int:
+        """Deletes up to `limit` sessions and links of the pages whose time is over, of each; how many."""
+        with self._store.read() as connection:
+            if not sessions.has_old(connection, now):
+                return 0
+        return self._store.writer.run((), lambda c: sessions.forget_old(c, now, limit)).result()
+
     def retract(
         self, principal: Principal, memory_id: str, *, reason: str, now: datetime
     ) -> Retracted | NotFound | AlreadyGone:
@@ -181,7 +216,7 @@ class ReviewQueue:
         kept with it; ValueError when it is blank."""
         if not reason.strip():
             raise ValueError("a retraction needs a reason")
-        owners = _own(principal, Act.RETRACT)
+        owners = own(principal, Act.RETRACT)
         if not owners:
             return NotFound()
         with self._store.read() as connection:
@@ -222,14 +257,20 @@ class ReviewQueue:
                 return Stale(item)
             return act(connection, item)
 
-        return self._store.writer.run([seen.owner_id], work).result()
+        answer = self._store.writer.run([seen.owner_id], work).result()
+        self._tell(answer, now)
+        return answer
 
-
-def _own(principal: Principal, act: Act) -> frozenset[str]:
-    """The owners this principal *is*, as far as it may do `act` at all."""
-    if not may(principal, act):
-        return frozenset()
-    return frozenset(owner_id for owner_id in principal.owners if is_owner(principal, owner_id))
+    def _tell(self, answer: object, now: datetime) -> None:
+        match answer:
+            case Approved():
+                self._told(Action.REVIEW_APPROVED, 1)
+            case Rejected():
+                self._told(Action.REVIEW_REJECTED, 1)
+            case Undone():
+                self._told(Action.REVIEW_UNDONE, 1)
+            case AlreadyDecided(item) if item.status is ReviewStatus.EXPIRED and item.decided_at == now:
+                self._told(Action.REVIEW_EXPIRED, 1)  # on the spot
 
 
 def _sweep(owners: frozenset[str], item_ids: list[str], now: datetime) -> Callable[[Connection], int]:

@@ -25,6 +25,7 @@ from ingest.types import (
     Neighbours,
     Paraphrases,
     PendingMemory,
+    RejectedBefore,
     ReviewStatus,
     Tier,
     ValidationResult,
@@ -65,6 +66,7 @@ class Reexamined:
     suffix: str  # of the ids that a new decision makes
     now: datetime
     took_ms: float
+    rejected_before: RejectedBefore | None = None  # of the decision that was looked at
 
 
 def subject(connection: Connection, due: Due, now: datetime) -> tuple[str, ValidationResult] | None:
@@ -114,7 +116,7 @@ def _settle_waiting(
         at = rechecks.not_before(again.now, examined.readings)
         return _try_later(connection, item, due, why=unknown, policy=policy, now=again.now, not_before=at)
     if decision.tier is not Tier.STORED:
-        acts.redecide(connection, item, _new_decision(item, again, examined, decision, facts))
+        acts.redecide(connection, item, _new_decision(item, again, examined, decision, facts), policy)
         return Result.REDECIDED
     horizon = item.validity_horizon
     if horizon is not None and horizon <= again.now:
@@ -136,7 +138,8 @@ def settle_before_approval(connection: Connection, item: PendingMemory, again: R
     examined, facts, decision = _decide(connection, current, again)
     if decision.tier is Tier.STORED:
         return False
-    acts.redecide(connection, current, _new_decision(current, again, examined, decision, facts))
+    made = _new_decision(current, again, examined, decision, facts)
+    acts.redecide(connection, current, made, examined.policy)
     return True
 
 
@@ -208,6 +211,7 @@ def _new_decision(
         memory_id=ids.memory_id(again.suffix) if stored else None,
         queue_id=None if stored else item.id,
         took_ms=again.took_ms,
+        rejected_before=None if stored else again.rejected_before,
     )
     # A rule that comes before the citations may have decided; what was found of them is said all the same.
     refuted = [

@@ -34,3 +34,8 @@ def memory_id(suffix: str) -> str:
 def queue_id(suffix: str) -> str:
     """Id of a pending item; it shares its suffix with the decision that queued it."""
     return f"rev_{suffix}"
+
+
+def webhook_id(suffix: str) -> str:
+    """Id of a webhook."""
+    return f"hook_{suffix}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, func, or_, select, text, update
 from sqlalchemy import insert as insert_into
 
 from ingest.score import confidence_of
@@ -37,6 +37,22 @@ _LEAVE = update(TABLE).where(
 _MARK = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
     stale_since=bindparam("since"), stale_reason=bindparam("because")
 )
+_HOW_MANY = func.count().label("how_many")
+_SOURCES = (
+    select(TABLE.c.source_id, _HOW_MANY)
+    .where(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.source_id.is_not(None))
+    .group_by(TABLE.c.source_id)
+    .order_by(_HOW_MANY.desc(), TABLE.c.source_id)
+    .limit(bindparam("most"))
+)
+_REPLACED_BY = select(TABLE).where(
+    TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.superseded_by == bindparam("by_memory")
+)
+_RESTORE = (
+    _LEAVE.where(
+        TABLE.c.status == MemoryStatus.SUPERSEDED.value, TABLE.c.superseded_by == bindparam("by_memory")
+    )
+).values(status=MemoryStatus.ACTIVE.value, superseded_by=None)
 # The status in words: only so does either database see that the index `memory_due` fits.
 _DUE = (
     select(TABLE.c.owner_id, TABLE.c.id)
@@ -46,6 +62,7 @@ _DUE = (
 )
 
 MAX_PAGE = 200
+ENDING = timedelta(days=30)  # a memory whose horizon is nearer ends soon
 
 
 class MemoryFilter(Frozen):
@@ -59,6 +76,7 @@ class MemoryFilter(Frozen):
     source_id: str | None = None
     text: str | None = None  # substring; letters A to Z match in either case on every database
     stale: bool | None = None  # whether a source of it went away or changed, as far as is known
+    validity: Literal["ending"] | None = None  # its horizon is within ENDING; what has ended is a status
     statuses: frozenset[MemoryStatus] = frozenset({MemoryStatus.ACTIVE})
     after: str | None = None  # id of the last memory of the page before
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
@@ -145,12 +163,34 @@ def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[
     return [_memory(row, now) for row in connection.execute(statement).mappings()]
 
 
+def sources_of(connection: Connection, owner_id: str, most: int) -> list[tuple[str, int]]:
+    """What the owner's memories, of whatever status, rest on, and how many of them: at most so many source ids, the
+    most frequent first. Read from an index, whose every entry of the owner is counted."""
+    parameters = {"of_owner": owner_id, "most": most}
+    return [(row.source_id, row.how_many) for row in connection.execute(_SOURCES, parameters)]
+
+
 def supersede(connection: Connection, owner_id: str, memory_id: str, *, by: str) -> bool:
     """Marks a memory as replaced by memory `by` and takes it out of every index and schedule. False: it was not
     active any more, and nothing changed. The caller holds the owner's lock."""
     active = TABLE.c.status == MemoryStatus.ACTIVE.value
     values = {"status": MemoryStatus.SUPERSEDED.value, "superseded_by": by}
     return _leave(connection, owner_id, memory_id, active, values)
+
+
+def replaced_by(connection: Connection, owner_id: str, memory_id: str, now: datetime) -> Memory | None:
+    """The memory that this one replaced, if it replaced one."""
+    asked = {"of_owner": owner_id, "by_memory": memory_id}
+    row = connection.execute(_REPLACED_BY, asked).mappings().one_or_none()
+    return None if row is None else _memory(row, now)
+
+
+def restore(connection: Connection, owner_id: str, memory_id: str, *, superseded_by: str) -> bool:
+    """Puts a memory back in force that memory `superseded_by` replaced; its place in the indexes and in the
+    schedule is the caller's to give back. False: it was not so any more, and nothing changed. The caller holds
+    the owner's lock."""
+    parameters = {"of_owner": owner_id, "of_id": memory_id, "by_memory": superseded_by}
+    return connection.execute(_RESTORE, parameters).rowcount == 1
 
 
 def retract(connection: Connection, owner_id: str, memory_id: str, *, reason: str) -> bool:
@@ -222,6 +262,8 @@ def _conditions(wanted: MemoryFilter, now: datetime) -> list[ColumnElement[bool]
     if wanted.stale is not None:
         since = TABLE.c.stale_since
         conditions.append(since.is_not(None) if wanted.stale else since.is_(None))
+    if wanted.validity == "ending":
+        conditions.append(TABLE.c.validity_horizon <= now + ENDING)
     if wanted.text is not None:
         conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
     if wanted.after is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, select, text
@@ -14,6 +14,7 @@ from storage.tables import OwnerRow
 TABLE: Table = OwnerRow.metadata.tables["owner"]
 _WANTED = among(TABLE.c.owner_id, "owner_ids")
 _KNOWN = select(TABLE.c.owner_id).where(_WANTED)
+_ENDS = select(TABLE.c.owner_id, TABLE.c.log_seq, TABLE.c.pending).where(_WANTED)
 _CREATE = text(
     "INSERT INTO owner (owner_id, log_seq, log_head, pending) VALUES (:owner_id, 0, :log_head, 0) "
     "ON CONFLICT DO NOTHING"
@@ -71,6 +72,13 @@ def _lock(connection: Connection, wanted: list[str]) -> dict[str, OwnerState]:
         _LOCK[dialect], (json.dumps(wanted) if dialect == "sqlite" else wanted,)
     )
     return {owner_id: OwnerState(owner_id, *state) for owner_id, *state in rows}
+
+
+def ends(connection: Connection, owner_ids: Collection[str]) -> dict[str, tuple[int, int]]:
+    """By owner: the number of the last log entry, and how many items wait. Nothing is locked. An owner about whom
+    nothing was ever written is left out."""
+    rows = connection.execute(_ENDS, {"owner_ids": owner_ids})
+    return {row.owner_id: (row.log_seq, row.pending) for row in rows}
 
 
 def save(connection: Connection, states: Iterable[OwnerState]) -> None:

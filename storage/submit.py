@@ -12,25 +12,36 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, update
 
 from ingest.pipeline import Examined
-from ingest.priority import head_start
+from ingest.priority import digest_of
 from ingest.signature import SignatureKeys, signature_keys
 from ingest.types import (
     Action,
     DedupFacts,
     ItemKind,
     Neighbour,
-    PendingMemory,
-    ReviewStatus,
+    RejectedBefore,
     Tier,
     ValidationResult,
 )
-from storage import decisions, ids, index, log, memories, owners, pending, rechecks, similar, vectors
+from storage import (
+    decisions,
+    ids,
+    index,
+    log,
+    memories,
+    owners,
+    pending,
+    rechecks,
+    rejections,
+    similar,
+    vectors,
+)
 from storage.builds import in_use
 from storage.places import Places, QueueFull
 from storage.sql import Bulk, among
@@ -159,6 +170,8 @@ class _Group:
         self, connection: Connection, submissions: Sequence[Submission], *, lock_total: bool
     ) -> None:
         self._connection = connection
+        self._submissions = submissions
+        self._rejected: dict[rejections.Name, RejectedBefore] | None = None  # None: not looked up
         built, following = in_use(connection)
         self._threshold = built.threshold
         self._window = Window(connection, built)
@@ -205,6 +218,7 @@ class _Group:
                 return full
             queue_id, action = ids.queue_id(submission.suffix), Action.CLAIM_QUEUED
         decision_id = ids.decision_id(submission.suffix)
+        rejected_before = None if decision.tier is Tier.STORED else self._rejected_before(submission)
         answer = examined.answer(
             decision,
             dedup,
@@ -212,6 +226,7 @@ class _Group:
             memory_id=memory_id,
             queue_id=queue_id,
             took_ms=(time.perf_counter() - submission.started) * 1000,
+            rejected_before=rejected_before,
         )
         decided = Decided(answer, answer.model_dump_json())
         self._note(submission, decided, decision_id, action)
@@ -232,10 +247,20 @@ class _Group:
         reached = self._window.reach(submission.owner_id, submission.keys)
         return index.near(submission.keys, reached, examined.capture_time)
 
+    def _rejected_before(self, submission: Submission) -> RejectedBefore | None:
+        """The owner's rejection of the same words, if one fell lately. Looked up once for the whole group, and
+        not at all when nothing of it waits or is blocked."""
+        policy = submission.examined.policy
+        if self._rejected is None:
+            names = {_words_of(each) for each in self._submissions}
+            self._rejected = rejections.latest(self._connection, names)
+        found = self._rejected.get(_words_of(submission))
+        return rejections.lately(found, submission.examined.capture_time, policy.queue.rejected_days)
+
     def _note(self, submission: Submission, decided: Decided, decision_id: str, action: Action) -> None:
         """Notes every row of a decision."""
         owner_id, at = submission.owner_id, submission.examined.capture_time
-        answer, rows = decided.answer, self._rows
+        answer, rows, limits = decided.answer, self._rows, submission.examined.policy.queue
         rows.decisions.append(
             decisions.row_of(answer, decided.json, principal_id=submission.principal_id, at=at)
         )
@@ -277,7 +302,10 @@ class _Group:
             )
             self._schedule(submission, ItemKind.MEMORY, answer.memory_id)
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
-            rows.pending.append(pending.row_of(_pending_item(submission, answer, decision_id)))
+            item = pending.from_answer(
+                answer, item_id=answer.queue_id, submitted_by=submission.principal_id, limits=limits
+            )
+            rows.pending.append(pending.row_of(item))
             self._index(submission, ItemKind.PENDING, answer.queue_id)
             rows.vectors += vectors.rows_of(
                 owner_id, ItemKind.PENDING, answer.queue_id, submission.examined.embedding
@@ -340,30 +368,8 @@ def _live_tokens(connection: Connection, ids_: set[str]) -> dict[str, datetime |
     return {row.id: row.expires_at for row in connection.execute(_LIVE_TOKENS, {"ids": ids_})}
 
 
-def _pending_item(submission: Submission, answer: ValidationResult, decision_id: str) -> PendingMemory:
-    claim, policy = submission.examined.claim, submission.examined.policy
-    created_at = submission.examined.capture_time
-    return PendingMemory(
-        id=ids.queue_id(submission.suffix),
-        owner_id=claim.owner_id,
-        memory_type=claim.memory_type,
-        content=claim.content,
-        source=claim.source,
-        reason=answer.reason,
-        status=ReviewStatus.PENDING,
-        version=1,
-        seen=1,
-        created_at=created_at,
-        expires_at=created_at + timedelta(days=policy.queue.expire_days),
-        decision_id=decision_id,
-        submitted_by=submission.principal_id,
-        conflicting_memory_id=answer.conflicting_memory_id,
-        validity_horizon=claim.validity_horizon,
-        rule=answer.rule,
-        cited=answer.evidence.sources[0].citation.key if answer.evidence.sources else None,
-        priority_at=created_at - head_start(answer.rule, policy.queue.head_start_days),
-        metadata=claim.metadata,
-    )
+def _words_of(submission: Submission) -> rejections.Name:
+    return submission.owner_id, digest_of(submission.keys.words, submission.keys.scope)
 
 
 def _seen_again(seen: Counter[tuple[str, str]]) -> Iterator[dict[str, Any]]:

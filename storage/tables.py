@@ -93,6 +93,7 @@ class MemoryRow(SQLModel, table=True):
             "memory_by_source",
             "owner_id",
             "source_id",
+            "id",  # so that the newest of a source come first, without sorting
             sqlite_where=text("source_id IS NOT NULL"),
             postgresql_where=text("source_id IS NOT NULL"),
         ),
@@ -101,6 +102,13 @@ class MemoryRow(SQLModel, table=True):
             "validity_horizon",
             sqlite_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
             postgresql_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
+        ),
+        Index(
+            "memory_replaced",
+            "owner_id",
+            "superseded_by",
+            sqlite_where=text("superseded_by IS NOT NULL"),
+            postgresql_where=text("superseded_by IS NOT NULL"),
         ),
         Index(
             "memory_stale",
@@ -382,6 +390,9 @@ class WebhookRow(SQLModel, table=True):
     created_at: datetime = Field(sa_type=UtcTime)
     told_seq: int = Field(sa_type=BigInteger)  # the last log entry that was told
     until_seq: int | None = Field(default=None, sa_type=BigInteger)  # where the message under way ends
+    message: str | None = Field(
+        default=None, sa_type=Text
+    )  # the message under way, as it is sent at every try
     due_at: datetime | None = Field(default=None, sa_type=UtcTime)  # None: given up
     attempts: int = 0  # of the message under way
     lease: str | None = None

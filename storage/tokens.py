@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Table, bindparam, insert, select, update
 
 from ingest.policy import canonical_json
 from ingest.types import Action, Frozen, Principal, Role, Source
 from storage import log
 from storage.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
+from storage.sql import among
 from storage.store import Store
 from storage.tables import TokenRow
 
@@ -24,6 +25,7 @@ SERVICE_OWNER = ""  # whose log chain tells of tokens; no claim can have this ow
 _TABLE: Table = TokenRow.metadata.tables["token"]
 _INSERT = insert(_TABLE)
 _BY_ID = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"))
+_NAMES = select(_TABLE.c.id, _TABLE.c.name).where(among(_TABLE.c.id, "ids"))
 _ALL = select(_TABLE).order_by(_TABLE.c.created_at, _TABLE.c.id)
 _REVOKE = (
     update(_TABLE)
@@ -158,6 +160,11 @@ def authenticate(connection: Connection, presented: str, now: datetime) -> Princ
         return None
     if row.expires_at is not None and row.expires_at <= now:
         return None
+    return principal_of(row)
+
+
+def principal_of(row: Row[Any]) -> Principal:
+    """The principal of a row of the table of tokens, whether or not its token still holds."""
     return Principal(
         id=row.id,
         name=row.name,
@@ -189,6 +196,14 @@ def revoke(store: Store, token_id: str, *, actor: str, now: datetime) -> bool:
         return connection.execute(_BY_ID, {"wanted": token_id}).one_or_none() is not None
 
     return store.writer.run([SERVICE_OWNER], work).result()
+
+
+def names(connection: Connection, token_ids: Iterable[str]) -> dict[str, str]:
+    """What the tokens of these ids are called, revoked ones too; an id that is not a token's is left out."""
+    wanted = {token_id for token_id in token_ids if valid_name(token_id)}
+    if not wanted:
+        return {}
+    return {row.id: row.name for row in connection.execute(_NAMES, {"ids": wanted})}
 
 
 def listing(connection: Connection) -> list[TokenInfo]:

@@ -15,6 +15,7 @@ from ingest.checks.dedup import tokens
 from ingest.signature import signature_keys
 from ingest.template import is_member, member_keys, restored
 from ingest.types import Action, MemoryStatus, Outcome, ReviewStatus, ValidationResult
+from review.undo import TAKEN_BACK
 from storage import log
 from storage.store import Store
 from storage.tables import (
@@ -40,6 +41,8 @@ _ENDED = {
     Action.REVIEW_REJECTED: ReviewStatus.REJECTED,
     Action.REVIEW_EXPIRED: ReviewStatus.EXPIRED,
 }
+
+_REPLACED = (Action.MEMORY_SUPERSEDED, Action.MEMORY_RESTORED)
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def _memories(kept: Kept) -> Iterator[str]:
         claim = answer.evidence.claim
         if (claim.owner_id, claim.content) != (memory.owner_id, memory.content):
             yield f"{memory_id}: its decision is about another claim"
-        if answer.memory_id != memory_id:
+        if answer.memory_id != memory_id and memory.retracted_reason != TAKEN_BACK:
             item = vouched.get(memory_id)
             if memory.approved_by is None or item is None or item.decision_id != memory.decision_id:
                 yield f"{memory_id}: neither its decision nor an approval stored it"
@@ -130,6 +133,8 @@ def _pending(kept: Kept) -> Iterator[str]:
     again = {entry.subject_id for entry in kept.log if entry.action == Action.CLAIM_RECHECKED}
     times = Counter(item_id for name, item_id in of_item.items() if name not in again)
     changes = Counter(of_item[name] for name in again)
+    # Each decision that was taken back was a change, and so was the taking back.
+    undone = Counter(entry.subject_id for entry in kept.log if entry.action == Action.REVIEW_UNDONE)
     for item_id, item in kept.pending.items():
         answer = kept.answers.get(item.decision_id)
         promoted = item.status == ReviewStatus.PROMOTED
@@ -142,7 +147,8 @@ def _pending(kept: Kept) -> Iterator[str]:
         stored = item.status in (ReviewStatus.APPROVED, ReviewStatus.PROMOTED)
         if stored != (item.memory_id in kept.memories):
             yield f"{item_id}: is {item.status}, its memory is {item.memory_id}"
-        if item.version != 1 + changes[item_id] + (item.status != ReviewStatus.PENDING):
+        made = changes[item_id] + 2 * undone[item_id] + (item.status != ReviewStatus.PENDING)
+        if item.version != 1 + made:
             yield f"{item_id}: is {item.status} in version {item.version}"
 
 
@@ -180,6 +186,17 @@ def _dedup_keys(kept: Kept) -> Iterator[str]:
         yield f"{item_id}: dedup key {key} should not be there"
 
 
+def _ends(entries: list[Any]) -> list[ReviewStatus]:
+    """What ended an item's wait by its log, without what was taken back."""
+    ends: list[ReviewStatus] = []
+    for entry in entries:
+        if entry.action == Action.REVIEW_UNDONE:
+            ends.pop()
+        else:
+            ends.append(_ENDED[entry.action])
+    return ends
+
+
 def _log(kept: Kept) -> Iterator[str]:
     entries: defaultdict[str, list[Any]] = defaultdict(list)
     for entry in kept.log:
@@ -195,12 +212,13 @@ def _log(kept: Kept) -> Iterator[str]:
         elif found[0].owner_id != row.owner_id:
             yield f"{decision_id}: is in the log of {found[0].owner_id}"
     for item_id, item in kept.pending.items():
-        ends = [_ENDED[entry.action] for entry in entries[item_id]]
+        ends = _ends(entries[item_id])
         undecided = (ReviewStatus.PENDING, ReviewStatus.PROMOTED)  # a promotion is logged as its decision
         if ends != ([] if item.status in undecided else [item.status]):
             yield f"{item_id}: is {item.status}, the log says {ends}"
     for memory_id, memory in kept.memories.items():
-        replaced = Action.MEMORY_SUPERSEDED in {entry.action for entry in entries[memory_id]}
+        changed = [e.action for e in entries[memory_id] if e.action in _REPLACED]
+        replaced = changed[-1:] == [Action.MEMORY_SUPERSEDED]
         if replaced != (memory.status == MemoryStatus.SUPERSEDED):
             yield f"{memory_id}: is {memory.status}, the log disagrees"
     subjects = kept.decisions.keys() | kept.pending.keys() | kept.memories.keys()

@@ -1,4 +1,4 @@
-"""The HTTP API as one application around a running service."""
+"""The HTTP API and the pages as one application around a running service."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
 
 from groundgate.api import audit, claims, memories, operations, problems, reviews
 from groundgate.auth import Authenticator, RateLimit
+from groundgate.live import Hub
 from groundgate.metrics import Metrics
 from groundgate.service import Service
+from groundgate.web.app import Pages, create_pages
+from groundgate.web.session import HOME
+from groundgate.web.sign_in import Attempts
 from review.expiry import expire
 
 log = logging.getLogger(__name__)
@@ -51,8 +56,10 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         work = [
             asyncio.create_task(_sweep(service)),
             asyncio.create_task(service.rechecker.run(app.state.metrics.rechecked)),
+            asyncio.create_task(service.webhooks.run(app.state.metrics.sent)),
         ]
         yield
+        app.state.hub.close()
         for task in work:
             task.cancel()
         await asyncio.gather(*work, return_exceptions=True)
@@ -69,8 +76,11 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     )
     app.state.service = service
     app.state.metrics = Metrics(shared)
+    service.queue.tell(app.state.metrics.reviewed)
+    app.state.hub = Hub(service.store, app.state.metrics.streaming)
     app.state.authenticator = Authenticator(service.store)
     app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute, folder=shared)
+    app.state.sign_in_attempts = Attempts(shared)
     problems.install(app)
     for router in (
         claims.submit_router,
@@ -81,4 +91,10 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         operations.router,
     ):
         app.include_router(router)
+    app.add_api_route("/", _to_the_pages, include_in_schema=False)
+    app.add_middleware(Pages, pages=create_pages(app.state))
     return app
+
+
+async def _to_the_pages() -> Response:
+    return RedirectResponse(HOME, 303)

@@ -9,8 +9,10 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from groundgate.api.base import described, metrics_of, service_of
+from ingest.priority import NEAR_EXPIRY
 from storage import pending
 from storage.errors import StorageError
+from storage.overview import queue_figures
 
 router = APIRouter(tags=["operations"])
 
@@ -56,10 +58,12 @@ def readyz(request: Request) -> Ready:
 )
 def metrics(request: Request) -> Response:
     """Counters in the Prometheus text format."""
+    now = datetime.now(UTC)
     try:
         with service_of(request).store.read() as connection:
-            waiting, oldest_seconds = pending.waiting(connection, datetime.now(UTC))
+            waiting, oldest_seconds = pending.waiting(connection, now)
+            queues = queue_figures(connection, now, NEAR_EXPIRY)
     except StorageError:
-        waiting, oldest_seconds = -1, -1.0  # not known: the counters are still worth reading
-    page = metrics_of(request).text(waiting, oldest_seconds)
+        waiting, oldest_seconds, queues = -1, -1.0, None  # not known: the counters are still worth reading
+    page = metrics_of(request).text(waiting, oldest_seconds, queues)
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")

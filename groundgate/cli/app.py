@@ -1,7 +1,8 @@
 """The commands, their options and their help. What each does is in the module of its name, loaded when it runs.
 
 `app` holds the commands of every day; those of an operator (`token`, `review`, `log`, `db`, `policy`,
-`replay`) are in `groundgate.cli.operator`, those that look after the indexes in `groundgate.cli.index`.
+`replay`) are in `groundgate.cli.operator`, those for webhooks in `groundgate.cli.hooks`, those that look after
+the indexes in `groundgate.cli.index`.
 """
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs, so that `detect` starts fast)
 
@@ -16,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from groundgate.cli import index, operator, output
+from groundgate.cli import hooks, index, operator, output
 
 PORTS = {"min": 0, "max": 65535}
 
@@ -208,6 +209,7 @@ def verify(
 
 
 operator.register(app)
+hooks.register(app)
 index.register(app)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,11 +24,12 @@ from rich.console import Console
 from groundgate.api.app import create_app
 from groundgate.cli.demo_table import DemoTable
 from groundgate.cli.output import Failure, console
-from groundgate.cli.serve import address_of, bind, listen, make_token, server_for
+from groundgate.cli.serve import address_of, bind, listen, make_link, make_token, port_of, server_for
 from groundgate.samples import CARRIER_SECONDS, GRANTED, PAGES, SAMPLES, make_repository
 from groundgate.service import Service, open_service
 from groundgate.settings import Settings
 from ingest.types import Role, ValidationResult
+from storage import sessions
 
 START_SECONDS = 30
 HOST = "127.0.0.1"
@@ -63,21 +66,23 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
     )
     screen = console()
     with _website() as site, open_service(settings) as service:
-        agent = make_token(service.store, Role.AGENT, "demo agent", sources=GRANTED)
-        reviewer = make_token(service.store, Role.REVIEWER, "demo reviewer")
-        with _serving(service, port) as (address, thread):
+        _, agent = make_token(service.store, Role.AGENT, "demo agent", sources=GRANTED)
+        owner, reviewer = make_token(service.store, Role.REVIEWER, "demo reviewer")
+        with _serving(service, port) as (listener, thread):
+            address = address_of(listener)
             screen.print(
                 f"A gate at {address}, with an empty database, a small git repository and a website at {site}."
             )
             _send(screen, address, agent, {**commits, "site": site})
             if not once:
-                _say_more(screen, address, reviewer, settings.database_url)
+                link = make_link(service, owner, port_of(listener))
+                _say_more(screen, address, link, reviewer, settings.database_url)
                 while thread.is_alive():
                     thread.join(0.5)
 
 
 @contextmanager
-def _serving(service: Service, port: int) -> Iterator[tuple[str, threading.Thread]]:
+def _serving(service: Service, port: int) -> Iterator[tuple[socket.socket, threading.Thread]]:
     """Serves in a thread of this process; stops gracefully at the end."""
     with bind(HOST, port) as listener:
         listen(listener)
@@ -88,7 +93,7 @@ def _serving(service: Service, port: int) -> Iterator[tuple[str, threading.Threa
         try:
             if not ready.wait(START_SECONDS):
                 raise Failure("the demo's server did not start")
-            yield address_of(listener), thread
+            yield listener, thread
         finally:
             server.should_exit = True
             thread.join()
@@ -154,14 +159,19 @@ def _send(screen: Console, address: str, agent: str, named: dict[str, str]) -> N
     table.foot()
 
 
-def _say_more(screen: Console, address: str, reviewer: str, database_url: str) -> None:
+def _say_more(screen: Console, address: str, link: str, reviewer: str, database_url: str) -> None:
     screen.print(
         f"""
 Look further while this runs (end it with Ctrl-C):
 
+The review page, where its owner clears what waits: {address}/review
+This link signs you in there, once, within {sessions.LINK_LIFETIME // timedelta(minutes=1)} minutes:
+
+  {link}
+
 The API, described and to try out: {address}/docs
 
-What waits for its owner, in another terminal:""",
+What waits, in another terminal:""",
         soft_wrap=True,
     )
     screen.print(

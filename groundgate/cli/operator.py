@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from enum import StrEnum
 
     from groundgate.settings import Settings
 
 E = TypeVar("E", bound="StrEnum")
+V = TypeVar("V")
 
 DatabaseUrl = Annotated[
     str | None,
@@ -35,8 +37,8 @@ def _group(name: str, help_text: str) -> typer.Typer:
     return typer.Typer(name=name, help=help_text, rich_markup_mode=None)
 
 
-token = _group("token", "Make, list and revoke the tokens that callers present.")
-review = _group("review", "See what waits for its owner, and approve or reject it.")
+token = _group("token", "Make, list and revoke the tokens that callers present, and links to sign in.")
+review = _group("review", "See what waits for its owner, approve or reject it, or take that back.")
 log = _group("log", "The append-only log of every action.")
 db = _group("db", "The database.")
 policy = _group("policy", "What claims are decided by.")
@@ -58,11 +60,15 @@ def settings_from(**flags: object) -> Settings:
 
 def _word(text: str, kind: type[E], option: str) -> E:
     """The member of an enum that a word names; a usage error that lists the known ones otherwise."""
-    known = ", ".join(member.value for member in kind)
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{text!r} is unknown; known are {known}", param_hint=option) from error
+    return _one_of(text, {member.value: member for member in kind}, option)
+
+
+def _one_of(text: str, known: Mapping[str, V], option: str) -> V:
+    """What a word stands for; a usage error that lists the known ones otherwise."""
+    if text not in known:
+        message = f"{text!r} is unknown; known are {', '.join(known)}"
+        raise typer.BadParameter(message, param_hint=option)
+    return known[text]
 
 
 @token.command(
@@ -119,6 +125,32 @@ def token_list(database_url: DatabaseUrl = None, as_json: Json = False) -> None:
     raise typer.Exit(command.show(settings_from(database_url=database_url), as_json=as_json))
 
 
+@token.command("link", epilog="Example: groundgate token link 0123456789abcdef --expires 1h")
+def token_link(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="A reviewer's, as in `token list`.")],
+    expires: Annotated[
+        str, typer.Option(metavar="TIME", help="How long it can be used: 30m, 12h or 2d, at most 7d.")
+    ] = "15m",
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where people open the pages; or set GROUNDGATE_PUBLIC_URL."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make a link that signs a reviewer in to the pages, once.
+
+    It is printed alone on standard output, and is shown this once.
+    """
+    from groundgate.cli import tokens as command
+
+    try:
+        lifetime = command.link_lifetime(expires)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--expires") from error
+    settings = settings_from(database_url=database_url, public_url=public_url)
+    raise typer.Exit(command.link(settings, token_id, lifetime=lifetime))
+
+
 @token.command("revoke", epilog="Example: groundgate token revoke 0123456789abcdef")
 def token_revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="As in `token list`.")],
@@ -138,17 +170,35 @@ def review_list(
     status: Annotated[
         str, typer.Option(metavar="STATUS", help="pending, approved, rejected, expired or promoted.")
     ] = "pending",
+    order: Annotated[
+        str, typer.Option(metavar="ORDER", help="priority (what presses most first), oldest or newest.")
+    ] = "priority",
+    reason: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Only: conflict, hedge, refuted (a citation that does not hold), unchecked (one that could not "
+            "be checked yet), unknown (not comparable with what is stored) or ungrounded.",
+        ),
+    ] = None,
     after: Annotated[str | None, typer.Option(metavar="ID", help="Show what comes after this item.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="At most so many items.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """Show your queue, oldest first."""
+    """Show your queue, what presses most first."""
     from groundgate.cli import review as command
     from ingest.types import ReviewStatus
 
-    chosen = _word(status, ReviewStatus, "--status")
-    settings = settings_from(database_url=database_url, token=token)
-    raise typer.Exit(command.listing(settings, status=chosen, after=after, limit=limit, as_json=as_json))
+    answer = command.listing(
+        settings_from(database_url=database_url, token=token),
+        status=_word(status, ReviewStatus, "--status"),
+        order=_one_of(order, command.ORDERS, "--order"),
+        rule=None if reason is None else _one_of(reason, command.REASONS, "--reason"),
+        after=after,
+        limit=limit,
+        as_json=as_json,
+    )
+    raise typer.Exit(answer)
 
 
 @review.command("show", epilog="Example: groundgate review show ID --token gg_…")
@@ -163,6 +213,30 @@ def review_show(
 
     settings = settings_from(database_url=database_url, token=token)
     raise typer.Exit(command.show(settings, item, as_json=as_json))
+
+
+@review.command("digest", epilog="Example: groundgate review digest --hours 24 --token gg_…")
+def review_digest(
+    *,
+    hours: Annotated[
+        int, typer.Option(min=1, max=24 * 366, metavar="N", help="Tell what happened in so many hours.")
+    ] = 24,
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where people open the pages; or set GROUNDGATE_PUBLIC_URL."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    as_json: Json = False,
+) -> None:
+    """Sum up what waits for you and what happened.
+
+    Plain text for a daily mail: `groundgate review digest | mail -s Claims ann` in a timer.
+    """
+    from groundgate.cli import digest as command
+
+    settings = settings_from(database_url=database_url, token=token, public_url=public_url)
+    raise typer.Exit(command.digest(settings, hours=hours, as_json=as_json))
 
 
 Version = Annotated[
@@ -221,6 +295,24 @@ def review_reject(
     seen = _version(version, latest)
     settings = settings_from(database_url=database_url, token=token)
     raise typer.Exit(command.reject(settings, item, version=seen, reason=reason))
+
+
+@review.command("undo", epilog="Example: groundgate review undo ID --version 2")
+def review_undo(
+    item: Annotated[str, typer.Argument(metavar="ID")],
+    *,
+    version: Version = None,
+    latest: Latest = False,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    policy: PolicyFile = None,
+) -> None:
+    """Take an approval or a rejection back: the item waits again."""
+    from groundgate.cli import review as command
+
+    seen = _version(version, latest)
+    settings = settings_from(database_url=database_url, token=token, policy=policy)
+    raise typer.Exit(command.undo(settings, item, version=seen))
 
 
 @log.command("verify", epilog="Example: groundgate log verify --database-url sqlite:///groundgate.db")

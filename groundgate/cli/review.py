@@ -11,28 +11,43 @@ from typing import assert_never
 from groundgate.cli.database import open_store
 from groundgate.cli.output import Failure, one_line, say, write_json
 from groundgate.settings import Settings
-from ingest.policy import load_policy
-from ingest.types import PendingMemory, Principal, ReviewStatus, ValidationResult, Verdict
-from review.answers import AlreadyDecided, Approved, NotFound, Refused, Rejected, Stale
+from ingest.policy import Policy, load_policy
+from ingest.priority import explain
+from ingest.types import Embedding, PendingMemory, Principal, ReviewStatus, ValidationResult, Verdict
+from review.answers import (
+    AlreadyDecided,
+    Approved,
+    NotFound,
+    NotUndoable,
+    Refused,
+    Rejected,
+    Stale,
+    Undone,
+)
+from review.pages.reasons import kind_of
 from review.queue import ReviewQueue
 from review.rules import Act, may
 from storage import tokens
+from storage.pending import Order
 from storage.store import Store
 
+REASONS = {kind_of(rule).slug: rule for rule in (3, 5, 6, 7, 11, 12)}  # those of the router that queue
+ORDERS: dict[str, Order] = {"priority": "priority", "oldest": "oldest", "newest": "newest"}
 CONFLICT_HELP = "add --supersede to replace the stored memory, or --keep-both"
 
 
 @dataclass(frozen=True, slots=True)
-class _Desk:
+class Desk:
     """A reviewer before an open queue."""
 
     store: Store
     queue: ReviewQueue
+    policy: Policy
     principal: Principal
 
 
 @contextmanager
-def _desk(settings: Settings) -> Iterator[_Desk]:
+def open_desk(settings: Settings) -> Iterator[Desk]:
     """Raises Failure unless a reviewer's token is given, by --token or GROUNDGATE_TOKEN."""
     if settings.token is None:
         raise Failure(
@@ -49,13 +64,24 @@ def _desk(settings: Settings) -> Iterator[_Desk]:
             raise Failure(
                 f"only an owner's reviewer may do this; this token is for the role {principal.role}"
             )
-        yield _Desk(store, ReviewQueue(store, policy), principal)
+        yield Desk(store, ReviewQueue(store, policy), policy, principal)
 
 
-def listing(settings: Settings, *, status: ReviewStatus, after: str | None, limit: int, as_json: bool) -> int:
-    """Items of the reviewer's own queue, oldest first."""
-    with _desk(settings) as desk:
-        items = desk.queue.get_pending(desk.principal, after=after, limit=limit, status=status)
+def listing(
+    settings: Settings,
+    *,
+    status: ReviewStatus,
+    order: Order,
+    rule: int | None,
+    after: str | None,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """Items of the reviewer's own queue in this order; of those that wait under this rule only, if one is named."""
+    with open_desk(settings) as desk:
+        items = desk.queue.search(
+            desk.principal, status=status, rule=rule, order=order, after=after, limit=limit
+        )
     if as_json:
         for item in items:
             write_json(item.model_dump(mode="json"))
@@ -74,19 +100,39 @@ def listing(settings: Settings, *, status: ReviewStatus, after: str | None, limi
 
 def show(settings: Settings, item_id: str, *, as_json: bool) -> int:
     """One item with why it waits, and the version that an act on it must name."""
-    with _desk(settings) as desk:
+    with open_desk(settings) as desk:
         item = _get(desk, item_id)
         decision = desk.queue.decision_of(item)
-        next_check = desk.queue.next_check(item)
+        lines = _described(item, decision) + _now(desk, item)
     if as_json:
         document = None if decision is None else decision.model_dump(mode="json")
         write_json({"item": item.model_dump(mode="json"), "decision": document})
         return 0
-    say(_described(item, decision, next_check))
+    say("\n".join(lines))
     return 0
 
 
-def _described(item: PendingMemory, decision: ValidationResult | None, next_check: datetime | None) -> str:
+def _now(desk: Desk, item: PendingMemory) -> list[str]:
+    """What is true of the item today."""
+    now, lines = datetime.now(UTC), []
+    if item.status is ReviewStatus.PENDING:
+        lines.append(f"order     {'; '.join(explain(item, desk.policy.queue.head_start_days, now))}")
+    rejection = desk.queue.rejected_before(item)
+    if rejection is not None:
+        lines.append(
+            f"before    rejected {rejection.rejected_at:%Y-%m-%d %H:%M}Z as {rejection.queue_id}: "
+            f"{one_line(rejection.reason)}"
+        )
+    next_check = desk.queue.next_check(item)
+    if next_check is not None:
+        lines.append(f"checked   again by itself at {next_check:%Y-%m-%d %H:%M:%S}Z")
+    until = desk.queue.undo_until(item)
+    if until is not None and until > now:
+        lines.append(f"undo      can be taken back until {until:%Y-%m-%d %H:%M}Z")
+    return lines
+
+
+def _described(item: PendingMemory, decision: ValidationResult | None) -> list[str]:
     lines = [
         f"id        {item.id}",
         f"version   {item.version}",
@@ -106,8 +152,6 @@ def _described(item: PendingMemory, decision: ValidationResult | None, next_chec
     lines += [f"similar   {line}" for line in _similar(decision)]
     repeated = f", {item.seen} times by now" if item.seen > 1 else ""
     lines.append(f"sent      {item.created_at:%Y-%m-%d %H:%M}Z by {item.submitted_by}{repeated}")
-    if next_check is not None:
-        lines.append(f"checked   again by itself at {next_check:%Y-%m-%d %H:%M:%S}Z")
     lines.append(f"expires   {item.expires_at:%Y-%m-%d %H:%M}Z")
     if item.decided_at is not None:
         lines.append(f"decided   {item.decided_at:%Y-%m-%d %H:%M}Z by {item.decided_by}")
@@ -115,7 +159,7 @@ def _described(item: PendingMemory, decision: ValidationResult | None, next_chec
         lines.append(f"note      {one_line(item.note)}")
     if item.memory_id is not None:
         lines.append(f"memory    {item.memory_id}")
-    return "\n".join(lines)
+    return lines
 
 
 def _stored(item: PendingMemory, decision: ValidationResult | None) -> list[str]:
@@ -134,7 +178,7 @@ def _similar(decision: ValidationResult | None) -> list[str]:
     ] or ["nothing found"]
 
 
-def _get(desk: _Desk, item_id: str) -> PendingMemory:
+def _get(desk: Desk, item_id: str) -> PendingMemory:
     item = desk.queue.get_by_id(desk.principal, item_id)
     if item is None:
         raise _no_such(item_id)
@@ -149,7 +193,7 @@ def approve(
     settings: Settings, item_id: str, *, version: int | None, note: str | None, supersede: bool | None
 ) -> int:
     """Stores the item's claim; `version` None means the one it has now. Raises Failure when it is not done."""
-    with _desk(settings) as desk:
+    with open_desk(settings) as desk:
         seen = _get(desk, item_id).version if version is None else version
         answer = desk.queue.approve(
             desk.principal, item_id, version=seen, note=note, supersede=supersede, now=datetime.now(UTC)
@@ -170,7 +214,7 @@ def approve(
 
 def reject(settings: Settings, item_id: str, *, version: int | None, reason: str) -> int:
     """Ends the item's wait without a memory. Raises Failure when it is not done."""
-    with _desk(settings) as desk:
+    with open_desk(settings) as desk:
         seen = _get(desk, item_id).version if version is None else version
         try:
             answer = desk.queue.reject(
@@ -186,6 +230,42 @@ def reject(settings: Settings, item_id: str, *, version: int | None, reason: str
             raise _not_done(item_id, answer)
         case _:
             assert_never(answer)
+
+
+def undo(settings: Settings, item_id: str, *, version: int | None) -> int:
+    """Takes an approval or a rejection back; the item waits again. Raises Failure when it is not done."""
+    with open_desk(settings) as desk:
+        seen = _get(desk, item_id).version if version is None else version
+        answer = desk.queue.undo(
+            desk.principal,
+            item_id,
+            version=seen,
+            now=datetime.now(UTC),
+            embeddings=_embedded(desk, item_id),
+        )
+    match answer:
+        case Undone():
+            gone = "" if answer.retracted is None else f" {answer.retracted} is retracted."
+            back = "" if answer.restored is None else f" {answer.restored} is in force again."
+            say(f"Taken back: {item_id} waits again, in version {answer.item.version}.{gone}{back}")
+            return 0
+        case NotUndoable():
+            raise Failure(f"not taken back ({answer.code}): {answer.message.rstrip('.')}")
+        case NotFound() | Stale():
+            raise _not_done(item_id, answer)
+        case _:
+            assert_never(answer)
+
+
+def _embedded(desk: Desk, item_id: str) -> dict[str, Embedding]:
+    """The vectors of what would be back, where the policy asks for vectors."""
+    texts = desk.queue.to_embed(desk.principal, item_id)
+    if not texts:
+        return {}
+    from groundgate.embeddings import load_embedder  # noqa: PLC0415  (of the extra: nothing else may need it)
+
+    embedder = load_embedder(desk.policy)
+    return {name: embedder.embed(text) for name, text in texts.items()}
 
 
 def _not_done(item_id: str, answer: NotFound | Stale | AlreadyDecided) -> Failure:

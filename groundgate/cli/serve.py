@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
 
@@ -20,11 +20,12 @@ from sqlalchemy import make_url
 from groundgate.api.app import create_app
 from groundgate.cli.output import Failure, say
 from groundgate.cli.progress import of_the_index
+from groundgate.cli.tokens import link_url
 from groundgate.cli.workers import Supervisor
 from groundgate.service import Service, open_service
 from groundgate.settings import Settings
-from ingest.types import Role, Source
-from storage import tokens
+from ingest.types import Principal, Role, Source
+from storage import sessions, tokens
 from storage.store import Store
 
 OWNER = "me"  # whose gate a first start sets up
@@ -58,7 +59,7 @@ def run(settings: Settings) -> int:
 
         with of_the_index() as progress, open_service(settings, progress) as service:
             progress.close()
-            _first_start(service, address)
+            _first_start(service, address, port_of(listener))
             listen(listener)
             if settings.workers == 1:
                 _serve(create_app(service), listener, ready)
@@ -130,15 +131,26 @@ def address_of(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if listener.family is socket.AF_INET6 else f"http://{host}:{port}"
 
 
+def port_of(listener: socket.socket) -> int:
+    """The port of a bound socket."""
+    port: int = listener.getsockname()[1]
+    return port
+
+
 class _Server(uvicorn.Server):
-    """Says when it really accepts connections."""
+    """Says when it really accepts connections, and does not wait for open pages when it stops."""
 
     def __init__(
-        self, config: uvicorn.Config, ready: Callable[[], None], land: Callable[[], Awaitable[None]]
+        self,
+        config: uvicorn.Config,
+        ready: Callable[[], None],
+        land: Callable[[], Awaitable[None]],
+        hang_up: Callable[[], None],
     ) -> None:
         super().__init__(config)
         self._ready = ready
         self._land = land
+        self._hang_up = hang_up
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -146,6 +158,7 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hang_up()
         landing = asyncio.create_task(self._land_soon())
         try:
             await super().shutdown(sockets)
@@ -172,25 +185,33 @@ def server_for(
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    return _Server(config, ready, land)
+    return _Server(config, ready, land, app.state.hub.close)
 
 
-def make_token(store: Store, role: Role, name: str, sources: Iterable[Source] = ()) -> str:
-    """A token for the owner of a first start."""
+def make_token(store: Store, role: Role, name: str, sources: Iterable[Source] = ()) -> tuple[Principal, str]:
+    """A principal for the owner of a first start, and its token."""
     now = datetime.now(UTC)
     return tokens.create(
         store, role=role, name=name, owners=[OWNER], sources=sources, actor="service", now=now
-    )[1]
+    )
 
 
-def _first_start(service: Service, address: str) -> None:
-    """Makes and shows the first two tokens when the database has none."""
+def make_link(service: Service, reviewer: Principal, port: int) -> str:
+    """A link that signs this reviewer in, once, to the service at this port."""
+    now = datetime.now(UTC)
+    code = sessions.create_link(service.store, reviewer.id, actor="service", now=now)
+    return link_url(service.settings.model_copy(update={"port": port}).pages_url, code)
+
+
+def _first_start(service: Service, address: str, port: int) -> None:
+    """Makes and shows the first two tokens, and a link to sign in with, when the database has none."""
     with service.store.read() as connection:
         if tokens.listing(connection):
             return
-    agent = make_token(service.store, Role.AGENT, "first agent")
-    reviewer = make_token(service.store, Role.REVIEWER, "first reviewer")
+    _, agent = make_token(service.store, Role.AGENT, "first agent")
+    owner, reviewer = make_token(service.store, Role.REVIEWER, "first reviewer")
     url = make_url(service.settings.database_url).render_as_string(hide_password=True)
+    minutes = sessions.LINK_LIFETIME // timedelta(minutes=1)
     say(
         f"""First start: two tokens for the owner "{OWNER}". They are shown this once.
 
@@ -204,7 +225,12 @@ counts for what you said comes from: groundgate token create --role agent --owne
     -H "Content-Type: application/json" \\
     -d '{{"content": "The API answers in JSON", "memory_type": "fact", "source": "ai_synthesis"}}'
 
-The reviewer, that is you, sees what waits, and approves or rejects it:
+The reviewer, that is you, sees what waits, and approves or rejects it. Open this within {minutes} minutes; it signs
+you in once (another one: groundgate token link {owner.id}):
+
+  {make_link(service, owner, port)}
+
+The same in a terminal:
 
   export GROUNDGATE_TOKEN={reviewer}
   groundgate review list --database-url {url}

@@ -10,7 +10,7 @@ from groundgate.cli.database import open_store
 from groundgate.cli.output import USAGE, Failure, hint, show_table, write_json
 from groundgate.settings import Settings
 from ingest.types import Role, Source
-from storage import tokens
+from storage import sessions, tokens
 
 ACTOR = "operator"  # whoever may open the database; the log cannot know more
 _DURATION = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
@@ -23,6 +23,14 @@ def lifetime(text: str) -> timedelta:
     if match is None:
         raise ValueError(f"{text!r} is not a time like 30m, 12h, 90d or 2w")
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def link_lifetime(text: str) -> timedelta:
+    """As `lifetime`, for a link. Raises ValueError when it is longer than a link's may be."""
+    wanted = lifetime(text)
+    if wanted > sessions.LONGEST_LINK:
+        raise ValueError(f"a sign-in link lives for {sessions.LONGEST_LINK.days} days at most")
+    return wanted
 
 
 def create(
@@ -92,6 +100,29 @@ def _state(token: tokens.TokenInfo, now: datetime) -> str:
     if token.expires_at is None:
         return "valid"
     return f"{'expired' if token.expires_at <= now else 'until'} {token.expires_at:%Y-%m-%d %H:%M}Z"
+
+
+def link(settings: Settings, token_id: str, *, lifetime: timedelta) -> int:
+    """Makes a link that signs a reviewer in, once, and prints it alone. Raises Failure when the token is not one
+    of a reviewer that holds."""
+    now = datetime.now(UTC)
+    with open_store(settings) as store:
+        try:
+            code = sessions.create_link(store, token_id, lifetime=lifetime, actor=ACTOR, now=now)
+        except ValueError as error:
+            raise Failure(str(error)) from error
+    print(link_url(settings.pages_url, code), flush=True)
+    hint(f"It signs in once, until {now + lifetime:%Y-%m-%d %H:%M}Z. Whoever has it is the reviewer then.")
+    if settings.public_url is None:
+        hint(
+            "If that is not where the service answers, say where with --public-url or GROUNDGATE_PUBLIC_URL."
+        )
+    return 0
+
+
+def link_url(pages_url: str, code: str) -> str:
+    """The address that a code of `storage.sessions.create_link` is handed over as."""
+    return f"{pages_url}/review/sign-in/{code}"
 
 
 def revoke(settings: Settings, token_id: str) -> int:

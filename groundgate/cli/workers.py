@@ -24,6 +24,8 @@ from pathlib import Path
 from socket import socket
 from types import FrameType
 
+from prometheus_client.multiprocess import mark_process_dead
+
 from groundgate.cli.output import FAILED, Failure, hint
 from groundgate.metrics import SHARED
 from groundgate.settings import Settings
@@ -154,6 +156,8 @@ class Supervisor:
         if worker.pipe is not None:
             worker.pipe.close()
         process.join()
+        if process.pid is not None:
+            mark_process_dead(process.pid)  # type: ignore[no-untyped-call]  # its open pages are gone with it
         worker.process = worker.pipe = None
         if self.told:
             return

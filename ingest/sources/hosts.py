@@ -139,9 +139,9 @@ def _sure(act: Callable[[], T]) -> T:
         raise LimitsLost(f"the limits per host cannot be kept ({error.strerror})") from error
 
 
-def asked_to_wait(value: str, now: datetime) -> float | None:
-    """Seconds that a Retry-After header asks for (RFC 9110: seconds, or a date), at most an hour; None when it
-    asks for nothing that can be understood or lies in the past."""
+def asked_to_wait(value: str, now: datetime, most: float = LONGEST_PAUSE) -> float | None:
+    """Seconds that a Retry-After header asks for (RFC 9110: seconds, or a date), at most an hour or `most`; None
+    when it asks for nothing that can be understood or lies in the past."""
     text = value.strip()
     if text.isascii() and text.isdigit() and len(text) <= 10:
         seconds = float(text)
@@ -151,4 +151,4 @@ def asked_to_wait(value: str, now: datetime) -> float | None:
         except ValueError:
             return None
         seconds = (date - now) / timedelta(seconds=1)
-    return min(seconds, LONGEST_PAUSE) if seconds > 0 else None
+    return min(seconds, most) if seconds > 0 else None

@@ -79,6 +79,7 @@ class _Ask:
     secrets: Mapping[str, str]
     body: bytes | None
     max_bytes: int
+    follow: bool
 
 
 class Outbound:
@@ -119,14 +120,16 @@ class Outbound:
         body: bytes | None = None,
         max_bytes: int = 2_000_000,
         seconds: float = 20.0,
+        follow: bool = True,
     ) -> Fetched | Failed:
         """The answer to a request for `url`, of any status, or why there is none. Raises nothing but
         CancelledError.
 
         `seconds` are for all of it: waiting for the host's turn, look-ups, hops and body. A body is cut at
-        `max_bytes`. `secret_headers` and `body` go to the origin of `url` and not along with a redirect to another.
+        `max_bytes`, and not read at all where that is 0. `secret_headers` and `body` go to the origin of `url` and
+        not along with a redirect to another. Without `follow` a redirect is an answer like any other.
         """
-        ask = _Ask(method.upper(), headers or {}, secret_headers or {}, body, max_bytes)
+        ask = _Ask(method.upper(), headers or {}, secret_headers or {}, body, max_bytes, follow)
         trail = _Trail(url)
         try:
             async with asyncio.timeout(seconds):
@@ -252,10 +255,10 @@ class Outbound:
             if wait is not None:
                 await self._hosts.hold(place.host, wait)
         location = _location(response)
-        if location and response.status_code in _REDIRECTING:
+        if ask.follow and location and response.status_code in _REDIRECTING:
             return _Redirect(response.status_code, location)
-        body: tuple[bytes, bool] | Trouble = (b"", True)
-        if ask.method != "HEAD":
+        body: tuple[bytes, bool] | Trouble = (b"", ask.method == "HEAD")
+        if ask.method != "HEAD" and ask.max_bytes:
             transport.expect(2 * ask.max_bytes + _FRAMING_BYTES)
             body = await read_body(response, ask.max_bytes)
         if isinstance(body, Trouble):

@@ -15,6 +15,7 @@ import sys
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from ingest.sources.markup import read_html, read_xml
@@ -89,10 +90,21 @@ def _allow(seconds: int) -> None:
 
 def _is_swollen(memory: int) -> bool:
     """A huge page was read: what it took is not all given back, so a new process is better."""
+    return _peak() > memory // 2
+
+
+def _peak() -> int:
+    """The most bytes of memory this program has held; 0 where that is not known."""
+    with suppress(OSError):  # where there is no /proc
+        for line in Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
     if sys.platform == "win32":
-        return False
-    unit = 1 if sys.platform == "darwin" else 1024  # what ru_maxrss counts in
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit > memory // 2
+        return 0
+    # Only where it must be: on Linux it also counts what the process held before it became this program, as a copy
+    # of the service, so that behind a service of some size every process would end after its first page.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 if __name__ == "__main__":

@@ -125,6 +125,7 @@ def test_a_body_that_is_no_claim_is_refused(site: Site, owner: str, name: str) -
         (reviewer, "/v1/reviews/batch"),
         (reviewer, "/v1/reviews/rev_x/approve"),
         (reviewer, "/v1/reviews/rev_x/reject"),
+        (reviewer, "/v1/reviews/rev_x/undo"),
     ):
         is_problem(caller.post(path, content=body, headers=JSON), status)
     assert site.events(owner) == []
@@ -206,6 +207,7 @@ def test_an_id_that_can_name_nothing_is_not_found(site: Site, owner: str, odd: s
         ("GET", f"/v1/decisions/{odd}", None),
         ("GET", f"/v1/reviews/{odd}", None),
         ("POST", f"/v1/reviews/{odd}/reject", act),
+        ("POST", f"/v1/reviews/{odd}/undo", {"version": 1}),
         ("POST", f"/v1/reviews/{odd}/approve", {"version": 1}),
         ("POST", f"/v1/reviews/{odd}/approve", {"version": 1, "content": "The ferry is blue"}),
     ):
@@ -239,7 +241,18 @@ ODD_QUERIES = {
         *("memory_type=rumour", "confidence=1", "label=fact", "include_expired=perhaps", "status="),
         *("owner=ada", "limits=3", "%00=1", "text=a&text_=b"),
     ],
-    "/v1/reviews": ["limit=0", "limit=1000", "after=mem_x", "after=%00", "status=open", "user_id=ada", "x"],
+    "/v1/reviews": [
+        *("limit=0", "limit=1000", "after=mem_x", "after=%00", "status=open", "user_id=ada", "x"),
+        *(
+            "order=best",
+            "rule=x",
+            "rule=0",
+            "submitted_by=%00",
+            "cited=%00",
+            "text=%00",
+            "memory_type=rumour",
+        ),
+    ],
     "/v1/audit/events": [
         *("limit=-5", "after=x", "after=1", "after=-1:ada", "after=1:%00", f"after=1:{LONG}", "after=:"),
         *("after=99999999999999999999:ada", "after=%D9%A1:ada", "user_id=%00", "user_id=", "actor=me"),

@@ -27,6 +27,7 @@ COMMANDS = [
         "replay",
         "token create",
         "token list",
+        "token link",
         "token revoke",
     ),
     *("review list", "review show", "review approve", "review reject", "log verify", "db upgrade"),
@@ -151,6 +152,10 @@ def test_it_keeps_serving_with_a_reviewer_s_token_until_it_is_stopped(tmp_path: 
             token = TOKEN.search(printed)
             url = re.search(r"sqlite:///\S+", printed)
             assert address and token and url
+            assert f"{address[0]}/review\n" in printed
+            link = re.search(rf"{address[0]}/review/sign-in/[\w-]{{43}}\n", printed)
+            assert link
+            assert "Sign in with this link" in httpx.get(link[0].strip(), trust_env=False).text
             headers = {"Authorization": f"Bearer {token[0]}"}
             waiting = httpx.get(f"{address[0]}/v1/reviews", headers=headers, trust_env=False)
             assert waiting.status_code == 200

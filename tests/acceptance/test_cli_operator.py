@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -45,6 +46,19 @@ def submit(service: Serving, token: str, content: str, **more: Any) -> httpx.Res
     return httpx.post(f"{service.address}/v1/claims", json=body, headers=headers, trust_env=False)
 
 
+LINK = r"http://\S+/review/sign-in/[\w-]{43}"
+
+
+def signs_in(link: str) -> bool:
+    """Opens the link, presses its button, and says whether somebody is signed in then."""
+    with httpx.Client(trust_env=False) as browser:
+        page = browser.get(link)
+        csrf = re.search(r'name="csrf" value="(\w+)"', page.text)
+        assert csrf is not None
+        browser.post(link, data={"csrf": csrf[1]})
+        return browser.get(httpx.URL(link).join("/review")).status_code == 200
+
+
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     folder = tmp_path_factory.mktemp("desk")
@@ -68,10 +82,14 @@ def desk(decided: Desk, tmp_path: Path) -> Iterator[Desk]:
     yield Desk(tmp_path / "copy", decided.agent, decided.reviewer)
 
 
-def test_the_first_start_shows_two_tokens_and_the_next_one_none(tmp_path: Path) -> None:
+def test_the_first_start_shows_two_tokens_and_a_link_and_the_next_one_nothing(tmp_path: Path) -> None:
     with serving(cwd=tmp_path) as service:
         assert len(set(TOKEN.findall(service.printed))) == 2
         assert f"{service.address}/docs" in service.printed
+        (link,) = re.findall(LINK, service.printed)
+        assert link.startswith(f"{service.address}/")
+        assert signs_in(link)
+        assert not signs_in(link)
         assert httpx.get(f"{service.address}/healthz", trust_env=False).status_code == 200
         assert service.stop(signal.SIGINT) == (0, "")
     assert (tmp_path / "groundgate.db").exists()
@@ -146,6 +164,45 @@ def test_a_new_token_is_alone_on_standard_output(tmp_path: Path) -> None:
     assert done.stdout.decode().strip() not in cli("token", "list", cwd=tmp_path).stdout.decode()
 
 
+def test_a_link_is_alone_on_standard_output(desk: Desk) -> None:
+    token_id = desk.reviewer.split("_")[1]
+    done = cli("token", "link", token_id, cwd=desk.folder)
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
+    assert re.fullmatch(r"http://127\.0\.0\.1:8080/review/sign-in/[\w-]{43}\n", done.stdout.decode())
+    assert "signs in once" in done.stderr.decode() and "GROUNDGATE_PUBLIC_URL" in done.stderr.decode()
+    public = {"GROUNDGATE_PUBLIC_URL": "https://gate.example.org/", "GROUNDGATE_PORT": "9"}
+    named = cli("token", "link", token_id, "--expires", "7d", cwd=desk.folder, env=public)
+    assert named.stdout.startswith(b"https://gate.example.org/review/sign-in/")
+    assert "GROUNDGATE_PUBLIC_URL" not in named.stderr.decode()
+
+
+def test_a_printed_link_signs_in_to_the_running_service(desk: Desk) -> None:
+    with serving(cwd=desk.folder) as service:
+        made = cli(
+            "token", "link", desk.reviewer.split("_")[1], "--public-url", service.address, cwd=desk.folder
+        )
+        assert signs_in(made.stdout.decode().strip())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (("{agent}",), 1, "of role agent; only a reviewer"),
+        (("nobody",), 1, "There is no token 'nobody'"),
+        (("{reviewer}", "--expires", "soon"), 2, "90d"),
+        (("{reviewer}", "--expires", "8d"), 2, "7 days at most"),
+        (("{reviewer}", "--public-url", "https://gate.example.org/review"), 1, "GROUNDGATE_PUBLIC_URL"),
+    ],
+)
+def test_a_link_for_nobody_is_not_made(
+    desk: Desk, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    ids = {"agent": desk.agent.split("_")[1], "reviewer": desk.reviewer.split("_")[1]}
+    done = cli("token", "link", *(each.format(**ids) for each in arguments), cwd=desk.folder)
+    assert says in complaint(done, status=status)
+    assert done.stdout == b""
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -189,6 +246,7 @@ def test_the_queue_opens_to_its_reviewer_alone(desk: Desk) -> None:
         ("show", item),
         ("approve", item, "--latest"),
         ("reject", item, "--latest", "--reason", "no"),
+        ("undo", item, "--latest"),
     ):
         foreign = complaint(cli("review", *act, "--token", other, cwd=desk.folder))
         unknown = complaint(cli("review", act[0], "nothing", *act[2:], "--token", other, cwd=desk.folder))
@@ -209,6 +267,24 @@ def test_list_and_show_say_why_an_item_waits(desk: Desk) -> None:
     assert document["decision"]["decision_id"] == plain["decision_id"]
 
 
+def test_the_digest_is_a_mail_for_the_owner_alone(desk: Desk) -> None:
+    done = desk.review("digest", "--public-url", "https://gate.example.org")
+    assert (done.returncode, done.stderr) == (0, b"")
+    text = done.stdout.decode()
+    assert text.startswith("2 claims wait for you. The oldest has waited 0 minutes.\n")
+    assert "1 stored, 1 blocked, 2 queued." in text
+    assert "Conflict, waits" in text and "“The hall is cold”" in text
+    assert text.endswith("Clear the queue: https://gate.example.org/review\n")
+    document = json.loads(desk.review("digest", "--json", "--hours", "1").stdout)
+    assert [one["id"] for one in document["first"]] == [one["id"] for one in desk.waiting()]
+    assert (document["owner_id"], document["hours"], document["page"]) == ("me", 1, None)
+    other = cli("token", "create", "--role", "reviewer", "--owner", "you", cwd=desk.folder).stdout
+    empty = cli("review", "digest", "--token", other.decode().strip(), cwd=desk.folder)
+    assert (empty.returncode, empty.stdout) == (0, b"Nothing waits for you: the queue is clear.\n")
+    assert "agent" in complaint(cli("review", "digest", "--token", desk.agent, cwd=desk.folder))
+    assert "--hours" in complaint(desk.review("digest", "--hours", "0"), status=2)
+
+
 def test_an_act_names_the_version_it_saw(desk: Desk) -> None:
     item = desk.waiting()[1]["id"]
     assert "--latest" in complaint(desk.review("approve", item), status=2)
@@ -220,6 +296,37 @@ def test_an_act_names_the_version_it_saw(desk: Desk) -> None:
     assert "it is approved" in complaint(desk.review("reject", item, "--latest", "--reason", "no"))
     (gone,) = json_lines(desk.review("list", "--status", "approved", "--json").stdout)
     assert (gone["id"], gone["note"], gone["version"]) == (item, "I felt it", 2)
+
+
+def test_a_decision_is_taken_back(desk: Desk) -> None:
+    conflict, plain = (item["id"] for item in desk.waiting())
+    assert "(waiting)" in complaint(desk.review("undo", plain, "--latest"))
+    assert "--latest" in complaint(desk.review("undo", plain), status=2)
+    assert desk.review("approve", conflict, "--latest", "--supersede").returncode == 0
+    assert "undo      can be taken back until" in desk.review("show", conflict).stdout.decode()
+    assert "version 2 now" in complaint(desk.review("undo", conflict, "--version", "1"))
+    undone = desk.review("undo", conflict, "--version", "2").stdout.decode()
+    assert "waits again, in version 3. mem_" in undone
+    assert "is retracted. mem_" in undone and "is in force again." in undone
+    assert [item["id"] for item in desk.waiting()] == [conflict, plain]
+    assert cli("log", "verify", cwd=desk.folder).returncode == 0
+
+
+def test_the_list_has_an_order_and_reasons(desk: Desk) -> None:
+    conflict, plain = (item["id"] for item in desk.waiting())
+    for options, expected in (
+        (("--order", "oldest"), [conflict, plain]),
+        (("--order", "newest"), [plain, conflict]),
+        (("--reason", "conflict"), [conflict]),
+        (("--reason", "ungrounded"), [plain]),
+        (("--reason", "hedge"), []),
+    ):
+        listed = json_lines(desk.review("list", "--json", *options).stdout)
+        assert [item["id"] for item in listed] == expected
+    assert "ungrounded" in complaint(desk.review("list", "--reason", "taste"), status=2)
+    assert "oldest" in complaint(desk.review("list", "--order", "best"), status=2)
+    shown = desk.review("show", conflict).stdout.decode()
+    assert "order     conflicts with a stored memory: counts as 14 days of waiting; waits" in shown
 
 
 def test_a_conflict_is_approved_only_when_said_what_becomes_of_the_other(desk: Desk) -> None:

@@ -171,6 +171,7 @@ def test_another_owners_things_answer_like_things_that_do_not_exist(site: Site, 
         ("POST", "/v1/reviews/{rev}/approve", {"version": 1}),
         ("POST", "/v1/reviews/{rev}/approve", {"version": 7, "content": "The vault has one door"}),
         ("POST", "/v1/reviews/{rev}/reject", {"version": 1, "reason": "no"}),
+        ("POST", "/v1/reviews/{rev}/undo", {"version": 1}),
     ]
     for caller in (site.agent(owner), site.reviewer(owner), site.auditor(owner)):
         for method, path, body in acts:

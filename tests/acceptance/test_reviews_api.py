@@ -20,12 +20,14 @@ LONG = (
     " closes on Mondays and whenever flour runs short, and gives old loaves to a farm near town"
 )
 
+FIELDS = PendingMemory.model_fields  # an item shown alone has more
+
 
 def item_of(reviewer: httpx.Client, item_id: str) -> PendingMemory:
     """The item as the API shows it."""
     answer = reviewer.get(f"/v1/reviews/{item_id}")
     assert answer.status_code == 200, answer.text
-    return PendingMemory.model_validate({k: v for k, v in answer.json().items() if k != "similar"})
+    return PendingMemory.model_validate({k: v for k, v in answer.json().items() if k in FIELDS})
 
 
 def approve(reviewer: httpx.Client, item_id: str, version: int = 1, **more: Any) -> httpx.Response:
@@ -205,7 +207,7 @@ def test_an_item_past_its_time_is_expired_not_rejected(site: Site, owner: str) -
     assert queue(agent, "The orchard has ninety trees") != item_id
 
 
-def test_the_list_is_the_owners_oldest_first_in_pages(site: Site, owner: str) -> None:
+def test_the_list_is_the_owners_in_pages(site: Site, owner: str) -> None:
     agent, reviewer = site.agent(owner), site.reviewer(owner)
     queue(site.agent(site.owner()), "Somebody else's barn is empty")
     made = [queue(agent, f"Barn {number} holds {number * 9} bales") for number in range(7)]
@@ -271,3 +273,134 @@ def test_a_batch_of_acts_must_have_its_shape(site: Site, owner: str) -> None:
         refused = is_problem(reviewer.post("/v1/reviews/batch", json={"items": rows}), 422, "invalid_request")
         assert len(str(refused)) < 1500
     assert item_of(reviewer, item_id).version == 1
+
+
+def undo(reviewer: httpx.Client, item_id: str, version: int = 2) -> httpx.Response:
+    """Asks for a decision to be taken back."""
+    return reviewer.post(f"/v1/reviews/{item_id}/undo", json={"version": version})
+
+
+def listed(reviewer: httpx.Client, **parameters: Any) -> list[str]:
+    """Ids of the items that match, in order."""
+    answer = reviewer.get("/v1/reviews", params=parameters)
+    assert answer.status_code == 200, answer.text
+    return [item["id"] for item in answer.json()["items"]]
+
+
+def test_the_list_has_an_order_and_groups(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    sender, token = site.token(Role.AGENT, owner)
+    store(agent, LONG.format("17:00"))
+    plain = queue(agent, "The lighthouse keeper is left-handed", memory_type="preference")
+    hedged = queue(agent, "The harbour may silt up")
+    cites = queue(agent, "The pier is of oak, see https://pier.example.com/oak")
+    conflict = queue(site.caller(token), LONG.format("18:00"))
+    assert listed(reviewer) == [conflict, hedged, plain, cites]
+    assert listed(reviewer, order="oldest") == [plain, hedged, cites, conflict]
+    assert listed(reviewer, order="newest") == [conflict, cites, hedged, plain]
+    assert listed(reviewer, rule=5) == [hedged]
+    assert listed(reviewer, submitted_by=sender.id) == [conflict]
+    key = item_of(reviewer, cites).cited
+    assert listed(reviewer, cited=key) == [cites]
+    assert listed(reviewer, memory_type="preference") == [plain]
+    assert listed(reviewer, text="HARBOUR") == [hedged]
+    assert listed(reviewer, text="harbour", rule=3) == []
+    page = reviewer.get("/v1/reviews", params={"limit": 2}).json()
+    assert page["next"] == hedged
+    assert listed(reviewer, after=hedged) == [plain, cites]
+    assert listed(site.reviewer(site.owner()), after=hedged) == []
+    why = reviewer.get(f"/v1/reviews/{conflict}").json()["priority"]
+    assert why == ["conflicts with a stored memory: counts as 14 days of waiting", "waits 0 minutes"]
+
+
+def test_an_approval_is_taken_back(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    old = store(agent, LONG.format("17:00"))
+    item_id = queue(agent, LONG.format("18:00"))
+    waiting = reviewer.get(f"/v1/reviews/{item_id}").json()
+    assert "undo_until" not in waiting
+    new = approve(reviewer, item_id, supersede=True).json()["memory"]["id"]
+    decided = reviewer.get(f"/v1/reviews/{item_id}").json()
+    left = datetime.fromisoformat(decided["undo_until"]) - datetime.fromisoformat(decided["decided_at"])
+    assert left == timedelta(minutes=60)
+    assert decided["priority"] == []
+    is_problem(undo(reviewer, item_id, 1), 409, "stale_version")
+    is_problem(undo(site.reviewer(site.owner()), item_id), 404, "not_found")
+    done = undo(reviewer, item_id)
+    assert done.status_code == 200, done.text
+    assert done.json() == {"item": item_of(reviewer, item_id).model_dump(mode="json")} | {
+        "retracted": new,
+        "restored": old,
+    }
+    assert reviewer.get(f"/v1/reviews/{item_id}").json() == waiting | {"version": 3}
+    assert [memory["id"] for memory in agent.get("/v1/memories").json()["items"]] == [old]
+    problem = is_problem(undo(reviewer, item_id, 3), 409, "waiting")
+    assert problem["current"]["version"] == 3
+    for bad in ({}, {"version": "2"}, {"version": 2, "reason": "r"}):
+        is_problem(reviewer.post(f"/v1/reviews/{item_id}/undo", json=bad), 422, "invalid_request")
+    assert site.actions(owner)[-3:] == ["review.undone", "memory.retracted", "memory.restored"]
+
+
+def test_a_decision_stands_when_the_same_claim_waits_again(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    item_id = queue(agent, "The granary has nine cats")
+    reject(reviewer, item_id)
+    again = queue(agent, "The granary has nine cats")
+    problem = is_problem(undo(reviewer, item_id), 409, "duplicate")
+    assert (problem["same_as"], problem["current"]["status"]) == (again, "rejected")
+
+
+def test_a_repeat_of_a_rejected_claim_shows_the_rejection(site: Site, owner: str) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    text = "The tower clock was built by elves"
+    assert "rejected_before" not in agent.post("/v1/claims", json=claim(text, "ai_synthesis")).json()
+    (item_id,) = listed(reviewer)
+    assert "rejection" not in reviewer.get(f"/v1/reviews/{item_id}").json()
+    done = reject(reviewer, item_id, reason="a tale").json()["item"]
+    told = {"queue_id": item_id, "reason": "a tale", "rejected_at": done["decided_at"]}
+    repeat = claim("Built by elves, the tower clock was", "ai_synthesis")
+    checked = agent.post("/v1/claims/check", json=repeat).json()
+    assert (checked["outcome"], checked["rejected_before"]) == ("queued", told)
+    assert (
+        "rejected_before" not in agent.post("/v1/claims/check", json=claim(text)).json()
+    )  # it would be stored
+    answer = agent.post("/v1/claims", json=repeat).json()
+    assert (answer["outcome"], answer["rejected_before"]) == ("queued", told)
+    shown = reviewer.get(f"/v1/reviews/{answer['queue_id']}").json()
+    assert (shown["rejected_before"], shown["rejection"]) == (item_id, told)
+    kept = agent.get(f"/v1/decisions/{answer['decision_id']}").json()
+    assert kept["rejected_before"] == told
+    other = site.agent(site.owner()).post("/v1/claims/check", json=repeat).json()
+    assert "rejected_before" not in other
+
+
+def test_a_batch_takes_back_too_and_tells_foreign_from_unknown_nowhere(site: Site, owner: str) -> None:
+    agent, reviewer, other = site.agent(owner), site.reviewer(owner), site.owner()
+    foreign_agent, foreign_reviewer = site.agent(other), site.reviewer(other)
+    mine, decided, theirs = (
+        queue(agent, "The well is forty feet deep"),
+        queue(foreign_agent, "The wind mill has four sails"),
+        queue(foreign_agent, "The water mill has one wheel"),
+    )
+    approve(foreign_reviewer, decided)
+    reject(reviewer, mine)
+    unknown = "rev_" + "0" * 32
+    acts: list[dict[str, Any]] = [
+        {"action": "approve", "version": 1},
+        {"action": "approve", "version": 1, "content": "The mill is closed"},
+        {"action": "reject", "version": 1, "reason": "no"},
+        {"action": "undo", "version": 2},
+    ]
+    rows = [act | {"id": name} for act in acts for name in (decided, theirs, unknown)]
+    rows += [
+        {"action": "undo", "id": mine, "version": 2},
+        {"action": "undo", "id": mine, "version": 2},
+        {"action": "approve", "id": mine, "version": 3},
+    ]
+    results = reviewer.post("/v1/reviews/batch", json={"items": rows}).json()["results"]
+    *foreign, back, twice, stored = results
+    assert {row["code"] for row in foreign} == {"not_found"}
+    assert all(row == foreign[0] for row in foreign)
+    assert (back["item"]["version"], back["retracted"], twice["code"]) == (3, None, "waiting")
+    assert stored["item"]["status"] == "approved"
+    assert site.actions(other) == ["claim.queued", "claim.queued", "review.approved"]

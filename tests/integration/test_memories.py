@@ -276,3 +276,33 @@ def test_pages_are_newest_first_and_lose_nothing(store: Store, size: int) -> Non
 def test_a_page_has_1_to_200(limit: int) -> None:
     with pytest.raises(ValidationError):
         MemoryFilter(owners=None, limit=limit)
+
+
+def test_what_ends_soon_is_a_filter_of_its_own(store: Store) -> None:
+    soon = memory("a b", age=1, validity_horizon=NOW + timedelta(days=30))
+    later = memory("c d", age=2, validity_horizon=NOW + timedelta(days=30, seconds=1))
+    ended = memory("e f", age=3, validity_horizon=NOW)
+    write(store, soon, later, ended, memory("g h", age=4))
+    assert found(store, validity="ending") == [soon]
+    assert found(store, NOW + timedelta(seconds=1), validity="ending") == [soon, later]
+    everything = set(MemoryStatus)
+    assert [m.id for m in found(store, validity="ending", statuses=everything)] == [soon.id, ended.id]
+
+
+def test_the_sources_of_an_owner_s_memories_are_counted(store: Store) -> None:
+    write(
+        store,
+        *(memory(f"a{n}", age=n, source_id="ADR-004") for n in range(3)),
+        *(memory(f"b{n}", age=n + 5, source_id=f"https://example.org/{n}") for n in range(2)),
+        memory("c", age=8),
+        memory("d", owner_id="bob", source_id="ADR-009"),
+    )
+
+    def sources(owner_id: str, most: int) -> list[tuple[str, int]]:
+        with store.read() as connection:
+            return memories.sources_of(connection, owner_id, most)
+
+    assert sources("ann", 2) == [("ADR-004", 3), ("https://example.org/0", 1)]
+    assert sources("ann", 10) == [("ADR-004", 3), ("https://example.org/0", 1), ("https://example.org/1", 1)]
+    assert sources("bob", 10) == [("ADR-009", 1)]
+    assert sources("nobody", 10) == []

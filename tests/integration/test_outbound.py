@@ -80,6 +80,8 @@ def test_a_long_body_is_cut() -> None:
         assert (len(page.body), page.whole) == (4999, False)
         page = fetched(get(site.url, max_bytes=5000))
         assert (len(page.body), page.whole) == (5000, True)
+        page = fetched(get(site.url, max_bytes=0))
+        assert (page.status, page.body, page.whole) == (200, b"", False)
 
 
 def test_the_environment_is_not_asked_about_proxies(monkeypatch: pytest.MonkeyPatch) -> None:

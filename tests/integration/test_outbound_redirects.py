@@ -37,6 +37,14 @@ def test_five_redirects_and_no_more(routes: int) -> None:
         assert len(site.asked) == 6
 
 
+def test_without_following_a_redirect_is_an_answer() -> None:
+    with web_server({"/": Answer("see there", 307, {"Location": "/b"}), "/b": Answer("there")}) as site:
+        for method in ("GET", "POST"):
+            page = fetched(get(site.url, method=method, follow=False))
+            assert (page.status, page.body, page.hops) == (307, b"see there", ())
+        assert site.paths() == ["GET /", "POST /"]
+
+
 def test_each_hop_is_checked_anew() -> None:
     bad = ["http://10.0.0.1/", "//[::1]/", "http://wiki/", "http://inside.example/", "https://me@a.example/"]
     bad = [*bad, "ftp://a.example/", "http://a.example:25/", "http://2130706433/", "/\\b.example"]

@@ -17,12 +17,13 @@ from sqlalchemy import Connection, func, select
 
 from ingest.checks.dedup import jaccard, tokens
 from ingest.signature import signature_keys
-from ingest.types import ItemKind, Neighbour, ReviewStatus, Source
+from ingest.types import ItemKind, Neighbour, Source
 from review.expiry import expire
 from review.queue import ReviewQueue
 from storage import builds, index, memories, pending, reindex, upkeep
 from storage.engine import open_engine, writing
 from storage.errors import StorageError
+from storage.pending import QueueFilter
 from storage.reindex import state_of
 from storage.store import Store
 from storage.submit import Decided, SubmitAnswer
@@ -234,9 +235,7 @@ def test_what_others_write_meanwhile_is_right(store: Store, database_url: str) -
                         memories.TABLE.c.owner_id == owner_id, memories.TABLE.c.status == "active"
                     )
                 ).all()
-                waits = pending.page(
-                    connection, frozenset({owner_id}), status=ReviewStatus.PENDING, after=None, limit=200
-                )
+                waits = pending.search(connection, QueueFilter(owners=frozenset({owner_id}), limit=200))
             some, few = chance.sample(waits, 3), chance.sample(waits, 2)
             acts.extend(queue.retract(me, one, reason="Moved.", now=NOW) for one in chance.sample(active, 3))
             acts.extend(queue.approve(me, one.id, version=1, supersede=False, now=NOW) for one in some)

@@ -26,6 +26,7 @@ from ingest.types import (
     Missing,
     Neighbour,
     Neighbours,
+    RejectedBefore,
     Source,
     SourceReading,
     Standing,
@@ -165,6 +166,8 @@ def test_every_answer_can_be_made_again_from_itself(
     again = ValidationResult.model_validate_json(stored.model_dump_json())
     assert again == stored
     assert replay(again, POLICY, DETECTOR) == ()
+    told = RejectedBefore(queue_id="rev_1", reason="A tale.", rejected_at=NOW)  # shown, and decides nothing
+    assert replay(again.model_copy(update={"rejected_before": told}), POLICY, DETECTOR) == ()
     if stored.tier is Tier.STORED and source is Source.AI_SYNTHESIS:
         assert cited
         assert all(isinstance(r, Found) and r.standing is Standing.IN_FORCE for r in readings)

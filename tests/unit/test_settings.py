@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,13 @@ def test_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("GROUNDGATE_PORT", "70000", "GROUNDGATE_PORT"),
         ("GROUNDGATE_ALLOW_NETWORKS", "10.0.0.0/99", "GROUNDGATE_ALLOW_NETWORKS"),
         ("GROUNDGATE_GITHUB_REPO", "no-slash", "GROUNDGATE_GITHUB_REPO"),
+        ("GROUNDGATE_PUBLIC_URL", "gate.example.org", "GROUNDGATE_PUBLIC_URL"),
+        ("GROUNDGATE_PUBLIC_URL", "ftp://gate.example.org", "GROUNDGATE_PUBLIC_URL"),
+        ("GROUNDGATE_PUBLIC_URL", "https://gate.example.org/review", "GROUNDGATE_PUBLIC_URL"),
+        ("GROUNDGATE_PUBLIC_URL", "https://gate.example.org?a=b", "GROUNDGATE_PUBLIC_URL"),
+        ("GROUNDGATE_PUBLIC_URL", "https://me@gate.example.org", "GROUNDGATE_PUBLIC_URL"),
+        ("GROUNDGATE_PUBLIC_URL", "https://gate.example.org:99999", "GROUNDGATE_PUBLIC_URL"),
+        ("GROUNDGATE_PUBLIC_URL", "https://gate.example.org\n", "GROUNDGATE_PUBLIC_URL"),
     ],
 )
 def test_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str) -> None:
@@ -71,3 +79,20 @@ def test_bad_file_is_an_error(text: str) -> None:
 def test_a_secret_does_not_show() -> None:
     settings = load_settings({}, token="gg_secret", github_token="ghp_secret")
     assert "secret" not in repr(settings).replace("secret_", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ({}, "http://127.0.0.1:8080"),
+        ({"host": "0.0.0.0", "port": 9}, "http://127.0.0.1:9"),  # noqa: S104  (what it is set to, not listened at)
+        ({"host": "::", "port": 9}, "http://[::1]:9"),
+        ({"host": "10.0.0.7"}, "http://10.0.0.7:8080"),
+        ({"public_url": "https://Gate.Example.org/", "host": "10.0.0.7"}, "https://gate.example.org"),
+        ({"public_url": "https://gate.example.org:443"}, "https://gate.example.org"),
+        ({"public_url": "http://gate.example.org:443"}, "http://gate.example.org:443"),
+        ({"public_url": "http://[::1]:8080"}, "http://[::1]:8080"),
+    ],
+)
+def test_where_people_open_the_pages(given: dict[str, Any], address: str) -> None:
+    assert load_settings({}, **given).pages_url == address

@@ -76,7 +76,7 @@ def looked(*readings: SourceReading, claim: str = CLAIM) -> Examined:
 def decided(*readings: SourceReading, claim: str = CLAIM) -> ValidationResult:
     """The decision that let the claim in on these readings."""
     one = looked(*readings, claim=claim)
-    names = {"decision_id": "dec_1", "memory_id": "mem_1", "queue_id": None}
+    names: dict[str, Any] = {"decision_id": "dec_1", "memory_id": "mem_1", "queue_id": None}
     return one.answer(one.decide(Neighbours()), Neighbours(), **names, took_ms=0.0)
 
 

@@ -57,6 +57,15 @@ def upgrade() -> None:
         sqlite_where=rejected,
         postgresql_where=rejected,
     )
+    _index_sources("owner_id", "source_id", "id")
+    replaced = sa.text("superseded_by IS NOT NULL")
+    op.create_index(
+        "memory_replaced",
+        "memory",
+        ["owner_id", "superseded_by"],
+        sqlite_where=replaced,
+        postgresql_where=replaced,
+    )
     op.create_table(
         "session",
         sa.Column("digest", sa.String(), primary_key=True),
@@ -84,6 +93,7 @@ def upgrade() -> None:
         sa.Column("created_at", TIME, nullable=False),
         sa.Column("told_seq", sa.BigInteger(), nullable=False),
         sa.Column("until_seq", sa.BigInteger(), nullable=True),
+        sa.Column("message", sa.Text(), nullable=True),
         sa.Column("due_at", TIME, nullable=True),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("lease", sa.String(), nullable=True),
@@ -93,10 +103,19 @@ def upgrade() -> None:
     op.create_index("webhook_due", "webhook", ["due_at"])
 
 
+def _index_sources(*columns: str) -> None:
+    """Makes the index of memories by source anew."""
+    cited = sa.text("source_id IS NOT NULL")
+    op.drop_index("memory_by_source", "memory")
+    op.create_index("memory_by_source", "memory", list(columns), sqlite_where=cited, postgresql_where=cited)
+
+
 def downgrade() -> None:
     """Drops what `upgrade` added, and what it holds."""
     for table in ("webhook", "sign_in_link", "session"):
         op.drop_table(table)
+    op.drop_index("memory_replaced", "memory")
+    _index_sources("owner_id", "source_id")
     for name in ("pending_rejected", "pending_decided", *INDEXES):
         op.drop_index(name, "pending")
     for column in COLUMNS:

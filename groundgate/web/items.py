@@ -1,0 +1,229 @@
+"""One waiting claim with everything that was found about it, and the acts on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from groundgate import acts
+from groundgate.api.base import service_of
+from groundgate.service import Service
+from groundgate.web.listing import listing_of
+from groundgate.web.pages import PageProblem, html
+from groundgate.web.queue import MOST_REASON, done_there, reason_of, supersede_of
+from groundgate.web.session import Form, SignedIn, Visitor, form, own_path
+from groundgate.web.told import Told, done_of, told
+from ingest.types import Memory, PendingMemory, ReviewStatus, ValidationResult
+from review.pages.changes import changes_between
+from review.pages.diff import word_diff
+from review.pages.item import item_view
+from review.pages.queue import Listing
+from review.pages.reasons import CANNED, kind_of
+from review.pages.text import pieces
+from storage import decisions, memories, tokens
+from storage.pending import QueueFilter
+
+router = APIRouter(include_in_schema=False)
+
+MOST_CONTENT = 8192  # characters, as of every claim; the policy may allow fewer
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What a visitor had put into the forms, so that an act that fails loses none of it."""
+
+    content: str | None = None
+    note: str = ""
+    reason: str = ""
+    supersede: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why an act was not done."""
+
+    title: str
+    says: object  # pieces of text
+    memory_id: str | None
+
+
+@router.get("/review/items/{item_id}")
+def item(request: Request, visitor: SignedIn, item_id: str) -> Response:
+    """One item, whatever became of it."""
+    return _page(request, visitor, item_id, listing_of(request))
+
+
+@router.post("/review/items/{item_id}/approve")
+async def approve(request: Request, visitor: SignedIn, item_id: str) -> Response:
+    """Stores the claim, or the visitor's own wording of it."""
+    fields, service = await form(request, visitor), service_of(request)
+    version, note, content = _version(fields), fields.get("note", "").strip(), fields.get("content")
+    if len(note) > MOST_REASON:
+        raise PageProblem(422, f"A note has at most {MOST_REASON} characters.")
+    if content is not None and not (content.strip() and len(content) <= MOST_CONTENT):
+        raise PageProblem(422, f"Your wording must have 1 to {MOST_CONTENT} characters.")
+    seen = await run_in_threadpool(service.queue.get_by_id, visitor.principal, item_id)
+    # Who opens the form and changes nothing wants the claim as it is.
+    own = content if seen is not None and content is not None and content != seen.content else None
+    supersede = supersede_of(fields)
+    row = acts.Approve(item_id, version, note=note or None, supersede=supersede, content=own)
+    (answer,) = await acts.many(service, visitor.principal, [row])
+    typed = Typed(content=own, note=note, supersede=supersede)
+    return await _answer(request, visitor, told(item_id, answer, service.policy), fields, typed)
+
+
+@router.post("/review/items/{item_id}/reject")
+async def reject(request: Request, visitor: SignedIn, item_id: str) -> Response:
+    """Keeps the claim out, with the reason."""
+    fields, service = await form(request, visitor), service_of(request)
+    row = acts.Reject(item_id, _version(fields), reason=reason_of(fields))
+    (answer,) = await acts.many(service, visitor.principal, [row])
+    typed = Typed(reason=fields.get("reason", ""))
+    return await _answer(request, visitor, told(item_id, answer, service.policy), fields, typed)
+
+
+@router.post("/review/items/{item_id}/undo")
+async def undo(request: Request, visitor: SignedIn, item_id: str) -> Response:
+    """Takes an approval or a rejection back: the claim waits again."""
+    fields, service = await form(request, visitor), service_of(request)
+    (answer,) = await acts.many(service, visitor.principal, [acts.Undo(item_id, _version(fields))])
+    result = told(item_id, answer, service.policy)
+    if result.done:
+        return Response(status_code=303, headers={"Location": f"/review/items/{item_id}?done={item_id}"})
+    return await _answer(request, visitor, result, fields, Typed())
+
+
+def _version(fields: Form) -> int:
+    version = fields.get("version", "")
+    if not (version.isascii() and version.isdecimal() and 0 < len(version) <= 9):
+        raise PageProblem(422, "This form does not say which version of the claim it is about.")
+    return int(version)
+
+
+async def _answer(request: Request, visitor: Visitor, result: Told, fields: Form, typed: Typed) -> Response:
+    """To the next item of the listing when it was done; else the item again, with why it was not."""
+    back = own_path(fields.get("back"))
+    if not result.done:
+        return await run_in_threadpool(
+            lambda: _page(
+                request,
+                visitor,
+                result.id,
+                Listing(),
+                back=back,
+                failed=result,
+                typed=typed,
+                seen=fields.get("seen"),
+            )
+        )
+    following = fields.get("next")
+    if following:
+        return done_there(own_path(following), result)
+    return done_there(back, result)
+
+
+def _page(
+    request: Request,
+    visitor: Visitor,
+    item_id: str,
+    listing: Listing,
+    *,
+    back: str | None = None,
+    failed: Told | None = None,
+    typed: Typed | None = None,
+    seen: str | None = None,
+) -> Response:
+    service, now = service_of(request), datetime.now(UTC)
+    shown = service.queue.get_by_id(visitor.principal, item_id)
+    if shown is None:
+        raise PageProblem(404, "There is no such claim.")
+    answer = service.queue.decision_of(shown)
+    around = _around(service, shown, now)
+    view = item_view(
+        shown,
+        answer,
+        conflict=around.conflict,
+        similar=None if answer is None else answer.similar,
+        sender=around.names.get(shown.submitted_by),
+        decider=around.names.get(shown.decided_by or ""),
+        next_check=service.queue.next_check(shown),
+        rejected=None if answer is None else answer.rejected_before,
+        policy=service.policy,
+        now=now,
+        undo_until=_undo_until(service, shown),
+    )
+    following = service.queue.neighbours(visitor.principal, shown.id, _filter(listing, visitor))
+    earlier = None
+    if failed is not None and seen and seen != shown.decision_id:
+        earlier = _decision(service, seen, visitor.owner_id)
+    return html(
+        request,
+        "item.html",
+        200 if failed is None else failed.status,
+        here="queue",
+        waiting=service.queue.facets(visitor.principal).waiting,
+        item=view,
+        kind=kind_of(shown.rule),
+        done=done_of(service, visitor, request.query_params.get("done"), now),
+        problem=failed and Problem("It was not done.", pieces(failed.message), failed.memory_id),
+        changes=changes_between(earlier, answer),
+        edited=word_diff(shown.content, around.became) if around.became not in (None, shown.content) else None,
+        typed=typed or Typed(),
+        back=back or listing.href(),
+        next_href=listing.href(f"/review/items/{following}") if following else None,
+        canned_reasons=CANNED,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What else is read to show an item: the memory it conflicts with, the text of the one it became, and what the
+    tokens are called."""
+
+    conflict: Memory | None
+    became: str | None
+    names: dict[str, str]
+
+
+def _around(service: Service, shown: PendingMemory, now: datetime) -> _Around:
+    owners = frozenset({shown.owner_id})
+    with service.store.read() as connection:
+
+        def memory(memory_id: str | None) -> Memory | None:
+            return None if memory_id is None else memories.get(connection, memory_id, now, owners=owners)
+
+        became = memory(shown.memory_id)
+        return _Around(
+            memory(shown.conflicting_memory_id),
+            None if became is None else became.content,
+            tokens.names(connection, {shown.submitted_by, shown.decided_by or ""}),
+        )
+
+
+def _decision(service: Service, decision_id: str, owner_id: str) -> ValidationResult | None:
+    """A decision that a page of this visitor showed before."""
+    with service.store.read() as connection:
+        text = decisions.get(connection, decision_id, owners=frozenset({owner_id}))
+    return None if text is None else ValidationResult.model_validate_json(text)
+
+
+def _undo_until(service: Service, shown: PendingMemory) -> datetime | None:
+    if shown.decided_at is None or shown.status not in (ReviewStatus.APPROVED, ReviewStatus.REJECTED):
+        return None
+    return shown.decided_at + timedelta(minutes=service.policy.queue.undo_minutes)
+
+
+def _filter(listing: Listing, visitor: Visitor) -> QueueFilter:
+    return QueueFilter(
+        owners=frozenset({visitor.owner_id}),
+        rule=listing.rule,
+        sender=listing.sender,
+        cited=listing.cited,
+        memory_type=listing.memory_type,
+        text=listing.q,
+        order=listing.order,
+    )

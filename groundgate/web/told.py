@@ -1,0 +1,155 @@
+"""What an act came to, in words for the one who did it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from groundgate.acts import Answer
+from groundgate.incoming import ClaimRefused
+from groundgate.service import Service
+from groundgate.web.session import Visitor
+from ingest.policy import Policy
+from ingest.types import ReviewStatus
+from review.answers import (
+    AlreadyDecided,
+    Approved,
+    NotFound,
+    NotUndoable,
+    Refused,
+    Rejected,
+    Stale,
+    Undone,
+)
+from review.pages.text import plain
+from storage import memories
+from storage.errors import StorageError, StoreUnknown
+
+Outcome = Answer | ClaimRefused | StorageError
+
+_DECIDED = {
+    ReviewStatus.PENDING: "It waits.",
+    ReviewStatus.APPROVED: "It is approved already.",
+    ReviewStatus.REJECTED: "It is rejected already.",
+    ReviewStatus.EXPIRED: "Its time is over: it has expired.",
+    ReviewStatus.PROMOTED: "It is stored already: its citation was verified meanwhile.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one act came to. `outcome` is a word, `message` a sentence; `undo_version` is set where it can be
+    taken back; `status` is that of a page about it alone."""
+
+    id: str
+    outcome: str
+    message: str
+    done: bool
+    status: int
+    undo_version: int | None = None
+    memory_id: str | None = None  # that stands in the way
+
+    @property
+    def mark(self) -> str:
+        """How it is coloured."""
+        return "good" if self.done else "doubt"
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """For the page's script."""
+        return {
+            "id": self.id,
+            "outcome": self.outcome,
+            "message": self.message,
+            "done": self.done,
+            "undo_version": self.undo_version,
+        }
+
+
+def told(item_id: str, answer: Outcome, policy: Policy) -> Told:
+    """An answer in words. Nothing tells an item of another owner from one that does not exist."""
+    match answer:
+        case Approved() | Rejected() | Undone():
+            return _done(item_id, answer, policy)
+        case ClaimRefused() | StorageError():
+            return _failed(item_id, answer)
+        case NotFound() | Stale() | AlreadyDecided() | Refused() | NotUndoable():
+            return _not_done(item_id, answer)
+
+
+def _done(item_id: str, answer: Approved | Rejected | Undone, policy: Policy) -> Told:
+    undo = answer.item.version if policy.queue.undo_minutes else None
+    match answer:
+        case Approved():
+            replaced = " It replaced the stored memory." if answer.superseded else ""
+            sentence = f"Approved: {_short(answer.memory.content)}.{replaced}"
+            return Told(item_id, "approved", sentence, True, 200, undo)
+        case Rejected():
+            sentence = f"Rejected: {_short(answer.item.content)}."
+            return Told(item_id, "rejected", sentence, True, 200, undo)
+        case Undone():
+            sentence = f"Taken back: {_short(answer.item.content)}. It waits again."
+            return Told(item_id, "waits again", sentence, True, 200)
+
+
+def _not_done(item_id: str, answer: NotFound | Stale | AlreadyDecided | Refused | NotUndoable) -> Told:
+    match answer:
+        case NotFound():
+            return Told(item_id, "not found", "There is no such claim.", False, 404)
+        case Stale():
+            sentence = f"It has changed since you looked: {plain(answer.current.reason, 200)}. Look again."
+            return Told(item_id, "changed", sentence, False, 409)
+        case AlreadyDecided():
+            return Told(item_id, "decided before", _DECIDED[answer.current.status], False, 409)
+        case Refused():
+            standing = answer.conflicting_memory_id
+            return Told(item_id, "left waiting", answer.message, False, 409, memory_id=standing)
+        case NotUndoable():
+            return Told(item_id, "not taken back", answer.message, False, 409)
+
+
+def _failed(item_id: str, error: ClaimRefused | StorageError) -> Told:
+    if isinstance(error, ClaimRefused):
+        return Told(item_id, "left waiting", f"This cannot be looked at: {error}.", False, 422)
+    if isinstance(error, StoreUnknown):
+        sentence = "The database broke off; this may have been kept. Look again before you repeat it."
+        return Told(item_id, "not known", sentence, False, 503)
+    sentence = "The database did not take this now; nothing was kept. Do it again."
+    return Told(item_id, "not kept", sentence, False, 503)
+
+
+def _short(content: str) -> str:
+    return f"“{plain(content, 80)}”"
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The act that led to a page, told on it."""
+
+    id: str
+    sentence: str
+    claim: str
+    undo_version: int | None
+
+
+def done_of(service: Service, visitor: Visitor, item_id: str | None, now: datetime) -> Done | None:
+    """What is told of the item that an address says was acted on just now; None when there is none."""
+    item = None if item_id is None else service.queue.get_by_id(visitor.principal, item_id)
+    if item is None:
+        return None
+    window = timedelta(minutes=service.policy.queue.undo_minutes)
+    words = {
+        ReviewStatus.APPROVED: "Approved:",
+        ReviewStatus.REJECTED: "Rejected:",
+        ReviewStatus.PENDING: "It waits again:",
+    }.get(item.status)
+    if words is None:
+        return None
+    undo = item.decided_at is not None and now < item.decided_at + window
+    claim = item.content
+    if item.memory_id is not None:  # an owner may have approved it in words of their own
+        with service.store.read() as connection:
+            memory = memories.get(connection, item.memory_id, now, owners=frozenset({item.owner_id}))
+        claim = item.content if memory is None else memory.content
+    return Done(item.id, words, claim, item.version if undo else None)

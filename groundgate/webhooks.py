@@ -1,0 +1,290 @@
+"""The worker that tells owners what waits, by webhooks signed after the Standard Webhooks specification. What is to
+be told is in the database (`storage.webhook_messages`), so any number of processes may have one.
+
+lease -> post, with nothing locked -> one transaction that notes what came of it
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import logging
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from ingest.sources.fetched import Failed, Fetched, Outcome
+from ingest.sources.hosts import asked_to_wait
+from ingest.sources.outbound import Outbound
+from storage import webhook_messages, webhooks
+from storage.ids import new_id_suffix
+from storage.store import Store
+from storage.webhook_messages import Message
+from storage.webhooks import Endpoint, Webhook
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 8  # messages under way, and leases held, in one process
+POLL_SECONDS = 2.0  # the longest sleep: what is to be told may have come from another process
+ERROR_SECONDS = 10.0  # the sleep after an error, such as a database that is away
+POST_SECONDS = 15.0  # for all of one try; the specification says 15 to 30
+LEASE_SECONDS = 75.0  # a try, and a minute for waiting and writing
+# The waits between the tries of one message, in seconds: the specification's, three days and more in all.
+WAITS = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+_SPREAD = 0.1  # of a wait, by the message: many that failed together do not come back together
+MOST_RETRY_AFTER = 86_400.0  # seconds; a receiver may ask for more, it does not get it
+TROUBLE = timedelta(hours=1)  # of tries that fail, then somebody is told
+
+T = TypeVar("T")
+
+
+class Result(StrEnum):
+    """What became of one try."""
+
+    TOLD = "told"
+    FAILED = "failed"  # it is tried again
+    NOT_SENT = "not_sent"  # the host wants no requests at the moment; that is no try
+    GIVEN_UP = "given_up"  # the last try failed, or the receiver says that it is gone
+    LOST = "lost"  # the lease ended first, or the webhook is gone: nothing was noted
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an outcome means for a message. `error` and `attempts` are noted unless it was told; `due_at` is when it
+    is tried again."""
+
+    result: Result
+    error: str = ""
+    attempts: int = 0
+    due_at: datetime | None = None
+
+
+def sign(secret: str, message_id: str, seconds: int, body: str) -> str:
+    """The value of `webhook-signature`: HMAC-SHA256 under the secret (`whsec_` and base64) over id, time and body."""
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{message_id}.{seconds}.{body}".encode()
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def headers_of(secret: str, message_id: str, body: str, at: datetime) -> dict[str, str]:
+    """What is sent along with a body at this time."""
+    seconds = int(at.timestamp())
+    return {
+        "content-type": "application/json",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(seconds),
+        "webhook-signature": sign(secret, message_id, seconds, body),
+    }
+
+
+def judge(outcome: Outcome, message_id: str, attempts: int, at: datetime) -> Verdict:
+    """What the outcome of a try at `at` means, after `attempts` earlier ones. Pure."""
+    if isinstance(outcome, Failed) and outcome.code == "rate_limited":
+        wait = _spread(message_id, _seconds(outcome.retry_after, at) or WAITS[0])
+        return Verdict(Result.NOT_SENT, said(outcome), attempts, at + timedelta(seconds=wait))
+    if isinstance(outcome, Fetched) and 200 <= outcome.status < 300:
+        return Verdict(Result.TOLD)
+    tried = attempts + 1
+    gone = isinstance(outcome, Fetched) and outcome.status == 410
+    if gone or tried > len(WAITS):
+        return Verdict(Result.GIVEN_UP, said(outcome), tried)
+    wait = _spread(message_id, WAITS[attempts])
+    if isinstance(outcome, Fetched):
+        asked = asked_to_wait(outcome.headers.get("retry-after", ""), at, MOST_RETRY_AFTER)
+        wait = max(wait, asked or 0.0)
+    return Verdict(Result.FAILED, said(outcome), tried, at + timedelta(seconds=wait))
+
+
+def said(outcome: Outcome) -> str:
+    """What a receiver answered, for people. Without the URL, whose path may be a secret."""
+    if isinstance(outcome, Failed):
+        return outcome.detail
+    if outcome.status == 410:
+        return "HTTP status 410: the receiver is gone for good"
+    if 300 <= outcome.status < 400:
+        return f"HTTP status {outcome.status}: redirects are not followed, give the URL it leads to"
+    return f"HTTP status {outcome.status}"
+
+
+def _seconds(until: datetime | None, at: datetime) -> float:
+    return 0.0 if until is None else min(max((until - at).total_seconds(), 0.0), MOST_RETRY_AFTER)
+
+
+def _spread(message_id: str, seconds: float) -> float:
+    """A little longer, for some more than for others, always the same for one message."""
+    return seconds * (1 + _SPREAD * zlib.crc32(message_id.encode()) / 2**32)
+
+
+class Webhooks:
+    """Sends what is due, and says what is not well. Its coroutines belong to one event loop; `problems` and
+    `problem` may be called from any thread. Nothing is kept between two calls."""
+
+    def __init__(
+        self,
+        store: Store,
+        outbound: Outbound | None,
+        *,
+        page: str | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """`outbound` None: nothing is sent, because the service is offline. `page` is the address of the review page
+        for people, if it is known."""
+        self._store = store
+        self._outbound = outbound
+        self._page = page
+        self._clock = clock
+
+    async def run(self, report: Callable[[Mapping[Result, int]], None]) -> None:
+        """Works until it is cancelled, and tells `report` of every round that did something. What was under way is
+        then sent once more when its lease ends. Offline it ends at once."""
+        while self._outbound is not None:
+            wait = ERROR_SECONDS
+            try:
+                results = await self.run_once(self._clock())
+                if results:
+                    report(results)
+                wait = await asyncio.to_thread(self._until_next)
+            except Exception:
+                log.exception("telling webhooks failed; it is tried again")
+            await asyncio.sleep(wait)
+
+    async def run_once(self, now: datetime) -> Counter[Result]:
+        """Sends what is due at `now` or comes due while it works. Raises StorageError when nothing can be taken."""
+        begun = time.monotonic()
+        results: Counter[Result] = Counter()
+        under_way: set[asyncio.Task[Result]] = set()
+        more = self._outbound is not None
+        try:
+            while more or under_way:
+                at = now + timedelta(seconds=time.monotonic() - begun)
+                if more and (room := AT_ONCE - len(under_way)) > 0:
+                    messages = await self._lease(at, room)
+                    more = bool(messages)
+                    under_way |= {asyncio.create_task(self._send(message, at)) for message in messages}
+                if under_way:
+                    done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                    results.update(task.result() for task in done)
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+        return results
+
+    async def test(self, to: Endpoint) -> Outcome:
+        """Sends a message that says nothing, now; what came of it is noted nowhere."""
+        at = self._clock()
+        body = webhook_messages.body("webhook.test", at, {"owner_id": to.owner_id, "url": self._page})
+        return await self._post(to, webhook_messages.message_id(to.id, new_id_suffix(at)), body, at)
+
+    def problems(self) -> tuple[str, ...]:
+        """What is not well with all webhooks, a sentence at most: no owner and no URL is named. Raises
+        StorageError."""
+        with self._store.read() as connection:
+            if self._outbound is None:
+                kept = webhooks.listing(connection)
+                return ("Webhooks are told nothing, because the service is offline.",) if kept else ()
+            found = [hook for hook in webhooks.failing(connection) if self._in_trouble(hook)]
+        if not found:
+            return ()
+        since = _minute(min(_since(hook) for hook in found))
+        if len(found) == 1:
+            return (f"A webhook has not been answered since {since}.",)
+        return (f"{len(found)} webhooks have not been answered, the first since {since}.",)
+
+    def problem(self, owner_id: str) -> str | None:
+        """What is not well with the owner's webhooks, for the owner; None when all is. Raises StorageError."""
+        with self._store.read() as connection:
+            found = [hook for hook in webhooks.failing(connection, owner_id) if self._in_trouble(hook)]
+        if not found:
+            return None
+        first = min(found, key=_since)
+        end = (
+            "No more is sent to it until it is resumed."
+            if first.due_at is None
+            else "It is tried on and off."
+        )
+        return (
+            f"Your webhook {first.id} has not been answered since {_minute(_since(first))} "
+            f"({first.last_error}). {end}"
+        )
+
+    def _in_trouble(self, hook: Webhook) -> bool:
+        return hook.due_at is None or self._clock() - _since(hook) >= TROUBLE
+
+    def _until_next(self) -> float:
+        """Seconds to sleep. A moment at least: what is due now is with another process."""
+        with self._store.read() as connection:
+            due = webhook_messages.next_due(connection)
+        seconds = POLL_SECONDS if due is None else (due - self._clock()).total_seconds()
+        return max(min(seconds, POLL_SECONDS), 0.1)
+
+    async def _lease(self, now: datetime, room: int) -> list[Message]:
+        """What is due, as much as there is room for. Goes on while webhooks are found that have nothing to tell."""
+        name, page = new_id_suffix(now), self._page
+        while True:
+            due = await asyncio.to_thread(self._next_due)
+            if due is None or due > now:
+                return []
+            messages, looked_at = await self._write(
+                lambda c: webhook_messages.lease_due(c, now, room, LEASE_SECONDS, name, page=page)
+            )
+            if messages or not looked_at:
+                return messages
+
+    def _next_due(self) -> datetime | None:
+        with self._store.read() as connection:
+            return webhook_messages.next_due(connection)
+
+    async def _send(self, message: Message, at: datetime) -> Result:
+        """One try, and the note of what came of it."""
+        outcome = await self._post(message.to, message.id, message.body, at)
+        verdict = judge(outcome, message.id, message.attempts, at)
+        if verdict.result is not Result.TOLD:
+            log.warning("webhook %s: %s (%s)", message.to.id, verdict.result.value, verdict.error)
+        try:
+            noted = await self._write(lambda c: _note(c, message, verdict, at))
+        except Exception:  # it is sent again when the lease ends
+            log.exception("what a message to webhook %s came to could not be noted", message.to.id)
+            return Result.LOST
+        return verdict.result if noted else Result.LOST
+
+    async def _post(self, to: Endpoint, message_id: str, body: str, at: datetime) -> Outcome:
+        if self._outbound is None:
+            return Failed("offline", "offline: nothing is sent", to.url)
+        return await self._outbound.fetch(
+            to.url,
+            method="POST",
+            headers=headers_of(to.secret, message_id, body, at),
+            body=body.encode(),
+            max_bytes=0,
+            seconds=POST_SECONDS,
+            follow=False,
+        )
+
+    async def _write(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.wrap_future(self._store.writer.run((), work))
+
+
+def _note(connection: Connection, message: Message, verdict: Verdict, at: datetime) -> bool:
+    if verdict.result is Result.TOLD:
+        return webhook_messages.tell(connection, message, at)
+    return webhook_messages.fail(
+        connection, message, at, error=verdict.error, attempts=verdict.attempts, due_at=verdict.due_at
+    )
+
+
+def _since(hook: Webhook) -> datetime:
+    return hook.created_at if hook.failing_since is None else hook.failing_since
+
+
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"

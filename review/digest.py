@@ -1,0 +1,186 @@
+"""The daily digest of an owner's queue, as plain text for a mail and as a document for programs. Pure.
+
+Claims in it are hostile text: they stand in quotes, on lines of their own, cut, and with everything named that nobody
+would see. Lines are at most WIDTH columns, so that mail programs leave them as they are.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from ingest.priority import NEAR_EXPIRY, span
+from ingest.types import Action, PendingMemory
+from review.pages.reasons import kind_of
+from review.pages.text import plain
+from storage.overview import MOST_ENTRIES, Happened
+from storage.webhooks import Webhook
+
+WIDTH = 72
+MOST_SHOWN = 5  # items, the most pressing first
+MOST_CLAIM = 100  # characters of each
+_MOST_ERROR = 200
+
+# What a digest tells of, in this order. All else in the log is either a part of one of these or the owner's own act.
+_WORDS = {
+    Action.CLAIM_STORED: ("stored", "stored"),
+    Action.CLAIM_BLOCKED: ("blocked", "blocked"),
+    Action.CLAIM_QUEUED: ("queued", "queued"),
+    Action.CLAIM_PROMOTED: ("promoted", "stored after another check"),
+    Action.REVIEW_APPROVED: ("approved", "approved"),
+    Action.REVIEW_REJECTED: ("rejected", "rejected"),
+    Action.REVIEW_UNDONE: ("undone", "taken back"),
+    Action.REVIEW_EXPIRED: ("expired", "expired without a decision"),
+    Action.MEMORY_STALE: ("stale", "found stale"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a digest is made of, as it was at one moment."""
+
+    owner_id: str
+    at: datetime
+    hours: int  # that `happened` tells of
+    waiting: int
+    by_rule: Mapping[int, int]  # rule of the router
+    oldest: datetime | None  # since when the oldest item waits
+    expiring: int  # within NEAR_EXPIRY
+    first: Sequence[PendingMemory]  # the most pressing ones
+    happened: Happened
+    failing: Sequence[Webhook]  # those whose last try failed
+    page: str | None  # where the queue can be cleared
+
+
+def digest_text(figures: Figures) -> str:
+    """The digest for people; one line when there is nothing to tell."""
+    parts = [
+        [_headline(figures)],
+        _reasons(figures),
+        _first(figures),
+        _happened(figures),
+        *(_webhook(hook) for hook in figures.failing),
+        _where(figures),
+    ]
+    return "\n\n".join("\n".join(part) for part in map(list, parts) if part)
+
+
+def _headline(figures: Figures) -> str:
+    if not figures.waiting:
+        return "Nothing waits for you: the queue is clear."
+    one = figures.waiting == 1
+    text = f"{figures.waiting:,} claim{' waits' if one else 's wait'} for you."
+    if figures.oldest is not None:
+        text += f" {'It' if one else 'The oldest'} has waited {span(figures.at - figures.oldest)}."
+    if figures.expiring:
+        text += (
+            f" {figures.expiring:,} expire{'s' if figures.expiring == 1 else ''} within {span(NEAR_EXPIRY)}."
+        )
+    return _wrapped(text)
+
+
+def _reasons(figures: Figures) -> Iterator[str]:
+    if figures.waiting:
+        yield "Why they wait" if figures.waiting > 1 else "Why it waits"
+    counts = sorted(figures.by_rule.items(), key=lambda pair: (-pair[1], pair[0]))
+    for rule, count in counts:
+        yield f"{count:>8,}  {kind_of(rule).label}"
+
+
+def _first(figures: Figures) -> Iterator[str]:
+    if figures.first:
+        yield "First in line"
+    for item in figures.first:
+        left = item.expires_at - figures.at
+        near = f", expires in {span(left)}" if left <= NEAR_EXPIRY else ""
+        yield ""
+        yield f"  {kind_of(item.rule).label}, waits {span(figures.at - item.created_at)}{near}"
+        yield _wrapped(f"“{plain(item.content, MOST_CLAIM)}”", "    ")
+        yield f"    {item.id}"
+
+
+def _happened(figures: Figures) -> Iterator[str]:
+    told = [
+        f"{count:,} {words}"
+        for action, (_, words) in _WORDS.items()
+        if (count := figures.happened.counts.get(action, 0))
+    ]
+    if not told:
+        return
+    hours = "hour" if figures.hours == 1 else f"{figures.hours:,} hours"
+    yield f"In the last {hours}"
+    yield _wrapped(", ".join(told) + ".", "  ")
+    if not figures.happened.complete:
+        yield _wrapped(
+            f"So much happened that only the last {MOST_ENTRIES:,} entries of the log were counted.", "  "
+        )
+
+
+def _webhook(hook: Webhook) -> Iterator[str]:
+    since = "" if hook.failing_since is None else f" since {hook.failing_since:%Y-%m-%d %H:%M} UTC"
+    state = "It was given up" if hook.due_at is None else "It is tried again"
+    yield _wrapped(f"Your webhook at {_host(hook)} has not answered{since}. {state}. The last error:")
+    yield _wrapped(plain(hook.last_error or "not known", _MOST_ERROR), "  ")
+    yield f"  groundgate webhook test {hook.id}"
+
+
+def _where(figures: Figures) -> Iterator[str]:
+    if figures.waiting and figures.page is not None:
+        yield f"Clear the queue: {figures.page}"
+    elif figures.waiting:
+        yield "Clear the queue on the review page, or with groundgate review list."
+
+
+def _host(hook: Webhook) -> str:
+    """The host alone: the path of a webhook is often what makes it secret."""
+    return plain(urlsplit(hook.url).hostname or "an unknown host", 100)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_on_hyphens=False,  # ids and addresses stay whole where they fit a line
+    )
+
+
+def digest_document(figures: Figures) -> dict[str, Any]:
+    """The digest for programs; texts are whole."""
+    return {
+        "owner_id": figures.owner_id,
+        "at": figures.at.isoformat(),
+        "waiting": figures.waiting,
+        "reasons": {kind_of(rule).slug: count for rule, count in sorted(figures.by_rule.items())},
+        "oldest_at": None if figures.oldest is None else figures.oldest.isoformat(),
+        "expiring": figures.expiring,
+        "first": [
+            {
+                "id": item.id,
+                "reason": kind_of(item.rule).slug,
+                "content": item.content,
+                "created_at": item.created_at.isoformat(),
+                "expires_at": item.expires_at.isoformat(),
+            }
+            for item in figures.first
+        ],
+        "hours": figures.hours,
+        "happened": {name: figures.happened.counts.get(action, 0) for action, (name, _) in _WORDS.items()},
+        "complete": figures.happened.complete,
+        "webhooks_failing": [
+            {
+                "id": hook.id,
+                "host": _host(hook),
+                "since": None if hook.failing_since is None else hook.failing_since.isoformat(),
+                "given_up": hook.due_at is None,
+                "error": hook.last_error,
+            }
+            for hook in figures.failing
+        ],
+        "page": figures.page,
+    }

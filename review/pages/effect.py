@@ -1,0 +1,105 @@
+"""What approving an item will do, said before it is done. The rules are those of `review.approval`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from ingest.policy import Policy
+from ingest.score import confidence_of
+from ingest.types import (
+    Confidence,
+    Found,
+    ItemKind,
+    Label,
+    Memory,
+    MemoryStatus,
+    Neighbour,
+    Neighbours,
+    PendingMemory,
+    ReviewStatus,
+    ValidationResult,
+)
+from review.answers import Refused
+from review.approval import horizon_problem, settle
+
+_LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to approve: `act` is `approve`, `replace` or `keep_both`, `label` for its button, `line` says what it
+    will do, `supersede` is what the approval is to say of a conflicting memory."""
+
+    act: str
+    label: str
+    line: str
+    supersede: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The ways in which an item can be approved as it stands; `blocked` says why there is none, `before` what happens
+    first."""
+
+    options: tuple[Option, ...]
+    before: str
+    blocked: str
+
+
+def effect_of(
+    item: PendingMemory,
+    answer: ValidationResult | None,
+    conflict: Memory | None,
+    policy: Policy,
+    now: datetime,
+) -> Effect:
+    """What an approval comes to as far as it can be told now: other memories may be stored before it is made."""
+    if item.status is not ReviewStatus.PENDING:
+        return Effect((), "", "")
+    blocked = _blocked(item, answer, now)
+    if blocked or answer is None:
+        return Effect((), "", blocked)
+    active = conflict if conflict is not None and conflict.status is MemoryStatus.ACTIVE else None
+    recorded = None if active is None else active.id
+    near = Neighbours(items=tuple(_neighbours(active)))
+    settled = settle(item.content, near, policy, supersede=None, recorded=recorded)
+    if isinstance(settled, Refused) and settled.code != "conflict_unresolved":
+        return Effect((), "", settled.message)
+    options: tuple[Option, ...] = (Option("approve", "Approve", f"{_stores(answer)}.", None),)
+    if active is not None:
+        options = (
+            Option("replace", "Approve and replace", f"{_stores(answer)}, in place of {active.id}.", True),
+            Option(
+                "keep_both", "Approve and keep both", f"{_stores(answer)}, and keeps {active.id} too.", False
+            ),
+        )
+    found = any(isinstance(reading, Found) for reading in answer.evidence.sources)
+    return Effect(options, "Its sources are looked at again first." if found else "", "")
+
+
+def _blocked(item: PendingMemory, answer: ValidationResult | None, now: datetime) -> str:
+    if item.expires_at <= now:
+        return "Its time is over: it can be neither approved nor rejected any more."
+    if answer is None:
+        return "Its decision cannot be read, so it cannot be approved. Reject it, or ask whoever runs the service."
+    over = horizon_problem(answer.evidence.claim.validity_horizon, now)
+    return "" if over is None else over.message
+
+
+def _neighbours(memory: Memory | None) -> Iterable[Neighbour]:
+    if memory is not None:
+        yield Neighbour(kind=ItemKind.MEMORY, id=memory.id, content=memory.content)
+
+
+def _stores(answer: ValidationResult) -> str:
+    evidence = answer.evidence
+    confidence = confidence_of(evidence.label, evidence.confidence_score, vouched=True)
+    horizon = evidence.claim.validity_horizon
+    until = "" if horizon is None else f" until {horizon:%Y-%m-%d}"
+    return f"Stores it as {_LABELS[evidence.label]} of {_worth(confidence)} that you vouch for{until}"
+
+
+def _worth(confidence: Confidence) -> str:
+    return f"{confidence.value} confidence"

@@ -1,0 +1,84 @@
+"""The history page, decided: what became of claims that waited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from ingest.priority import span
+from ingest.types import PendingMemory, ReviewStatus
+from review.pages.text import Piece, pieces
+from review.pages.times import Moment, moment
+
+PATH = "/review/history"
+SERVICE = "service"  # the actor of what nobody asked for; see `review.acts`
+
+_MARKS = {
+    ReviewStatus.APPROVED: "good",
+    ReviewStatus.PROMOTED: "good",
+    ReviewStatus.REJECTED: "bad",
+    ReviewStatus.EXPIRED: "doubt",
+    ReviewStatus.PENDING: "plain",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One claim that does not wait any more. `undo` says for how long the act can be taken back; empty: it
+    cannot."""
+
+    id: str
+    version: int
+    status: str
+    mark: str
+    decided: Moment
+    by: str
+    claim: tuple[Piece, ...]
+    note: tuple[Piece, ...]
+    memory_id: str | None
+    undo: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A filter of the page."""
+
+    label: str
+    href: str
+    chosen: bool
+
+
+def choices(chosen: ReviewStatus | None) -> list[Choice]:
+    """Every ending, and all of them together."""
+    endings = [status for status in ReviewStatus if status is not ReviewStatus.PENDING]
+    return [
+        Choice("all", PATH, chosen is None),
+        *(Choice(s.value, f"{PATH}?status={s.value}", chosen is s) for s in endings),
+    ]
+
+
+def rows_of(
+    items: Sequence[PendingMemory], *, names: Mapping[str, str], undo_minutes: float, now: datetime
+) -> list[Row]:
+    """The items as rows. `names` has what the reviewers' tokens are called, by id."""
+    return [_row(item, names, timedelta(minutes=undo_minutes), now) for item in items]
+
+
+def _row(item: PendingMemory, names: Mapping[str, str], window: timedelta, now: datetime) -> Row:
+    decided = item.decided_at or item.created_at
+    by = item.decided_by or SERVICE
+    left = decided + window - now
+    may_undo = item.status in (ReviewStatus.APPROVED, ReviewStatus.REJECTED) and left > timedelta(0)
+    return Row(
+        id=item.id,
+        version=item.version,
+        status=item.status.value,
+        mark=_MARKS[item.status],
+        decided=moment(decided, now),
+        by="by itself" if by == SERVICE else f"by {names.get(by, by)}",
+        claim=pieces(item.content),
+        note=pieces(item.note or ""),
+        memory_id=item.memory_id,
+        undo=f"for {span(left)} more" if may_undo else "",
+    )

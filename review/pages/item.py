@@ -1,0 +1,298 @@
+"""One waiting claim as a page shows it: what it says, why it waits, what it rests on, and what approving will do.
+
+Pure: whatever is shown comes in as a value, the time too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from ingest import paraphrase, priority
+from ingest.policy import Policy
+from ingest.types import (
+    Finding,
+    ItemKind,
+    Memory,
+    PendingMemory,
+    RejectedBefore,
+    ReviewStatus,
+    SimilarMemory,
+    Source,
+    ValidationResult,
+)
+from review.pages.claim import Legend, claim_pieces
+from review.pages.earlier import ConflictView, SimilarView, earlier_of, similar_views
+from review.pages.effect import Option, effect_of
+from review.pages.findings import FindingView, deciding, finding_views
+from review.pages.source import SourceView, source_views
+from review.pages.text import Pieces, pieces, plain
+from review.pages.times import Moment, maybe, moment
+
+_TITLE = 80  # characters of a claim that stand for all of it
+_VALUE = 200  # characters of a metadata value
+_UNSURE, _UNCHECKED, _UNGROUNDED = 6, 11, 12  # rules of the router, beside those of `ingest.priority`
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedView:
+    """The item of the same words that was rejected lately."""
+
+    id: str
+    reason: Pieces
+    when: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """What became of an item that does not wait any more; `undo_words` is empty when that cannot be taken back."""
+
+    status: str
+    words: Pieces
+    memory_id: str | None
+    reason: Pieces
+    when: Moment | None
+    undo_words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One entry of the metadata that the agent sent along."""
+
+    name: Pieces
+    value: Pieces
+
+
+@dataclass(frozen=True, slots=True)
+class ItemView:
+    """One item. A `str` has our own words, numbers and ids; what comes from others is in pieces, but for
+    `claim_text`, the claim exactly as sent, which is for an edit box. `waiting` says whether it can be acted on."""
+
+    id: str
+    version: int
+    status: str
+    waiting: bool
+    memory_type: str
+    title: str
+    claim: Pieces
+    claim_text: str
+    legend: tuple[Legend, ...]
+    why: Pieces
+    rule: int
+    findings: tuple[FindingView, ...]
+    sources: tuple[SourceView, ...]
+    conflict: ConflictView | None
+    similar: tuple[SimilarView, ...]
+    similar_note: str
+    waited: str
+    created: Moment
+    expires: Moment
+    seen: int
+    sent_by: Pieces
+    priority: tuple[str, ...]
+    next_check: Moment | None
+    valid_until: Moment | None
+    rejected: RejectedView | None
+    options: tuple[Option, ...]
+    before: str
+    blocked: str
+    metadata: tuple[Fact, ...]
+    became: Became | None
+    decision_id: str
+
+
+def item_view(
+    item: PendingMemory,
+    answer: ValidationResult | None,
+    *,
+    conflict: Memory | None,
+    similar: Sequence[SimilarMemory] | None,
+    sender: str | None,
+    decider: str | None = None,
+    next_check: datetime | None,
+    rejected: RejectedBefore | None,
+    policy: Policy,
+    now: datetime,
+    undo_until: datetime | None,
+) -> ItemView:
+    """Everything a page shows of an item.
+
+    `answer` is the decision under which it waits, None when that cannot be read; `conflict` the memory that the item
+    names, as it is now; `similar` what is stored near it, None when that is not known; `sender` and `decider` the names
+    of the tokens that sent it and decided it; `rejected` the rejection of the same words that the item names;
+    `undo_until` when its decision can be taken back last, None when it cannot.
+    """
+    findings = () if answer is None else answer.findings
+    decided = () if answer is None else deciding(answer, policy)
+    earlier = None if answer is None else earlier_of(item.content, answer, conflict, policy, now)
+    differs = earlier if earlier is not None and not earlier.view.paraphrase else None
+    claim, legend = claim_pieces(
+        item.content,
+        findings,
+        beside=None if differs is None else differs.content,
+        changed=() if differs is None else differs.changed,
+    )
+    effect = effect_of(item, answer, conflict, policy, now)
+    waits = item.status is ReviewStatus.PENDING and item.expires_at > now
+    return ItemView(
+        id=item.id,
+        version=item.version,
+        status=item.status.value,
+        waiting=waits,
+        memory_type=item.memory_type.value,
+        title=plain(item.content, _TITLE),
+        claim=claim,
+        claim_text=item.content,
+        legend=legend,
+        why=pieces(_why(item, answer, decided, policy)),
+        rule=item.rule,
+        findings=finding_views(findings, decided),
+        sources=() if answer is None else source_views(answer, policy, now),
+        conflict=None if earlier is None else earlier.view,
+        similar=tuple(similar_views(item.content, similar or ())),
+        similar_note=_similar_note(similar),
+        waited=_waited(item, now),
+        created=moment(item.created_at, now),
+        expires=moment(item.expires_at, now),
+        seen=item.seen,
+        sent_by=pieces(_sent_by(item, answer, sender)),
+        priority=tuple(priority.explain(item, policy.queue.head_start_days, now)) if waits else (),
+        next_check=maybe(next_check, now) if waits else None,
+        valid_until=maybe(item.validity_horizon, now),
+        rejected=_rejected(rejected, now),
+        options=effect.options,
+        before=effect.before,
+        blocked=effect.blocked,
+        metadata=facts_of(item.metadata),
+        became=_became(item, decider, undo_until, now),
+        decision_id=item.decision_id,
+    )
+
+
+def _why(
+    item: PendingMemory, answer: ValidationResult | None, decided: Sequence[Finding], policy: Policy
+) -> str:
+    """Why it waits, in a sentence or two. What was written on the item since its decision is newer, and counts."""
+    if (
+        answer is None
+        or answer.rule != item.rule
+        or not item.reason.startswith(answer.reason.removesuffix("."))
+    ):
+        return item.reason
+    more = item.reason.removeprefix(answer.reason.removesuffix(".")).removeprefix(".").strip()
+    said = " ".join(finding.message for finding in decided)
+    because = _because(item, said, decided, answer, policy)
+    return " ".join(filter(None, (because, more))) if because else item.reason
+
+
+def _because(
+    item: PendingMemory, said: str, decided: Sequence[Finding], answer: ValidationResult, policy: Policy
+) -> str:
+    """The rule in the words of a person, with what the findings `said` that decided; empty when they do not tell."""
+    if item.rule == _UNGROUNDED:
+        cites = any(finding.citation is not None for finding in decided)
+        return said if cites else _ungrounded(answer, policy)
+    if not decided:
+        return ""
+    match item.rule:
+        case priority.CONFLICT:
+            kind = decided[0].facts.get("kind")
+            what = "a claim that waits too" if kind == ItemKind.PENDING else "a stored memory"
+            changed = decided[0].facts.get("changed")
+            words = ", ".join(map(str, changed)) if isinstance(changed, list) else ""
+            return f"It says nearly the same as {what}, with other words: {words}."
+        case _ if item.rule == _UNSURE and decided[0].code != paraphrase.CODE:
+            return f"It could not be found out whether the same is stored already. {said}"
+        case _ if item.rule == _UNCHECKED:
+            return f"What it cites could not be checked yet. {said}"
+        case _:
+            return said
+
+
+def _ungrounded(answer: ValidationResult, policy: Policy) -> str:
+    """Why nothing vouches for a claim against which nothing was found."""
+    cited = any(finding.citation is not None for finding in answer.findings)
+    score = answer.evidence.confidence_score
+    if not cited:
+        return "Nothing but the agent vouches for it: it cites nothing that can be checked."
+    if score is not None and score < policy.confidence_floor:
+        needed = policy.confidence_floor
+        return f"What it cites counts too little: its score is {score:.2f}, and {needed:.2f} is needed."
+    if answer.evidence.claim.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis:
+        return (
+            "It cites what was found, and the policy leaves what a model concluded to its owner all the same."
+        )
+    return ""
+
+
+def _similar_note(similar: Sequence[SimilarMemory] | None) -> str:
+    if similar is None:
+        return "What is stored near it is not known."
+    return "" if similar else "Nothing near it is stored."
+
+
+def _waited(item: PendingMemory, now: datetime) -> str:
+    waits = item.status is ReviewStatus.PENDING
+    until = now if item.decided_at is None else item.decided_at
+    parts = [f"{'waits' if waits else 'waited'} {priority.span(until - item.created_at)}"]
+    if waits:
+        left = item.expires_at - now
+        parts.append(f"expires in {priority.span(left)}" if item.expires_at > now else "its time is over")
+    if item.seen > 1:
+        parts.append(f"sent {item.seen} times")
+    return ", ".join(parts)
+
+
+def _sent_by(item: PendingMemory, answer: ValidationResult | None, sender: str | None) -> str:
+    who = f"token {item.submitted_by}" if sender is None else f"agent “{sender}”"
+    asserted = item.source if answer is None else answer.evidence.claim.asserted_source
+    if asserted is item.source:
+        return f"{who}, as {item.source.value}"
+    return f"{who}, as {item.source.value}: it said {asserted.value}, which it may not"
+
+
+def _rejected(before: RejectedBefore | None, now: datetime) -> RejectedView | None:
+    if before is None:
+        return None
+    return RejectedView(before.queue_id, pieces(before.reason), moment(before.rejected_at, now))
+
+
+def _became(
+    item: PendingMemory, decider: str | None, undo_until: datetime | None, now: datetime
+) -> Became | None:
+    who = decider or item.decided_by
+    by = f" by {who}" if who else ""
+    match item.status:
+        case ReviewStatus.PENDING:
+            return None
+        case ReviewStatus.APPROVED:
+            words = f"Approved{by}: it is a memory now."
+        case ReviewStatus.REJECTED:
+            words = f"Rejected{by}: it will not be stored."
+        case ReviewStatus.EXPIRED:
+            words = "Its time ran out, and nobody decided."
+        case ReviewStatus.PROMOTED:
+            words = "Stored by itself: what it cites was found when it was looked at again."
+    undo = undo_until is not None and undo_until > now
+    return Became(
+        status=item.status.value,
+        words=pieces(words),
+        memory_id=item.memory_id,
+        reason=() if item.note is None else pieces(item.note),
+        when=maybe(item.decided_at, now),
+        undo_words=f"can be taken back for {priority.span(undo_until - now)}" if undo and undo_until else "",
+    )
+
+
+def facts_of(metadata: Mapping[str, JsonValue]) -> tuple[Fact, ...]:
+    """What was sent along with a claim, by name; values that are no text as JSON, long ones cut."""
+    found = []
+    for name, value in sorted(metadata.items()):
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+        shown = text if len(text) <= _VALUE else text[: _VALUE - 1] + "…"
+        found.append(Fact(pieces(name), pieces(shown)))
+    return tuple(found)

@@ -1,0 +1,223 @@
+"""The pages of stored memories, decided: which filters, which rows, and one memory with its evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from ingest.policy import Policy
+from ingest.types import Confidence, Label, Memory, MemoryStatus, MemoryType, ValidationResult
+from review.pages.findings import FindingView, deciding, finding_views
+from review.pages.item import Fact, facts_of
+from review.pages.source import SourceView, source_views
+from review.pages.text import Piece, pieces, plain
+from review.pages.times import Moment, maybe, moment
+
+PATH = "/review/memories"
+
+# What can be asked for, and the fields of `storage.memories.MemoryFilter` that it stands for.
+_STATES: dict[str, tuple[str, dict[str, Any]]] = {
+    "": ("in force", {}),
+    "ending": ("in force, ends within 30 days", {"validity": "ending"}),
+    "expired": ("ended", {"statuses": frozenset({MemoryStatus.EXPIRED})}),
+    "superseded": ("replaced by another", {"statuses": frozenset({MemoryStatus.SUPERSEDED})}),
+    "retracted": ("taken out of force", {"statuses": frozenset({MemoryStatus.RETRACTED})}),
+    "all": ("everything", {"statuses": frozenset(MemoryStatus)}),
+}
+_STALE: dict[str, tuple[str, dict[str, Any]]] = {
+    "": ("as may be", {}),
+    "yes": ("stale only", {"stale": True}),
+    "no": ("not stale", {"stale": False}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A choice in the form over the list."""
+
+    name: str
+    label: str
+    options: tuple[tuple[str, str], ...]  # value and what it is called
+    chosen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the address asks for. A value that no choice has is kept, and refused by the filter."""
+
+    q: str
+    source: str
+    values: Mapping[str, str]  # of the selects, by name
+
+    @property
+    def filtered(self) -> bool:
+        """Whether anything was asked for."""
+        return bool(self.q or self.source or any(self.values.values()))
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As fields of `storage.memories.MemoryFilter`."""
+        found: dict[str, Any] = {
+            "text": self.q or None,
+            "source_id": self.source or None,
+            "memory_type": self.values["type"] or None,
+            "confidence": self.values["confidence"] or None,
+            "label": self.values["label"] or None,
+        }
+        for name, known in (("state", _STATES), ("stale", _STALE)):
+            value = self.values[name]
+            found |= known[value][1] if value in known else {"stale": f"no such choice: {value}"}
+        return found
+
+    @property
+    def selects(self) -> tuple[Select, ...]:
+        """The choices, with what is chosen."""
+        return tuple(
+            Select(name, label, options, self.values[name])
+            for name, label, options in (
+                ("type", "Type", _any(MemoryType)),
+                ("confidence", "Confidence", _any(Confidence)),
+                ("label", "Label", _any(Label)),
+                ("state", "Validity", tuple((value, words) for value, (words, _) in _STATES.items())),
+                ("stale", "Stale", tuple((value, words) for value, (words, _) in _STALE.items())),
+            )
+        )
+
+    def href(self, **more: str) -> str:
+        """The address of this choice."""
+        given = {"q": self.q, "source": self.source, **self.values, **more}
+        return f"{PATH}?{urlencode({name: value for name, value in given.items() if value})}"
+
+
+def _any(kind: type[MemoryType | Confidence | Label]) -> tuple[tuple[str, str], ...]:
+    return (("", "any"), *((one.value, one.value) for one in kind))
+
+
+def chosen_of(query: Mapping[str, str]) -> Chosen:
+    """What the fields of an address ask for."""
+    names = ("type", "confidence", "label", "state", "stale")
+    return Chosen(
+        query.get("q", "").strip(),
+        query.get("source", "").strip(),
+        {name: query.get(name, "") for name in names},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One memory in the list."""
+
+    id: str
+    claim: tuple[Piece, ...]
+    label: str
+    status: str
+    stale: str
+    confidence: str
+    memory_type: str
+    source: tuple[Piece, ...]
+    source_href: str
+    stored: Moment
+    until: Moment | None
+
+
+def rows_of(found: Sequence[Memory], now: datetime) -> list[Row]:
+    """The memories as rows."""
+    return [
+        Row(
+            id=memory.id,
+            claim=pieces(memory.content),
+            label=memory.label.value,
+            status=memory.status.value,
+            stale=plain(memory.stale_reason or "", 200),
+            confidence=memory.confidence.value,
+            memory_type=memory.memory_type.value,
+            source=pieces(memory.source_id or ""),
+            source_href=f"{PATH}?{urlencode({'source': memory.source_id or ''})}",
+            stored=moment(memory.created_at, now),
+            until=maybe(memory.validity_horizon, now),
+        )
+        for memory in found
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """One memory with its evidence. `vouched` says who or what vouches for it."""
+
+    id: str
+    title: str
+    claim: tuple[Piece, ...]
+    label: str
+    confidence: str
+    score: str
+    memory_type: str
+    status: str
+    stored: Moment
+    until: Moment | None
+    superseded_by: str | None
+    retracted: tuple[Piece, ...]
+    stale: tuple[Piece, ...]
+    stale_since: Moment | None
+    vouched: str
+    source: tuple[Piece, ...]
+    asserted: str
+    findings: tuple[FindingView, ...]
+    sources: tuple[SourceView, ...]
+    metadata: tuple[Fact, ...]
+    decision_id: str
+    policy: str
+    item_href: str | None
+    may_retract: bool
+
+
+def memory_view(
+    memory: Memory,
+    answer: ValidationResult | None,
+    *,
+    names: Mapping[str, str],
+    policy: Policy,
+    now: datetime,
+) -> MemoryView:
+    """A memory as its page shows it; `answer` is the decision that stored it, None when it cannot be read."""
+    score = memory.confidence_score
+    return MemoryView(
+        id=memory.id,
+        title=plain(memory.content, 80),
+        claim=pieces(memory.content),
+        label=memory.label.value,
+        confidence=memory.confidence.value,
+        score="" if score is None else f"{score:.2f}",
+        memory_type=memory.memory_type.value,
+        status=memory.status.value,
+        stored=moment(memory.created_at, now),
+        until=maybe(memory.validity_horizon, now),
+        superseded_by=memory.superseded_by,
+        retracted=pieces(memory.retracted_reason or ""),
+        stale=pieces(memory.stale_reason or ""),
+        stale_since=maybe(memory.stale_since, now),
+        vouched=_vouched(memory, answer, names),
+        source=pieces(memory.source_id or "none: nothing that it cites was verified"),
+        asserted=memory.source.value,
+        findings=() if answer is None else finding_views(answer.findings, deciding(answer, policy)),
+        sources=() if answer is None else source_views(answer, policy, now),
+        metadata=facts_of(memory.metadata),
+        decision_id=memory.decision_id,
+        policy="" if answer is None else answer.policy_digest[:16],
+        item_href=_item_href(memory, answer),
+        may_retract=memory.status in (MemoryStatus.ACTIVE, MemoryStatus.EXPIRED),
+    )
+
+
+def _vouched(memory: Memory, answer: ValidationResult | None, names: Mapping[str, str]) -> str:
+    if memory.approved_by is not None:
+        return f"Its owner vouches for it: approved by {plain(names.get(memory.approved_by, memory.approved_by), 80)}."
+    return "" if answer is None else f"{answer.reason.removesuffix('.')}."
+
+
+def _item_href(memory: Memory, answer: ValidationResult | None) -> str | None:
+    if memory.approved_by is None or answer is None or answer.queue_id is None:
+        return None
+    return f"/review/items/{answer.queue_id}"

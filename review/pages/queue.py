@@ -1,0 +1,199 @@
+"""The queue page, decided: which rows, in which groups, under which addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Literal
+from urllib.parse import urlencode
+
+from ingest.policy import HeadStart
+from ingest.priority import CONFLICT, NEAR_EXPIRY, explain, span
+from ingest.types import MemoryType, PendingMemory
+from review.pages.reasons import Kind, kind_of
+from review.pages.text import Piece, pieces, plain
+
+Order = Literal["priority", "oldest", "newest"]
+ORDERS: tuple[tuple[Order, str], ...] = (
+    ("priority", "Most pressing first"),
+    ("oldest", "Oldest first"),
+    ("newest", "Newest first"),
+)
+PATH = "/review"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Which part of the queue somebody looks at, and in which order."""
+
+    rule: int | None = None
+    sender: str | None = None
+    cited: str | None = None
+    memory_type: MemoryType | None = None
+    q: str | None = None
+    order: Order = "priority"
+
+    @property
+    def query(self) -> tuple[tuple[str, str], ...]:
+        """As the fields of an address; what says nothing is left out."""
+        given = {
+            "rule": self.rule,
+            "sender": self.sender,
+            "cited": self.cited,
+            "type": self.memory_type,
+            "q": self.q,
+            "order": None if self.order == "priority" else self.order,
+        }
+        return tuple((name, str(value)) for name, value in given.items() if value not in (None, ""))
+
+    def href(self, path: str = PATH, **more: str) -> str:
+        """The address of this listing, or of `path` as reached from it."""
+        query = urlencode([*self.query, *more.items()])
+        return f"{path}?{query}" if query else path
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A filter to choose, with how many items it has."""
+
+    label: str
+    count: int
+    href: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One waiting item in the list."""
+
+    id: str
+    version: int
+    rule: int
+    kind: Kind
+    conflict: bool  # approving it asks what becomes of a stored memory
+    content: str
+    claim: tuple[Piece, ...]
+    reason: str
+    memory_type: str
+    sender_id: str
+    sender: str
+    cited: str | None
+    cited_shown: str
+    waited: str
+    expiring: str
+    priority: str
+    seen: int
+    rejected_before: bool
+    href: str
+    rule_href: str
+    sender_href: str
+    cited_href: str
+
+
+def rows_of(
+    items: Sequence[PendingMemory],
+    listing: Listing,
+    *,
+    senders: Mapping[str, str],
+    head_start: HeadStart,
+    now: datetime,
+) -> list[Row]:
+    """The items as rows. `senders` has the names of their tokens, by id."""
+    return [_row(item, listing, senders, head_start, now) for item in items]
+
+
+def _row(
+    item: PendingMemory, listing: Listing, senders: Mapping[str, str], head_start: HeadStart, now: datetime
+) -> Row:
+    left = item.expires_at - now
+    only = Listing(order=listing.order)
+    return Row(
+        id=item.id,
+        version=item.version,
+        rule=item.rule,
+        kind=kind_of(item.rule),
+        conflict=item.rule == CONFLICT or item.conflicting_memory_id is not None,
+        content=item.content,
+        claim=pieces(item.content),
+        reason=item.reason,
+        memory_type=item.memory_type.value,
+        sender_id=item.submitted_by,
+        sender=senders.get(item.submitted_by, item.submitted_by),
+        cited=item.cited,
+        cited_shown=plain(_without_kind(item.cited), 80) if item.cited else "",
+        waited=_waited(now - item.created_at),
+        expiring=f"expires in {span(left)}" if left <= NEAR_EXPIRY else "",
+        priority="; ".join(explain(item, head_start, now)),
+        seen=item.seen,
+        rejected_before=item.rejected_before is not None,
+        href=listing.href(f"{PATH}/items/{item.id}"),
+        rule_href=replace(only, rule=item.rule).href(),
+        sender_href=replace(only, sender=item.submitted_by).href(),
+        cited_href=replace(only, cited=item.cited).href(),
+    )
+
+
+def _waited(time: timedelta) -> str:
+    return "just sent" if time < timedelta(minutes=1) else f"waits {span(time)}"
+
+
+def _without_kind(key: str) -> str:
+    """`https://…` for `url:https://…`; the keys of other things (`adr:3`) say best what they are."""
+    return key.removeprefix("url:")
+
+
+def by_reason(counts: Mapping[int, int], listing: Listing) -> list[Group]:
+    """The reasons for which items wait, the most frequent first."""
+    return [
+        Group(
+            kind_of(rule).label,
+            count,
+            Listing(rule=rule, order=listing.order).href(),
+            listing.rule == rule,
+        )
+        for rule, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    ]
+
+
+def by_sender(counts: Mapping[str, int], listing: Listing, senders: Mapping[str, str]) -> list[Group]:
+    """The agents whose items wait, the most frequent first."""
+    return [
+        Group(
+            senders.get(sender, sender),
+            count,
+            Listing(sender=sender, order=listing.order).href(),
+            listing.sender == sender,
+        )
+        for sender, count in counts.items()
+    ]
+
+
+def by_cited(counts: Mapping[str, int], listing: Listing) -> list[Group]:
+    """What the waiting items cite first, the most frequent first; only what several cite makes a group."""
+    return [
+        Group(
+            plain(_without_kind(cited), 60),
+            count,
+            Listing(cited=cited, order=listing.order).href(),
+            listing.cited == cited,
+        )
+        for cited, count in counts.items()
+        if count > 1 or listing.cited == cited
+    ]
+
+
+def chosen_words(listing: Listing, senders: Mapping[str, str]) -> str:
+    """What a listing is narrowed to, in words; empty when it is not."""
+    parts = []
+    if listing.rule is not None:
+        parts.append(kind_of(listing.rule).label)
+    if listing.sender is not None:
+        parts.append(f"from {plain(senders.get(listing.sender, listing.sender), 40)}")
+    if listing.cited is not None:
+        parts.append(f"citing {plain(_without_kind(listing.cited), 60)}")
+    if listing.memory_type is not None:
+        parts.append(listing.memory_type.value)
+    if listing.q:
+        parts.append(f"with “{plain(listing.q, 40)}”")
+    return ", ".join(parts)

@@ -1,0 +1,302 @@
+"""One cited source as a page shows it: what was found, where it really is, the passage that decides, and its worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from ingest.checks import support
+from ingest.policy import Policy
+from ingest.reputation import Group, is_banned
+from ingest.score import freshness_of, is_official, judgement_of, source_score
+from ingest.sites import host_of
+from ingest.types import (
+    CitationType,
+    Finding,
+    Found,
+    Judged,
+    Missing,
+    NotJudged,
+    SourceReading,
+    Standing,
+    Unreachable,
+    ValidationResult,
+    Verdict,
+)
+from review.pages.findings import FindingView, deciding, finding_views, worst
+from review.pages.links import LinkView, leads_elsewhere, link_of
+from review.pages.text import Marked, Pieces, pieces, plain
+from review.pages.times import Moment, age, maybe
+
+CONFLICT, NEAR = "conflict", "near"
+
+_AROUND = (
+    160  # characters of the excerpt that are shown on each side of the deciding place: a sentence or two
+)
+_BEGINNING = 400  # characters that are shown of one without such a place
+
+_CITED = {
+    CitationType.ADR: "ADR",
+    CitationType.COMMIT: "commit",
+    CitationType.URL: "web page",
+    CitationType.ISSUE: "issue",
+    CitationType.DOI: "DOI",
+    CitationType.ARXIV: "arXiv paper",
+    CitationType.RFC: "RFC",
+    CitationType.PEP: "PEP",
+    CitationType.CVE: "CVE",
+}
+# The codes of `ingest.types.Unreachable`; one that is not here is shown as it is.
+_BECAUSE = {
+    "timeout": "it took too long to answer",
+    "refused": "it is not safe to ask for",
+    "forbidden": "it is not shown to us",
+    "rate_limited": "it wants to be asked later",
+    "server_error": "its server has a fault",
+    "dns": "its host's name could not be looked up",
+    "tls": "its certificate does not hold",
+    "connection": "no connection could be made",
+    "odd_answer": "what it answered could not be understood",
+    "login": "it asks to sign in",
+    "offline": "nothing is looked up here",
+    "no_repository": "there is no repository here to look in",
+    "shallow_clone": "the repository here lacks a part of its history",
+    "not_supported": "nothing here can look up a thing of this kind",
+    "error": "the check itself failed",
+}
+_GROUPS = {
+    Group.PEER_REVIEWED: "peer reviewed",
+    Group.PRIMARY: "an institution, or the maker of what it is about",
+    Group.SECONDARY: "a good secondary source",
+    Group.UNLISTED: "not listed, which is neither praise nor blame",
+    Group.SHORTENER: "a link shortener",
+    Group.BANNED: "on the banned list",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """What was read of one cited thing. Whatever others wrote is in pieces, never in a `str`.
+
+    `kind` is the worst of its findings. `passage` is the deciding place of the excerpt with what stands around it;
+    `longer` says that `excerpt` has more. `score` is empty where there is none; `score_note` says how it comes about.
+    `leads_to` is the address that was read, when it is another one than `link`, which was cited.
+    """
+
+    heading: Pieces
+    cited: Pieces
+    cited_kind: str
+    state: str
+    state_words: str
+    kind: str
+    detail: Pieces
+    status: str
+    link: LinkView | None
+    leads_to: LinkView | None
+    title: Pieces
+    passage: Pieces
+    excerpt: Pieces
+    longer: bool
+    dated: Moment | None
+    age: str
+    reputation: str
+    score: str
+    score_note: str
+    standing: Pieces
+    official: bool
+    judgement: Pieces
+    quote: Pieces
+    cut: bool
+    findings: tuple[FindingView, ...]
+    read_again: Moment | None
+
+
+def source_views(answer: ValidationResult, policy: Policy, now: datetime) -> tuple[SourceView, ...]:
+    """What was found of each thing that a decided claim cites, in its order."""
+    decided = deciding(answer, policy)
+    evidence = answer.evidence
+    return tuple(
+        source_view(
+            reading,
+            [f for f in answer.findings if f.citation is not None and f.citation.key == reading.citation.key],
+            decided=decided,
+            policy=policy,
+            captured=evidence.capture_time,
+            now=now,
+        )
+        for reading in evidence.sources
+    )
+
+
+def source_view(
+    reading: SourceReading,
+    findings: Sequence[Finding],
+    *,
+    decided: Iterable[Finding],
+    policy: Policy,
+    captured: datetime,
+    now: datetime,
+) -> SourceView:
+    """What was found of one cited thing. `findings` are those about it; scores are those of `policy` for what was
+    `captured` then, dates are as old as they are `now`."""
+    citation = reading.citation
+    found = reading if isinstance(reading, Found) else None
+    link, leads_to = _links(reading)
+    excerpt, passage, longer = _excerpt(found, findings)
+    score, score_note = ("", "") if found is None else _score(found, policy, captured)
+    judgement, quote = _judgement(found)
+    return SourceView(
+        heading=pieces(citation.value if found is None else found.source_id),
+        cited=pieces(citation.value),
+        cited_kind=_CITED[citation.type],
+        state=reading.kind,
+        state_words=_state(reading),
+        kind=worst(findings),
+        detail=pieces(reading.detail),
+        status="" if reading.status is None else f"HTTP {reading.status}",
+        link=link,
+        leads_to=leads_to,
+        title=() if found is None else pieces(found.title),
+        passage=passage,
+        excerpt=excerpt,
+        longer=longer,
+        dated=None if found is None else maybe(found.dated, now),
+        age="" if found is None else age(found.dated, now),
+        reputation="" if found is None else _reputation(found, policy),
+        score=score,
+        score_note=score_note,
+        standing=() if found is None else _standing(found),
+        official=found is not None and is_official(found, policy),
+        judgement=judgement,
+        quote=quote,
+        cut=found is not None and found.cut,
+        findings=finding_views(findings, decided),
+        read_again=maybe(reading.retry_after, now) if isinstance(reading, Unreachable) else None,
+    )
+
+
+def _state(reading: SourceReading) -> str:
+    match reading:
+        case Found():
+            return "found"
+        case Missing():
+            return "does not exist"
+        case Unreachable():
+            return f"could not be checked: {_BECAUSE.get(reading.code, plain(reading.code, 40))}"
+
+
+def _links(reading: SourceReading) -> tuple[LinkView | None, LinkView | None]:
+    """The address that was cited, and the one that was read when it is another."""
+    citation = reading.citation
+    cited = citation.value if citation.type is CitationType.URL else ""
+    final = reading.source_id if isinstance(reading, Found) and host_of(reading.source_id) else ""
+    leads = bool(final) and (not cited or leads_elsewhere(cited, final))
+    return link_of(cited) if cited else None, link_of(final) if leads else None
+
+
+def _excerpt(found: Found | None, findings: Iterable[Finding]) -> tuple[Pieces, Pieces, bool]:
+    """The whole excerpt, the part of it that decides, and whether the first has more."""
+    if found is None or not found.excerpt.strip():
+        return (), (), False
+    text = found.excerpt
+    spans = list(_places(text, findings))
+    start = max(0, min((span.start for span in spans), default=0) - _AROUND)
+    end = max(span.end for span in spans) + _AROUND if spans else _BEGINNING
+    start, end = _at_words(text, start, end)
+    shown = pieces(text, spans)
+    if (start, end) == (0, len(text)):
+        return shown, shown, False
+    before, behind = "… " if start else "", " …" if end < len(text) else ""
+    moved = [
+        Marked(span.start - start + len(before), span.end - start + len(before), span.kind, span.note)
+        for span in spans
+    ]
+    return shown, pieces(f"{before}{text[start:end]}{behind}", moved), True
+
+
+def _places(text: str, findings: Iterable[Finding]) -> Iterable[Marked]:
+    """Where in the excerpt the claim is contradicted, or where it comes nearest to it."""
+    for finding in findings:
+        start, end = finding.facts.get("source_start"), finding.facts.get("source_end")
+        if finding.check != support.CHECK or not isinstance(start, int) or not isinstance(end, int):
+            continue
+        if not 0 <= start < end <= len(text):
+            continue  # a record of another version of the excerpt
+        if finding.code == "support_conflict":
+            yield Marked(start, end, CONFLICT, "says otherwise than the claim")
+        elif finding.verdict is Verdict.FAIL:
+            yield Marked(start, end, NEAR, "the nearest it comes to the claim")
+        else:
+            yield Marked(start, end, NEAR, "where it speaks of what the claim says")
+
+
+def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The place without half words at its ends; a text with no space nearby is cut where it is."""
+    if start > 0:
+        space = text.find(" ", start, start + _AROUND // 2)
+        start = space + 1 if space >= 0 else start
+    if end < len(text):
+        space = text.rfind(" ", end - _AROUND // 2, end)
+        return start, space if space > start else end
+    return start, len(text)
+
+
+def _reputation(found: Found, policy: Policy) -> str:
+    if found.official:
+        return "the grounding repository's own record"
+    if is_banned(found, policy.banned):
+        return _GROUPS[Group.BANNED]
+    group = policy.reputation.group_of(found)
+    worth = f"{_GROUPS[group]} ({policy.reputation.scores[group]:.1f} of 1)"
+    return f"official by the policy; {worth}" if is_official(found, policy) else worth
+
+
+def _score(found: Found, policy: Policy, captured: datetime) -> tuple[str, str]:
+    """The score of the source, and a sentence on how it comes about."""
+    score = f"{source_score(found, policy, captured):.2f}"
+    if is_banned(found, policy.banned):
+        return score, "What is on the banned list counts for nothing."
+    if found.standing is not Standing.IN_FORCE:
+        return score, "What is not in force counts for nothing."
+    if found.official:
+        return score, "The grounding repository's own record counts in full."
+    fresh = "not known, taken as" if found.dated is None else "worth"
+    judged = judgement_of(found)
+    parts = [
+        "it can be read",
+        f"reputation {policy.reputation.of(found):.1f}",
+        f"age {fresh} {freshness_of(found.dated, captured):.1f}",
+        *([] if judged is None else [f"judgement {judged:.1f}"]),
+    ]
+    return score, f"From: {', '.join(parts)}. A source counts from {policy.confidence_floor:.2f}."
+
+
+def _standing(found: Found) -> Pieces:
+    by = f" by {found.successor}" if found.successor else ""
+    match found.standing:
+        case Standing.IN_FORCE:
+            return ()
+        case Standing.PROPOSED:
+            return pieces("proposed only")
+        case Standing.SUPERSEDED | Standing.REJECTED | Standing.DEPRECATED | Standing.REVERTED:
+            return pieces(f"{found.standing.value}{by}")
+        case Standing.DETACHED:
+            return pieces("on no branch and under no tag")
+        case Standing.AMBIGUOUS:
+            return pieces("more than one thing has this name")
+
+
+def _judgement(found: Found | None) -> tuple[Pieces, Pieces]:
+    """What the judge said, and the words of the source that it gave for it."""
+    match None if found is None else found.judgement:
+        case None:
+            return (), ()
+        case NotJudged() as none:
+            return pieces(f"The judge gave no answer that counts. {none.detail}"), ()
+        case Judged() as said:
+            what = {"yes": "finds the claim in it", "partly": "finds a part of the claim in it"}
+            finds = what.get(said.contains, "does not find the claim in it")
+            quoted = said.attributed == "no" and said.contains != "no"
+            of_others = ", and not as what it says itself" if quoted else ""
+            return pieces(f"The judge ({said.model}) {finds}{of_others}."), pieces(said.quote)

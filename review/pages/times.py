@@ -1,0 +1,58 @@
+"""Points of time as a page shows them. The present comes in as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from ingest.priority import span
+
+_DAY = timedelta(days=1)
+_MONTH = 30.44 * _DAY
+_YEAR = 365.25 * _DAY
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time: `iso` for programs, `date` to the minute with its zone, `ago` as seen from now (`3 days ago`, `in 1
+    hour`)."""
+
+    iso: str
+    date: str
+    ago: str
+
+
+def moment(at: datetime, now: datetime) -> Moment:
+    """How a time is shown. One without a zone, which only pages of others have, is read as UTC."""
+    at = _aware(at)
+    away = abs(at - now)
+    words = (
+        "just now" if away < timedelta(minutes=1) else f"{span(away)} ago" if at < now else f"in {span(away)}"
+    )
+    return Moment(at.isoformat(timespec="seconds"), f"{at:%Y-%m-%d %H:%M} {_zone(at)}", words)
+
+
+def maybe(at: datetime | None, now: datetime) -> Moment | None:
+    """`moment`, and None for None."""
+    return None if at is None else moment(at, now)
+
+
+def age(dated: datetime | None, now: datetime) -> str:
+    """How old a thing of that date is: in days up to two months, in months up to two years, then in years."""
+    if dated is None:
+        return "age not known"
+    time = now - _aware(dated)
+    if time < timedelta(0):
+        return "dated in the future"
+    if time < 2 * _MONTH:
+        return f"{span(time)} old"
+    months = int(time / _MONTH)
+    return f"{months} months old" if time < 2 * _YEAR else f"{int(time / _YEAR)} years old"
+
+
+def _aware(at: datetime) -> datetime:
+    return at if at.utcoffset() is not None else at.replace(tzinfo=UTC)
+
+
+def _zone(at: datetime) -> str:
+    return "UTC" if at.utcoffset() == timedelta(0) else f"UTC{at:%z}"

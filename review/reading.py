@@ -1,0 +1,178 @@
+"""What owners see of their queue: pages of it, counts, one item with why it waits, and what became of others."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from ingest.policy import Policy
+from ingest.types import (
+    MemoryType,
+    PendingMemory,
+    Principal,
+    RejectedBefore,
+    ReviewStatus,
+    ValidationResult,
+)
+from review.counts import Counts, together
+from review.rules import Act, is_owner, may
+from storage import decisions, pending, rechecks
+from storage.pending import Facets, Order, QueueFilter
+from storage.rejections import rejection_of
+from storage.store import Store
+
+log = logging.getLogger(__name__)
+
+
+class QueueReader:
+    """The reading half of `review.queue.ReviewQueue`. Nothing here writes."""
+
+    def __init__(self, store: Store, policy: Policy) -> None:
+        self._store = store
+        self._policy = policy
+        self._counts = Counts()
+
+    def get_pending(
+        self,
+        principal: Principal,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        status: ReviewStatus = ReviewStatus.PENDING,
+    ) -> list[PendingMemory]:
+        """Items of the reviewer's own queue in one status, oldest first; none for any other principal.
+
+        `after` is the id of the last item of the page before; `limit` is cut to 1 to 200. An item past its
+        time is listed until `expire` meets it, but cannot be approved any more.
+        """
+        return self.search(principal, status=status, order="oldest", after=after, limit=limit)
+
+    def search(
+        self,
+        principal: Principal,
+        *,
+        status: ReviewStatus = ReviewStatus.PENDING,
+        rule: int | None = None,
+        sender: str | None = None,
+        cited: str | None = None,
+        memory_type: MemoryType | None = None,
+        text: str | None = None,
+        order: Order = "priority",
+        after: str | None = None,
+        limit: int = 50,
+    ) -> list[PendingMemory]:
+        """As `get_pending`, of those items that match (`storage.pending.QueueFilter`), in the order asked for."""
+        owners = own(principal, Act.READ_REVIEWS)
+        if not owners:
+            return []
+        wanted = QueueFilter(
+            owners=owners,
+            status=status,
+            rule=rule,
+            sender=sender,
+            cited=cited,
+            memory_type=memory_type,
+            text=text,
+            order=order,
+            after=after,
+            limit=_most(limit),
+        )
+        with self._store.read() as connection:
+            return pending.search(connection, wanted)
+
+    def neighbours(self, principal: Principal, item_id: str, wanted: QueueFilter) -> str | None:
+        """The id of the item that comes after this one, which may be decided by now, among those that match;
+        None after the last. Whatever owners `wanted` names, it is the principal's own queue."""
+        owners = own(principal, Act.READ_REVIEWS)
+        if not owners:
+            return None
+        following = wanted.model_copy(update={"owners": owners, "after": item_id, "limit": 1})
+        with self._store.read() as connection:
+            found = pending.search(connection, following)
+        return found[0].id if found else None
+
+    def history(
+        self,
+        principal: Principal,
+        *,
+        status: ReviewStatus | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> list[PendingMemory]:
+        """Items of the reviewer's own queue that do not wait any more, the last decided first; else as
+        `get_pending`."""
+        owners = own(principal, Act.READ_REVIEWS)
+        if not owners:
+            return []
+        with self._store.read() as connection:
+            return pending.history(connection, owners, status=status, after=after, limit=_most(limit))
+
+    def facets(self, principal: Principal) -> Facets:
+        """How many items of the reviewer's own queue wait, in all and in groups; zeros for any other principal.
+
+        A queue is counted once for each state it is in. What was counted lately is remembered in this process.
+        """
+        owners = own(principal, Act.READ_REVIEWS)
+        with self._store.read() as connection:
+            return together([self._counts.of(connection, owner_id) for owner_id in sorted(owners)])
+
+    def get_by_id(self, principal: Principal, item_id: str) -> PendingMemory | None:
+        """The item in whatever status; None when it is not in the principal's own queue."""
+        owners = own(principal, Act.READ_REVIEWS)
+        if not owners:
+            return None
+        with self._store.read() as connection:
+            return pending.get(connection, item_id, owners=owners)
+
+    def decision_of(self, item: PendingMemory) -> ValidationResult | None:
+        """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when
+        it is not there or cannot be understood: the item can be looked at all the same."""
+        found = self._decision(item.decision_id, frozenset({item.owner_id}))
+        if found is None:
+            log.error("decision %s of item %s is not there to be shown", item.decision_id, item.id)
+        return found
+
+    def earlier_decision(self, principal: Principal, decision_id: str) -> ValidationResult | None:
+        """A decision that an item of the reviewer's own queue waited under once; None when there is none of this
+        id for this principal, or it cannot be understood."""
+        owners = own(principal, Act.READ_REVIEWS)
+        return self._decision(decision_id, owners) if owners else None
+
+    def _decision(self, decision_id: str, owners: frozenset[str]) -> ValidationResult | None:
+        with self._store.read() as connection:
+            found = decisions.get(connection, decision_id, owners=owners)
+        if found is None:
+            return None
+        try:
+            return ValidationResult.model_validate_json(found)
+        except ValidationError:
+            log.exception("decision %s cannot be understood", decision_id)
+            return None
+
+    def rejected_before(self, item: PendingMemory) -> RejectedBefore | None:
+        """The earlier rejection of the same words that an item which `get_by_id` gave names, as it stands now:
+        None when there was none, or it was taken back."""
+        if item.rejected_before is None:
+            return None
+        with self._store.read() as connection:
+            earlier = pending.get(connection, item.rejected_before, owners=frozenset({item.owner_id}))
+        return None if earlier is None else rejection_of(earlier)
+
+    def next_check(self, item: PendingMemory) -> datetime | None:
+        """When the sources of an item that `get_by_id` gave are read again by themselves; None when they are
+        not. While that is under way: when it will be taken for lost."""
+        with self._store.read() as connection:
+            return rechecks.due_of(connection, item.owner_id, item.id)
+
+
+def own(principal: Principal, act: Act) -> frozenset[str]:
+    """The owners this principal *is*, as far as it may do `act` at all."""
+    if not may(principal, act):
+        return frozenset()
+    return frozenset(owner_id for owner_id in principal.owners if is_owner(principal, owner_id))
+
+
+def _most(limit: int) -> int:
+    return min(max(limit, 1), pending.MAX_PAGE)

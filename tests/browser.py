@@ -1,0 +1,258 @@
+"""A real Chromium for tests of the pages, and windows in it that complain about whatever went wrong in them.
+
+The browser is driven through playwright's synchronous half, which keeps an event loop running in the thread of the
+test: it is opened for a module and closed with it, so that tests of other modules can have loops of their own. What
+is run is Debian's `chromium`, or what the environment variable CHROMIUM names; nothing is downloaded here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Error,
+    Page,
+    Request,
+    WebError,
+    expect,
+    sync_playwright,
+)
+
+from groundgate.web.session import COOKIE
+from ingest.types import Role
+from storage import sessions
+from tests.acceptance.site import Site
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox",  # tests may run as root, where Chromium refuses to start with it
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PHONE = (390, 844)
+DESKTOP = (1280, 800)
+SECONDS = 20  # for what a page is waited for; far over what it takes, because other tests run beside
+AXE_RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+
+# Runs before any script of a page: says every breach of the Content-Security-Policy aloud, and notes what moves. What
+# moves just after the window got its size counts too, which the web's score leaves out.
+_WATCH = """
+addEventListener('securitypolicyviolation', event => console.error(
+  'Content-Security-Policy:', event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber));
+window.testMoved = [];
+new PerformanceObserver(list => {
+  for (const entry of list.getEntries())
+    window.testMoved.push([entry.value, entry.sources.map(source => source.node && source.node.nodeName)]);
+}).observe({type: 'layout-shift', buffered: true});
+"""
+
+
+def program() -> str:
+    """The path of the browser to run. Raises RuntimeError when there is none."""
+    named = os.environ.get("CHROMIUM")
+    for name in (named,) if named else PROGRAMS:
+        if (path := shutil.which(name)) is not None:
+            return path
+    raise RuntimeError(
+        f"no {named or 'chromium'} here; `make test` installs one, CHROMIUM=PATH names another"
+    )
+
+
+@dataclass
+class Window:
+    """One person's browser: cookies and storage of its own. `page` is its first tab."""
+
+    origin: str
+    context: BrowserContext
+    page: Page
+    faults: list[str] = field(default_factory=list)
+    expected: list[str] = field(default_factory=list)
+
+    def expect(self, *parts: str) -> None:
+        """From now on a fault that has one of these texts in it is none: Chromium logs an answer of 409 to a
+        request of a page's script as an error, for one."""
+        self.expected += parts
+
+    def tab(self) -> Page:
+        """A further tab of the same person."""
+        return self.context.new_page()
+
+    def go(self, path: str, page: Page | None = None) -> Page:
+        """Opens a path of the served site, in the first tab unless said otherwise."""
+        page = page or self.page
+        page.goto(self.origin + path)
+        return page
+
+    def fault(self, text: str) -> None:
+        """Notes what went wrong."""
+        if not any(part in text for part in self.expected):
+            self.faults.append(text)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning", "assert"):
+            where = message.location
+            self.fault(
+                f"console {message.type}: {message.text} ({where.get('url')}:{where.get('lineNumber')})"
+            )
+
+    def _error(self, error: WebError) -> None:
+        self.fault(f"script error: {error.error}")
+
+    def _dialog(self, dialog: Dialog) -> None:
+        # A page that asks before it is left is dismissed too: none of ours does.
+        self.fault(f"dialog {dialog.type}: {dialog.message}")
+        dialog.dismiss()
+
+    def _request(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if f"{parts.scheme}://{parts.netloc}" != self.origin and parts.scheme not in ("data", "blob"):
+            self.fault(f"request to another origin: {request.method} {request.url}")
+
+    def _failed(self, request: Request) -> None:
+        # What a page listens to or asks for is cut off when it is left.
+        if request.resource_type in ("eventsource", "fetch") and request.failure == "net::ERR_ABORTED":
+            return
+        self.fault(f"request failed: {request.method} {request.url} {request.failure}")
+
+
+@dataclass
+class Chromium:
+    """The running browser, and the windows that the test at hand has opened."""
+
+    browser: Browser
+    windows: list[Window] = field(default_factory=list)
+
+    def window(
+        self,
+        origin: str,
+        *,
+        javascript: bool = True,
+        dark: bool = False,
+        phone: bool = False,
+        calm: bool = False,
+    ) -> Window:
+        """A new window for the site at this origin. `calm` asks for reduced motion."""
+        width, height = PHONE if phone else DESKTOP
+        context = self.browser.new_context(
+            java_script_enabled=javascript,
+            color_scheme="dark" if dark else "light",
+            viewport={"width": width, "height": height},
+            has_touch=phone,
+            is_mobile=phone,
+            device_scale_factor=1,
+            reduced_motion="reduce" if calm else "no-preference",
+            locale="en-GB",
+            timezone_id="UTC",
+        )
+        context.set_default_timeout(SECONDS * 1000)
+        if javascript:
+            context.add_init_script(_WATCH)
+        window = Window(origin.rstrip("/"), context, context.new_page())
+        context.on("console", window._console)
+        context.on("weberror", window._error)
+        context.on("dialog", window._dialog)
+        context.on("request", window._request)
+        context.on("requestfailed", window._failed)
+        self.windows.append(window)
+        return window
+
+    def close(self) -> list[str]:
+        """Closes every window; what went wrong in them."""
+        faults = []
+        for window in self.windows:
+            with suppress(Error):
+                # What was said but not yet heard arrives before the answer to this does.
+                window.page.evaluate("0")
+            faults += window.faults
+            window.context.close()
+        self.windows.clear()
+        return faults
+
+
+@contextmanager
+def open_chromium() -> Iterator[Chromium]:
+    """Runs the browser until the end of the block."""
+    expect.set_options(timeout=SECONDS * 1000)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program(), args=list(FLAGS))
+        try:
+            yield Chromium(browser)
+        finally:
+            browser.close()
+
+
+def sign_in(site: Site, window: Window, owner: str) -> None:
+    """Has the owner's reviewer signed in here, as if by the form: only so many attempts a minute are taken there."""
+    _, token = site.token(Role.REVIEWER, owner)
+    secret = sessions.start(site.store, token, now=datetime.now(UTC))
+    assert isinstance(secret, str), secret
+    host = urlsplit(window.origin).hostname or ""
+    window.context.add_cookies(
+        [{"name": COOKIE, "value": secret, "domain": host, "path": "/review", "httpOnly": True}]
+    )
+
+
+def moved(page: Page) -> list[Any]:
+    """What has moved in a page since it was opened, which nobody has touched yet: a pair of how much (as the web's
+    layout shift score counts it) and which elements each."""
+    page.wait_for_load_state("load")
+    # Two frames later everything of the load has been drawn; when there is nothing else to do, the observer was told.
+    page.evaluate(
+        "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => requestIdleCallback(done))))"
+    )
+    found: list[Any] = page.evaluate("window.testMoved")
+    return found
+
+
+def overflow(page: Page) -> float:
+    """By how many CSS pixels the page can be scrolled sideways: by how many it is wider than its window."""
+    pixels: float = page.evaluate(
+        """() => {
+            const at = [scrollX, scrollY];
+            scrollTo(1e6, scrollY);
+            const reached = scrollX;
+            scrollTo(...at);
+            return reached;
+        }"""
+    )
+    return pixels
+
+
+def faults_of_access(page: Page) -> list[str]:
+    """What axe-core finds serious or critical in the page, a line for each fault with where it is."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
+    options = {"runOnly": list(AXE_RULES), "resultTypes": ["violations"]}
+    found = page.evaluate("options => axe.run(document, options)", options)
+    return [
+        f"{fault['impact']} {fault['id']}: {fault['help']} at {node['target']}: {node['html'][:200]}"
+        for fault in found["violations"]
+        if fault["impact"] in ("serious", "critical")
+        for node in fault["nodes"]
+    ]
+
+
+def widest(page: Page) -> list[str]:
+    """The elements that reach over the right edge of the window, for the message of a test that failed."""
+    found: list[str] = page.evaluate(
+        """[...document.body.querySelectorAll('*')]
+            .filter(node => node.getBoundingClientRect().right + scrollX > document.documentElement.clientWidth + 1)
+            .map(node => `${node.outerHTML.slice(0, 100)} to ${node.getBoundingClientRect().right}`)"""
+    )
+    return found

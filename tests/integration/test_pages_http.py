@@ -1,0 +1,426 @@
+"""The pages as HTTP: how many statements they cost, what acts answer, and what they do not tell."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import Engine, event
+
+from groundgate.api.app import create_app
+from groundgate.service import Service, open_service
+from groundgate.settings import load_settings
+from groundgate.wire import ClaimIn
+from ingest.types import Memory, MemoryType, PendingMemory, Principal, ReviewStatus, Role, Source
+from storage import memories, pending, sessions, tokens
+from tests.claims import examined, submission_of
+from tests.repos import TestRepository
+from tests.waiting import names
+
+
+def claim_words(number: int) -> str:
+    """A claim that is like none of another number."""
+    given = names(number)
+    one, two, three, four = (next(given) for _ in range(4))
+    return f"The {one} service keeps its {two} records in the {three} store, beside those of {four}."
+
+
+@dataclass
+class Desk:
+    """A reviewer who is signed in to pages that run in this process."""
+
+    service: Service
+    owner: str
+    http: httpx.AsyncClient
+    csrf: str = ""
+
+    async def get(self, path: str) -> httpx.Response:
+        answer = await self.http.get(path, headers={"Accept": "text/html"})
+        if found := re.search(r'data-csrf="([0-9a-f]+)"', answer.text):
+            self.csrf = found[1]
+        return answer
+
+    async def post(self, path: str, accept: str = "text/html", **fields: Any) -> httpx.Response:
+        if not self.csrf:
+            await self.get("/review")
+        return await self.http.post(path, data={"csrf": self.csrf, **fields}, headers={"Accept": accept})
+
+    async def act(self, **fields: Any) -> dict[str, Any]:
+        answer = await self.post("/review/act", "application/json", **fields)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def waiting(self) -> list[PendingMemory]:
+        with self.service.store.read() as connection:
+            wanted = pending.QueueFilter(owners=frozenset({self.owner}), limit=200)
+            return pending.search(connection, wanted)
+
+    def item(self, item_id: str) -> PendingMemory:
+        with self.service.store.read() as connection:
+            found = pending.get(connection, item_id, owners=None)
+        assert found is not None
+        return found
+
+    def memories(self) -> list[Memory]:
+        with self.service.store.read() as connection:
+            wanted = memories.MemoryFilter(owners=frozenset({self.owner}), limit=200)
+            return memories.search(connection, wanted, datetime.now(UTC))
+
+    def fill(self, count: int, start: int = 0) -> None:
+        for number in range(start, start + count):
+            self.add(claim_words(number))
+
+    def add(self, content: str, source: Source = Source.AI_SYNTHESIS) -> None:
+        add(self.service, self.owner, content, source)
+
+
+def add(service: Service, owner: str, content: str, source: Source = Source.AI_SYNTHESIS) -> None:
+    """A claim that cites nothing: it waits, or is stored when a person said it."""
+    one = examined(content, owner_id=owner, source=source, now=datetime.now(UTC))
+    service.store.writer.submit(submission_of(one)).result()
+
+
+def run(service: Service, owner: str, work: Callable[[Desk], Awaitable[None]]) -> None:
+    """Has a new reviewer of this owner do some work."""
+    now = datetime.now(UTC)
+    _, token = tokens.create(
+        service.store, role=Role.REVIEWER, name="the owner", owners=[owner], actor="test", now=now
+    )
+    secret = sessions.start(service.store, token, now=now)
+    assert isinstance(secret, str)
+
+    async def main() -> None:
+        transport = httpx.ASGITransport(app=create_app(service))
+        cookies = {"gg_session": secret}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://gate.test", cookies=cookies
+        ) as http:
+            await work(Desk(service, owner, http))
+
+    asyncio.run(main())
+
+
+@pytest.fixture(scope="module")
+def service(module_database_url: str) -> Iterator[Service]:
+    with open_service(load_settings({}, database_url=module_database_url, offline=True)) as opened:
+        yield opened
+
+
+@contextmanager
+def statements(service: Service) -> Iterator[list[str]]:
+    """What the database is asked meanwhile."""
+    engine: Engine = service.store._engine
+    seen: list[str] = []
+
+    def note(_c: object, _k: object, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+def test_what_a_page_asks_does_not_grow_with_its_rows(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        counts: dict[str, list[int]] = {}
+        for many in (2, 40):
+            desk.fill(many - len(desk.waiting()), start=len(desk.waiting()))
+            for item in desk.waiting()[:1]:
+                await desk.act(do=f"reject:{item.id}:{item.version}", canned="Not true")
+            desk.add(claim_words(1000 + many), Source.USER)
+            first = desk.waiting()[0]
+            for name, path in (
+                ("queue", "/review"),
+                ("item", f"/review/items/{first.id}"),
+                ("memories", "/review/memories"),
+                ("memory", f"/review/memories/{desk.memories()[0].id}"),
+                ("history", "/review/history"),
+            ):
+                with statements(service) as seen:
+                    answer = await desk.get(path)
+                assert answer.status_code == 200, answer.text
+                counts.setdefault(name, []).append(len([s for s in seen if s.lstrip().startswith("SELECT")]))
+        assert all(few == many for few, many in counts.values()), counts
+        assert counts["queue"][0] > 0
+
+    run(service, "counted", work)
+
+
+def test_one_act_and_its_way_back(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(3)
+        first, second, third = desk.waiting()
+        answer = await desk.act(do=f"approve:{first.id}:{first.version}")
+        (row,) = answer["results"]
+        assert (row["done"], row["outcome"], answer["waiting"]) == (True, "approved", 2)
+        assert [m.content for m in desk.memories()] == [first.content]
+        answer = await desk.act(do=f"undo:{first.id}:{row['undo_version']}")
+        assert (answer["results"][0]["outcome"], answer["waiting"]) == ("waits again", 3)
+        assert desk.memories() == []
+        # Without a script the same button leads back to the list, which tells of it and offers the way back.
+        done = await desk.post("/review/act", do=f"reject:{second.id}:{second.version}", canned="Not true")
+        assert done.status_code == 303
+        assert done.headers["location"] == f"/review?done={second.id}"
+        page = (await desk.get(done.headers["location"])).text
+        assert "Rejected:" in page
+        assert f"/review/items/{second.id}/undo" in page
+        assert desk.item(second.id).note == "Not true"
+        assert desk.item(third.id).status is ReviewStatus.PENDING
+
+    run(service, "one-act", work)
+
+
+def test_an_act_on_several_says_what_came_of_each(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(4)
+        one, two, three, four = desk.waiting()
+        await desk.act(do=f"reject:{two.id}:{two.version}", canned="Not true")
+        add(service, "somebody-else", claim_words(77))
+        with service.store.read() as connection:
+            foreign = pending.search(
+                connection, pending.QueueFilter(owners=frozenset({"somebody-else"}), limit=1)
+            )[0]
+        unknown = "rev_" + "0" * 32
+        rows = [
+            f"{one.id}:{one.version}",
+            f"{two.id}:{two.version}",
+            f"{three.id}:{three.version + 7}",
+            f"{foreign.id}:{foreign.version}",
+            f"{unknown}:1",
+        ]
+        answer = await desk.act(do="approve-ticked", row=rows)
+        assert [row["outcome"] for row in answer["results"]] == [
+            "approved",
+            "decided before",
+            "changed",
+            "not found",
+            "not found",
+        ]
+        shown = [{**row, "id": ""} for row in answer["results"]]
+        assert shown[3] == shown[4]  # nothing tells a foreign row from one that is not there
+        assert answer["summary"] == "1 approved, 1 decided before, 1 changed, 2 not found"
+        page = await desk.post(
+            "/review/act", do="reject-listed", listed=[rows[3], f"{four.id}:{four.version}"]
+        )
+        assert page.status_code == 422  # no reason
+        page = await desk.post(
+            "/review/act",
+            do="reject-listed",
+            canned="Out of date",
+            listed=[rows[3], f"{four.id}:{four.version}"],
+        )
+        assert page.status_code == 200
+        assert page.text.count("data-result=") == 2
+        assert foreign.content not in page.text
+        assert desk.item(foreign.id).status is ReviewStatus.PENDING
+        assert desk.item(four.id).status is ReviewStatus.REJECTED
+
+    run(service, "several", work)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({}, "nothing that can be done"),
+        ({"do": "destroy:rev_1:1"}, "nothing that can be done"),
+        ({"do": "approve:rev_1"}, "which claim"),
+        ({"do": "approve:rev_1:x"}, "which claim"),
+        ({"do": "approve:rev_1:²"}, "which claim"),
+        ({"do": "approve-ticked"}, "Nothing is ticked"),
+        ({"do": "approve-ticked", "row": ["rev_1:1"] * 101}, "At most 100"),
+        ({"do": "approve-all"}, "nothing that can be done"),
+        ({"do": "reject:rev_1:1"}, "needs a reason"),
+        ({"do": "reject:rev_1:1", "reason": "x" * 2001}, "at most 2000"),
+        ({"do": "approve:rev_1:1", "supersede": "perhaps"}, "conflict"),
+    ],
+)
+def test_a_form_that_makes_no_sense(service: Service, fields: dict[str, Any], says: str) -> None:
+    async def work(desk: Desk) -> None:
+        answer = await desk.post("/review/act", **fields)
+        assert answer.status_code == 422
+        assert says in answer.text
+
+    run(service, "nonsense", work)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["rule=x", "rule=9999", "order=best", "type=poem", "q=" + "x" * 201, "sender=%00", "cited=" + "x" * 5000],
+)
+def test_an_address_that_makes_no_sense(service: Service, query: str) -> None:
+    async def work(desk: Desk) -> None:
+        answer = await desk.get(f"/review?{query}")
+        assert answer.status_code == 422
+        assert "text/html" in answer.headers["content-type"]
+
+    run(service, "nonsense", work)
+
+
+@pytest.mark.parametrize("query", ["type=poem", "confidence=some", "label=x", "state=x", "stale=x", "q=%00"])
+def test_a_choice_of_memories_that_there_is_not(service: Service, query: str) -> None:
+    async def work(desk: Desk) -> None:
+        assert (await desk.get(f"/review/memories?{query}")).status_code == 422
+
+    run(service, "nonsense", work)
+
+
+def test_what_is_not_ones_own_is_not_there(service: Service) -> None:
+    async def other(desk: Desk) -> None:
+        desk.fill(1)
+        desk.add(claim_words(5), Source.USER)
+
+    run(service, "theirs", other)
+
+    async def work(desk: Desk) -> None:
+        theirs = Desk(service, "theirs", desk.http)
+        item, memory = theirs.waiting()[0], theirs.memories()[0]
+        pairs = [
+            (f"/review/items/{item.id}", "/review/items/rev_" + "0" * 32),
+            (f"/review/memories/{memory.id}", "/review/memories/mem_" + "0" * 32),
+        ]
+        for foreign, unknown in pairs:
+            one, two = await desk.get(foreign), await desk.get(unknown)
+            assert (one.status_code, one.text) == (404, two.text)
+        for path, fields in (
+            (f"/review/items/{item.id}/approve", {"version": "1"}),
+            (f"/review/items/{item.id}/reject", {"version": "1", "canned": "Not true"}),
+            (f"/review/items/{item.id}/undo", {"version": "1"}),
+            (f"/review/memories/{memory.id}/retract", {"reason": "Not true"}),
+        ):
+            answer = await desk.post(path, **fields)
+            assert answer.status_code == 404
+            assert item.content not in answer.text
+        assert theirs.waiting() == [item]
+        assert theirs.memories() == [memory]
+        # As in a link of somebody else's: nothing is told of an act on it.
+        assert item.content not in (await desk.get(f"/review?done={item.id}")).text
+
+    run(service, "mine", work)
+
+
+def test_a_version_that_has_passed_is_told_and_nothing_typed_is_lost(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(1)
+        (item,) = desk.waiting()
+        answer = await desk.post(
+            f"/review/items/{item.id}/approve",
+            version=item.version + 1,
+            note="As Ann said",
+            content="My wording",
+        )
+        assert answer.status_code == 409
+        assert "It has changed since you looked" in answer.text
+        assert "As Ann said" in answer.text
+        assert "My wording" in answer.text
+        assert desk.item(item.id) == item
+
+    run(service, "passed", work)
+
+
+def test_own_words_are_stored_and_both_texts_are_shown(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(1)
+        (item,) = desk.waiting()
+        own = item.content + " It was seen on Monday."
+        answer = await desk.post(f"/review/items/{item.id}/approve", version=item.version, content=own)
+        assert answer.status_code == 303
+        assert [memory.content for memory in desk.memories()] == [own]
+        page = (await desk.get(f"/review/items/{item.id}")).text
+        assert "What was stored instead" in page
+        assert desk.item(item.id).content == item.content
+        # What speculates is not stored, and says so beside what was typed.
+        desk.fill(1, start=9)
+        (item,) = desk.waiting()
+        guess = "I think that the queue is perhaps slow."
+        answer = await desk.post(f"/review/items/{item.id}/approve", version=item.version, content=guess)
+        assert answer.status_code == 409
+        assert guess in answer.text
+        assert "cannot be stored" in answer.text
+        assert desk.waiting() == [item]
+
+    run(service, "own-words", work)
+
+
+def test_a_memory_is_taken_out_of_force_with_its_reason(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.add(claim_words(3), Source.USER)
+        (memory,) = desk.memories()
+        path = f"/review/memories/{memory.id}/retract"
+        assert (await desk.post(path, reason="  ")).status_code == 422
+        assert (await desk.post(path, reason="It was never so")).status_code == 303
+        assert desk.memories() == []
+        assert "It was never so" in (await desk.get(f"/review/memories/{memory.id}")).text
+        assert (await desk.post(path, reason="Again")).status_code == 409
+        listed = (await desk.get("/review/memories?state=retracted")).text
+        assert memory.id in listed
+        assert memory.id not in (await desk.get("/review/memories")).text
+
+    run(service, "retracting", work)
+
+
+def test_a_source_that_went_back_on_it_is_shown_before_the_approval(
+    module_database_url: str, tmp_path: Path
+) -> None:
+    adr = "# 1. Port\n\n## Status\n\n{}\n\n## Decision\n\nThe gateway listens on port 8080.\n"
+    repository = TestRepository(tmp_path / "repository")
+    repository.commit("Decide on a port", {"docs/adrs/0001-port.md": adr.format("Accepted")})
+    settings = load_settings({}, database_url=module_database_url, offline=True, repo=[repository.path])
+    agent = Principal(id="agent-1", name="agent", role=Role.AGENT, owners=frozenset({"stale"}))
+
+    async def work(desk: Desk) -> None:
+        said = "Per ADR-0001 the gateway may listen on port 8080."
+        sent = ClaimIn(content=said, memory_type=MemoryType.FACT, source=Source.AI_SYNTHESIS)
+        examined_claim = await desk.service.gate.examine(desk.service.gate.build_claim(agent, sent))
+        desk.service.store.writer.submit(submission_of(examined_claim)).result()
+        (item,) = desk.waiting()
+        page = (await desk.get(f"/review/items/{item.id}")).text
+        assert "What changed since you looked" not in page
+        repository.commit("Another port", {"docs/adrs/0001-port.md": adr.format("Deprecated")})
+        answer = await desk.post(
+            f"/review/items/{item.id}/approve", version=item.version, seen=item.decision_id
+        )
+        assert answer.status_code == 409
+        assert "What changed since you looked" in answer.text
+        assert "deprecated" in answer.text.lower()
+        assert desk.memories() == []
+        # Having seen it, the owner may approve it all the same.
+        (now,) = desk.waiting()
+        assert now.version == item.version + 1
+        answer = await desk.post(
+            f"/review/items/{item.id}/approve", version=now.version, seen=now.decision_id
+        )
+        assert answer.status_code == 303
+        assert [memory.content for memory in desk.memories()] == [said]
+
+    with open_service(settings) as opened:
+        run(opened, "stale", work)
+
+
+def test_claims_that_cite_one_very_long_address_are_one_group(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        address = "https://docs.example.org/" + "ä" * 1900
+        agent = Principal(id="agent-1", name="agent", role=Role.AGENT, owners=frozenset({desk.owner}))
+        for number in (1, 2):
+            said = f"{claim_words(number)} See {address}"
+            sent = ClaimIn(content=said, memory_type=MemoryType.FACT, source=Source.AI_SYNTHESIS)
+            examined_claim = await service.gate.examine(service.gate.build_claim(agent, sent))
+            service.store.writer.submit(submission_of(examined_claim)).result()
+        desk.fill(1)
+        group = re.search(r'href="(/review\?cited=[^"]+)"', (await desk.get("/review")).text)
+        assert group is not None
+        listed = (await desk.get(html.unescape(group[1]))).text
+        assert listed.count('class="row"') == 2
+
+    run(service, "ö" * 200, work)  # the longest owner there is

@@ -1,0 +1,121 @@
+"""Which waiting claim comes first, and what is said of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.policy import HeadStart
+from ingest.priority import digest_of, explain, head_start, span, words_digest
+from ingest.types import MemoryType, PendingMemory, ReviewStatus, Source
+from ingest.words import tokens
+from tests.claims import NOW, policy
+
+WEIGHTS = HeadStart(conflict=14, citation=7, hedge=2)
+
+
+def item(rule: int = 12, **more: object) -> PendingMemory:
+    """An item that waits since NOW under this rule."""
+    fields: dict[str, object] = {
+        "id": "rev_1",
+        "owner_id": "ann",
+        "memory_type": MemoryType.FACT,
+        "content": "The bridge carries ten tons",
+        "source": Source.AI_SYNTHESIS,
+        "reason": "Because.",
+        "status": ReviewStatus.PENDING,
+        "version": 1,
+        "seen": 1,
+        "created_at": NOW,
+        "expires_at": NOW + timedelta(days=30),
+        "decision_id": "dec_1",
+        "submitted_by": "agent-1",
+        "rule": rule,
+        "priority_at": NOW - head_start(rule, WEIGHTS),
+    }
+    return PendingMemory.model_validate(fields | more)
+
+
+@pytest.mark.parametrize(
+    ("rule", "days"), [(3, 14), (7, 7), (5, 2), (6, 0), (11, 0), (12, 0), (0, 0), (99, 0)]
+)
+def test_what_is_riskier_has_a_head_start(rule: int, days: int) -> None:
+    assert head_start(rule, WEIGHTS) == timedelta(days=days)
+
+
+def test_the_built_in_policy_puts_conflicts_first() -> None:
+    weights = policy().queue.head_start_days
+    order = [head_start(rule, weights) for rule in (3, 7, 5, 12)]
+    assert order == sorted(order, reverse=True)
+    assert len(set(order)) == 4
+
+
+@pytest.mark.parametrize(
+    ("rule", "phrases"),
+    [
+        (3, ["conflicts with a stored memory: counts as 14 days of waiting", "waits 5 hours"]),
+        (7, ["cites something that does not hold: counts as 7 days of waiting", "waits 5 hours"]),
+        (5, ["is hedged: counts as 2 days of waiting", "waits 5 hours"]),
+        (12, ["waits 5 hours"]),
+    ],
+)
+def test_an_item_says_why_it_stands_where_it_does(rule: int, phrases: list[str]) -> None:
+    assert list(explain(item(rule), WEIGHTS, NOW + timedelta(hours=5, minutes=59))) == phrases
+
+
+def test_a_reason_that_counts_for_nothing_is_not_named() -> None:
+    none = HeadStart(conflict=0, citation=0, hedge=0)
+    assert list(explain(item(3), none, NOW)) == ["waits 0 minutes"]
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (timedelta(days=3, seconds=1), None),
+        (timedelta(days=3), "expires in 3 days"),
+        (timedelta(hours=1), "expires in 1 hour"),
+        (timedelta(0), "expires in 0 minutes"),
+        (timedelta(days=-2), "expires in 0 minutes"),
+    ],
+)
+def test_an_item_says_that_its_time_is_nearly_over(left: timedelta, said: str | None) -> None:
+    phrases = list(explain(item(3), WEIGHTS, NOW + timedelta(days=30) - left))
+    assert (phrases[0] if phrases[0].startswith("expires") else None) == said
+
+
+@pytest.mark.parametrize(
+    ("time", "said"),
+    [
+        (timedelta(days=1), "1 day"),
+        (timedelta(days=2, hours=23), "2 days"),
+        (timedelta(hours=23, minutes=59), "23 hours"),
+        (timedelta(minutes=59, seconds=59), "59 minutes"),
+        (timedelta(minutes=1), "1 minute"),
+        (timedelta(seconds=59), "0 minutes"),
+        (timedelta(seconds=-5), "0 minutes"),
+    ],
+)
+def test_a_length_of_time_is_said_in_its_largest_unit(time: timedelta, said: str) -> None:
+    assert span(time) == said
+
+
+@given(st.text(max_size=200), st.text(max_size=200), st.sampled_from(MemoryType))
+def test_claims_with_the_same_words_have_one_digest(one: str, two: str, kind: MemoryType) -> None:
+    same = tokens(one) == tokens(two)
+    assert (words_digest(one, kind) == words_digest(two, kind)) == same
+    assert words_digest(one, kind) == digest_of(tokens(one), kind.value)
+    others = [words_digest(one, other) for other in MemoryType if other is not kind]
+    assert words_digest(one, kind) not in others
+
+
+def test_order_case_and_repetition_do_not_count_for_a_digest() -> None:
+    kind = MemoryType.FACT
+    assert words_digest("The bridge carries TEN tons.", kind) == words_digest(
+        "Tons the bridge bridge carries ten", kind
+    )
+    assert words_digest("The bridge carries ten tons", kind) != words_digest(
+        "The bridge carries two tons", kind
+    )
