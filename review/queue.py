@@ -150,7 +150,7 @@ class ReviewQueue(QueueReader):
         item = self.get_by_id(principal, item_id)
         if item is None or undoing.until(item, self._policy) is None:
             return {}
-        restored = self._replaced(item, item.created_at)
+        restored = self._replaced(item, item.created_at)  # whether it is still valid makes no difference
         return {item.id: item.content} | {memory.id: memory.content for memory in restored}
 
     def _replaced(self, item: PendingMemory, now: datetime) -> list[Memory]:

@@ -129,26 +129,12 @@ class QueueReader:
     def decision_of(self, item: PendingMemory) -> ValidationResult | None:
         """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when
         it is not there or cannot be understood: the item can be looked at all the same."""
-        found = self._decision(item.decision_id, frozenset({item.owner_id}))
-        if found is None:
-            log.error("decision %s of item %s is not there to be shown", item.decision_id, item.id)
-        return found
-
-    def earlier_decision(self, principal: Principal, decision_id: str) -> ValidationResult | None:
-        """A decision that an item of the reviewer's own queue waited under once; None when there is none of this
-        id for this principal, or it cannot be understood."""
-        owners = own(principal, Act.READ_REVIEWS)
-        return self._decision(decision_id, owners) if owners else None
-
-    def _decision(self, decision_id: str, owners: frozenset[str]) -> ValidationResult | None:
         with self._store.read() as connection:
-            found = decisions.get(connection, decision_id, owners=owners)
-        if found is None:
-            return None
+            found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
         try:
-            return ValidationResult.model_validate_json(found)
+            return ValidationResult.model_validate_json(found or "")
         except ValidationError:
-            log.exception("decision %s cannot be understood", decision_id)
+            log.exception("decision %s of item %s cannot be read", item.decision_id, item.id)
             return None
 
     def rejected_before(self, item: PendingMemory) -> RejectedBefore | None:

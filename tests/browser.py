@@ -48,7 +48,8 @@ FLAGS = (
 PHONE = (390, 844)
 DESKTOP = (1280, 800)
 SECONDS = 20  # for what a page is waited for; far over what it takes, because other tests run beside
-AXE_RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+AXE_TAGS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+AXE_COLOURS = ("color-contrast", "link-in-text-block")
 
 # Runs before any script of a page: says every breach of the Content-Security-Policy aloud, and notes what moves. What
 # moves just after the window got its size counts too, which the web's score leaves out.
@@ -58,7 +59,8 @@ addEventListener('securitypolicyviolation', event => console.error(
 window.testMoved = [];
 new PerformanceObserver(list => {
   for (const entry of list.getEntries())
-    window.testMoved.push([entry.value, entry.sources.map(source => source.node && source.node.nodeName)]);
+    window.testMoved.push([entry.value, entry.sources.map(({node, previousRect, currentRect}) => [
+      node && (node.outerHTML || node.data).slice(0, 80), JSON.stringify(previousRect), JSON.stringify(currentRect)])]);
 }).observe({type: 'layout-shift', buffered: true});
 """
 
@@ -210,7 +212,7 @@ def sign_in(site: Site, window: Window, owner: str) -> None:
 
 def moved(page: Page) -> list[Any]:
     """What has moved in a page since it was opened, which nobody has touched yet: a pair of how much (as the web's
-    layout shift score counts it) and which elements each."""
+    layout shift score counts it) and which elements each, from where to where."""
     page.wait_for_load_state("load")
     # Two frames later everything of the load has been drawn; when there is nothing else to do, the observer was told.
     page.evaluate(
@@ -234,11 +236,12 @@ def overflow(page: Page) -> float:
     return pixels
 
 
-def faults_of_access(page: Page) -> list[str]:
-    """What axe-core finds serious or critical in the page, a line for each fault with where it is."""
+def faults_of_access(page: Page, *, colours_only: bool = False) -> list[str]:
+    """What axe-core finds serious or critical in the page, a line for each fault with where it is. With
+    `colours_only`, what can differ from one theme to another."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
-    options = {"runOnly": list(AXE_RULES), "resultTypes": ["violations"]}
+    options = {"runOnly": list(AXE_COLOURS if colours_only else AXE_TAGS), "resultTypes": ["violations"]}
     found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{fault['impact']} {fault['id']}: {fault['help']} at {node['target']}: {node['html'][:200]}"
@@ -249,10 +252,14 @@ def faults_of_access(page: Page) -> list[str]:
 
 
 def widest(page: Page) -> list[str]:
-    """The elements that reach over the right edge of the window, for the message of a test that failed."""
+    """The innermost elements that reach over the right edge of the window, or whose text reaches over their own, for
+    the message of a test that failed."""
     found: list[str] = page.evaluate(
         """[...document.body.querySelectorAll('*')]
-            .filter(node => node.getBoundingClientRect().right + scrollX > document.documentElement.clientWidth + 1)
+            .filter(node => node.checkVisibility() && getComputedStyle(node).overflowX === 'visible')
+            .filter(node => node.getBoundingClientRect().right + scrollX > document.documentElement.clientWidth + 1
+                || (node.clientWidth && node.scrollWidth > node.clientWidth + 8))
+            .filter((node, at, all) => !all.some(other => other !== node && node.contains(other)))
             .map(node => `${node.outerHTML.slice(0, 100)} to ${node.getBoundingClientRect().right}`)"""
     )
     return found

@@ -1,8 +1,7 @@
-"""What the processes of the race tests do. A process that is spawned imports this by name."""
+"""What the processes of the race tests do. A process that is started imports this by name."""
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections.abc import Callable, Sequence
 from multiprocessing.synchronize import Barrier
@@ -14,6 +13,7 @@ from storage.places import QueueFull
 from storage.store import Store
 from storage.submit import Decided, Repeated, SubmitAnswer
 from tests.claims import NOW, examined, policy, submission_of
+from tests.processes import FORKED
 
 Report = list[tuple[str, ...]]
 
@@ -33,11 +33,10 @@ def summary(answer: SubmitAnswer) -> tuple[str, ...]:
 
 def race(url: str, work: Callable[..., Report], arguments: Sequence[tuple[Any, ...]]) -> list[Report]:
     """Runs `work(store, *arguments)` in one process each, all starting at once; their reports in order."""
-    spawn = multiprocessing.get_context("spawn")
-    barrier = spawn.Barrier(len(arguments))
-    pipes = [spawn.Pipe(duplex=False) for _ in arguments]
+    barrier = FORKED.Barrier(len(arguments))
+    pipes = [FORKED.Pipe(duplex=False) for _ in arguments]
     processes = [
-        spawn.Process(target=_run, args=(url, work, given, barrier, send))
+        FORKED.Process(target=_run, args=(url, work, given, barrier, send))
         for given, (_, send) in zip(arguments, pipes, strict=True)
     ]
     for process in processes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,12 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import TextIO
 
 import httpx
 
 from ingest.types import Role, Source
 from storage import tokens
 from storage.store import Store
+from tests.processes import Program
 
 THRESHOLD = Fraction(23, 25)
 ALL_SOURCES = frozenset(Source) - {Source.AI_SYNTHESIS}
@@ -56,7 +57,7 @@ class Running:
     """A served gate. `client(token)` calls it; the process may be killed by the test."""
 
     url: str
-    process: subprocess.Popen[str]
+    process: Program
     output: list[str]
 
     def client(self, token: str | None = None) -> httpx.Client:
@@ -75,44 +76,46 @@ def serve(
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
     """`groundgate serve` on a free port of this machine, stopped at the end."""
-    command = [sys.executable, "-m", "groundgate.cli", "serve", "--port", "0", "--database-url", database_url]
+    arguments = ["serve", "--port", "0", "--database-url", database_url]
     for repo in repos:
-        command += ["--repo", str(repo)]
+        arguments += ["--repo", str(repo)]
     if policy is not None:
-        command += ["--policy", str(policy)]
+        arguments += ["--policy", str(policy)]
     if workers > 1:
-        command += ["--workers", str(workers)]
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={**os.environ, **(environment or {})},
-    )
+        arguments += ["--workers", str(workers)]
+    theirs, ours = os.pipe()
+    said = os.fdopen(theirs, encoding="utf-8")
+    try:
+        with Path(os.devnull).open() as nothing:
+            process = Program(
+                arguments,
+                directory=Path.cwd(),
+                environment={**os.environ, **(environment or {})},
+                streams=(nothing, ours, ours),
+            )
+    finally:
+        os.close(ours)
     output: list[str] = []
     try:
-        yield Running(_address(process, output), process, output)
+        yield Running(_address(said, output), process, output)
     finally:
         process.terminate()
         try:
             process.wait(30)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            process.wait(30)
             raise
         finally:
-            if process.stdout is not None:
-                process.stdout.close()
+            said.close()
 
 
-def _address(process: subprocess.Popen[str], output: list[str]) -> str:
-    if process.stdout is None:
-        raise RuntimeError("the server's output is not read")
-    for line in process.stdout:
+def _address(said: TextIO, output: list[str]) -> str:
+    for line in said:
         output.append(line)
         if line.startswith("listening on "):
             # Whatever it says later is kept for the test, and must not fill the pipe.
-            threading.Thread(target=_keep, args=(process.stdout, output), daemon=True).start()
+            threading.Thread(target=_keep, args=(said, output), daemon=True).start()
             return line.removeprefix("listening on ").strip()
     raise RuntimeError(f"the server did not start: {''.join(output)}")
 

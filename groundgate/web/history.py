@@ -38,6 +38,6 @@ def history(request: Request, visitor: SignedIn) -> Response:
         here="history",
         waiting=service.queue.facets(visitor.principal).waiting,
         kinds=choices(status),
-        rows=rows_of(items, names=names, undo_minutes=service.policy.queue.undo_minutes, now=now),
+        rows=rows_of(items, names=names, policy=service.policy, now=now),
         next_href=more if len(items) == PAGE else None,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
@@ -17,13 +17,14 @@ from groundgate.web.pages import PageProblem, html
 from groundgate.web.queue import MOST_REASON, done_there, reason_of, supersede_of
 from groundgate.web.session import Form, SignedIn, Visitor, form, own_path
 from groundgate.web.told import Told, done_of, told
-from ingest.types import Memory, PendingMemory, ReviewStatus, ValidationResult
+from ingest.types import Memory, PendingMemory, ValidationResult
 from review.pages.changes import changes_between
 from review.pages.diff import word_diff
 from review.pages.item import item_view
 from review.pages.queue import Listing
 from review.pages.reasons import CANNED, kind_of
 from review.pages.text import pieces
+from review.undo import until as undo_until
 from storage import decisions, memories, tokens
 from storage.pending import QueueFilter
 
@@ -154,7 +155,7 @@ def _page(
         rejected=None if answer is None else answer.rejected_before,
         policy=service.policy,
         now=now,
-        undo_until=_undo_until(service, shown),
+        undo_until=undo_until(shown, service.policy),
     )
     following = service.queue.neighbours(visitor.principal, shown.id, _filter(listing, visitor))
     earlier = None
@@ -171,7 +172,9 @@ def _page(
         done=done_of(service, visitor, request.query_params.get("done"), now),
         problem=failed and Problem("It was not done.", pieces(failed.message), failed.memory_id),
         changes=changes_between(earlier, answer),
-        edited=word_diff(shown.content, around.became) if around.became not in (None, shown.content) else None,
+        edited=word_diff(shown.content, around.became)
+        if around.became not in (None, shown.content)
+        else None,
         typed=typed or Typed(),
         back=back or listing.href(),
         next_href=listing.href(f"/review/items/{following}") if following else None,
@@ -209,12 +212,6 @@ def _decision(service: Service, decision_id: str, owner_id: str) -> ValidationRe
     with service.store.read() as connection:
         text = decisions.get(connection, decision_id, owners=frozenset({owner_id}))
     return None if text is None else ValidationResult.model_validate_json(text)
-
-
-def _undo_until(service: Service, shown: PendingMemory) -> datetime | None:
-    if shown.decided_at is None or shown.status not in (ReviewStatus.APPROVED, ReviewStatus.REJECTED):
-        return None
-    return shown.decided_at + timedelta(minutes=service.policy.queue.undo_minutes)
 
 
 def _filter(listing: Listing, visitor: Visitor) -> QueueFilter:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from groundgate.acts import Answer
@@ -23,6 +23,7 @@ from review.answers import (
     Undone,
 )
 from review.pages.text import plain
+from review.undo import until as undo_until
 from storage import memories
 from storage.errors import StorageError, StoreUnknown
 
@@ -138,7 +139,6 @@ def done_of(service: Service, visitor: Visitor, item_id: str | None, now: dateti
     item = None if item_id is None else service.queue.get_by_id(visitor.principal, item_id)
     if item is None:
         return None
-    window = timedelta(minutes=service.policy.queue.undo_minutes)
     words = {
         ReviewStatus.APPROVED: "Approved:",
         ReviewStatus.REJECTED: "Rejected:",
@@ -146,10 +146,10 @@ def done_of(service: Service, visitor: Visitor, item_id: str | None, now: dateti
     }.get(item.status)
     if words is None:
         return None
-    undo = item.decided_at is not None and now < item.decided_at + window
+    until = undo_until(item, service.policy)
     claim = item.content
     if item.memory_id is not None:  # an owner may have approved it in words of their own
         with service.store.read() as connection:
             memory = memories.get(connection, item.memory_id, now, owners=frozenset({item.owner_id}))
         claim = item.content if memory is None else memory.content
-    return Done(item.id, words, claim, item.version if undo else None)
+    return Done(item.id, words, claim, item.version if until is not None and now < until else None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from ingest.policy import Policy
 from ingest.priority import span
 from ingest.types import PendingMemory, ReviewStatus
 from review.pages.text import Piece, pieces
 from review.pages.times import Moment, moment
+from review.undo import until as undo_until
 
 PATH = "/review/history"
 SERVICE = "service"  # the actor of what nobody asked for; see `review.acts`
@@ -59,26 +61,24 @@ def choices(chosen: ReviewStatus | None) -> list[Choice]:
 
 
 def rows_of(
-    items: Sequence[PendingMemory], *, names: Mapping[str, str], undo_minutes: float, now: datetime
+    items: Sequence[PendingMemory], *, names: Mapping[str, str], policy: Policy, now: datetime
 ) -> list[Row]:
     """The items as rows. `names` has what the reviewers' tokens are called, by id."""
-    return [_row(item, names, timedelta(minutes=undo_minutes), now) for item in items]
+    return [_row(item, names, policy, now) for item in items]
 
 
-def _row(item: PendingMemory, names: Mapping[str, str], window: timedelta, now: datetime) -> Row:
-    decided = item.decided_at or item.created_at
+def _row(item: PendingMemory, names: Mapping[str, str], policy: Policy, now: datetime) -> Row:
     by = item.decided_by or SERVICE
-    left = decided + window - now
-    may_undo = item.status in (ReviewStatus.APPROVED, ReviewStatus.REJECTED) and left > timedelta(0)
+    until = undo_until(item, policy)
     return Row(
         id=item.id,
         version=item.version,
         status=item.status.value,
         mark=_MARKS[item.status],
-        decided=moment(decided, now),
+        decided=moment(item.decided_at or item.created_at, now),
         by="by itself" if by == SERVICE else f"by {names.get(by, by)}",
         claim=pieces(item.content),
         note=pieces(item.note or ""),
         memory_id=item.memory_id,
-        undo=f"for {span(left)} more" if may_undo else "",
+        undo=f"for {span(until - now)} more" if until is not None and until > now else "",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
@@ -238,7 +238,10 @@ def _similar_note(similar: Sequence[SimilarMemory] | None) -> str:
 def _waited(item: PendingMemory, now: datetime) -> str:
     waits = item.status is ReviewStatus.PENDING
     until = now if item.decided_at is None else item.decided_at
-    parts = [f"{'waits' if waits else 'waited'} {priority.span(until - item.created_at)}"]
+    time = until - item.created_at
+    parts = [f"{'waits' if waits else 'waited'} {priority.span(time)}"]
+    if waits and time < timedelta(minutes=1):
+        parts = ["just sent"]
     if waits:
         left = item.expires_at - now
         parts.append(f"expires in {priority.span(left)}" if item.expires_at > now else "its time is over")

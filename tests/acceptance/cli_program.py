@@ -8,12 +8,16 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from tests.processes import Program
+
+# As users start it. The other runs are forked from a process that has loaded it (`tests.processes`).
 PROGRAM = (sys.executable, "-m", "groundgate.cli")
 TOKEN = re.compile(r"gg_[0-9a-f]{16}_[\w-]{43}")
 
@@ -26,18 +30,44 @@ def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def cli(
-    *arguments: str | Path, stdin: str | bytes = b"", cwd: Path, env: Mapping[str, str] | None = None
+    *arguments: str | Path,
+    stdin: str | bytes = b"",
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    anew: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    """One run to its end, in the directory `cwd`."""
-    return subprocess.run(
-        [*PROGRAM, *map(str, arguments)],
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
-        cwd=cwd,
-        env=clean_environment(env),
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    """One run to its end, in the directory `cwd`; with `anew` in an interpreter that starts for it."""
+    words = [str(argument) for argument in arguments]
+    sent = stdin.encode() if isinstance(stdin, str) else stdin
+    environment = clean_environment(env)
+    if anew:
+        return subprocess.run(
+            [*PROGRAM, *words],
+            input=sent,
+            cwd=cwd,
+            env=environment,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as out,
+        tempfile.TemporaryFile() as errors,
+    ):
+        given.write(sent)
+        given.seek(0)
+        program = Program(words, directory=cwd, environment=environment, streams=(given, out, errors))
+        try:
+            status = program.wait(60)
+        finally:
+            program.kill()
+        return subprocess.CompletedProcess(words, status, *map(_everything, (out, errors)))
+
+
+def _everything(written: IO[bytes]) -> bytes:
+    written.seek(0)
+    return written.read()
 
 
 def complaint(done: subprocess.CompletedProcess[bytes], status: int = 1) -> str:
@@ -64,37 +94,51 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> str:
 class Serving:
     """A running `groundgate serve`, its address, and what it printed before it said so."""
 
-    process: subprocess.Popen[str]
+    process: Program | subprocess.Popen[bytes]
+    errors: IO[bytes]
     address: str
     printed: str
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Asks it to stop; its exit status and what it said on standard error."""
         self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=30)
-        return self.process.returncode, errors
+        status = self.process.wait(30)
+        return status, _everything(self.errors).decode()
 
 
 @contextmanager
-def serving(*arguments: str | Path, cwd: Path) -> Iterator[Serving]:
-    """`groundgate serve --port 0` in the directory `cwd`, from the moment it accepts connections."""
-    process = subprocess.Popen(
-        [*PROGRAM, "serve", "--port", "0", *map(str, arguments)],
-        cwd=cwd,
-        env=clean_environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        printed = ""
-        while not (found := re.search(r"^listening on (http://\S+)$", printed, re.MULTILINE)):
-            line = process.stdout.readline()
-            assert line, process.communicate(timeout=10)[1]
-            printed += line
-        yield Serving(process, found[1], printed)
-    finally:
-        if process.poll() is None:
+def serving(*arguments: str | Path, cwd: Path, anew: bool = False) -> Iterator[Serving]:
+    """`groundgate serve --port 0` in the directory `cwd`, from the moment it accepts connections; with `anew` in
+    an interpreter that starts for it."""
+    words = ["serve", "--port", "0", *map(str, arguments)]
+    environment = clean_environment()
+    theirs, ours = os.pipe()
+    with os.fdopen(theirs, encoding="utf-8") as output, tempfile.TemporaryFile() as errors:
+        process: Program | subprocess.Popen[bytes]
+        try:
+            if anew:
+                process = subprocess.Popen(
+                    [*PROGRAM, *words],
+                    cwd=cwd,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=ours,
+                    stderr=errors,
+                )
+            else:
+                with Path(os.devnull).open() as nothing:
+                    process = Program(
+                        words, directory=cwd, environment=environment, streams=(nothing, ours, errors)
+                    )
+        finally:
+            os.close(ours)
+        try:
+            printed = ""
+            while not (found := re.search(r"^listening on (http://\S+)$", printed, re.MULTILINE)):
+                line = output.readline()
+                assert line, _everything(errors).decode()
+                printed += line
+            yield Serving(process, errors, found[1], printed)
+        finally:
             process.kill()
-        process.communicate(timeout=10)
+            process.wait(10)

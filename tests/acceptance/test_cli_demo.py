@@ -177,7 +177,7 @@ def test_the_demo_s_port_in_use_is_one_line(tmp_path: Path) -> None:
 
 
 def test_the_demo_without_git_says_so(tmp_path: Path) -> None:
-    assert "git" in complaint(cli("demo", "--once", cwd=tmp_path, env={"PATH": str(tmp_path)}))
+    assert "git" in complaint(cli("demo", "--once", cwd=tmp_path, env={"PATH": str(tmp_path)}, anew=True))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

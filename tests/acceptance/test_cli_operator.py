@@ -83,7 +83,7 @@ def desk(decided: Desk, tmp_path: Path) -> Iterator[Desk]:
 
 
 def test_the_first_start_shows_two_tokens_and_a_link_and_the_next_one_nothing(tmp_path: Path) -> None:
-    with serving(cwd=tmp_path) as service:
+    with serving(cwd=tmp_path, anew=True) as service:
         assert len(set(TOKEN.findall(service.printed))) == 2
         assert f"{service.address}/docs" in service.printed
         (link,) = re.findall(LINK, service.printed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ from ingest.types import Role
 from storage import sessions, tokens
 from storage.store import Store
 from tests.acceptance.site import Site, queue
-from tests.service import THRESHOLD, make_token, serve
+from tests.service import THRESHOLD, Running, make_token, serve
 
 BROWSER = {"Accept": "text/event-stream"}  # what every browser says when a page opens a stream
 
@@ -51,16 +52,16 @@ def listening(site: Site, owner: str) -> Iterator[Iterator[dict[str, Any]]]:
         )
 
 
-def open_streams(site: Site) -> float:
+def open_streams(anybody: httpx.Client) -> float:
     """What the page of metrics says."""
-    lines = site.caller().get("/metrics").text.splitlines()
-    (line,) = [line for line in lines if line.startswith("groundgate_event_streams ")]
+    lines = anybody.get("/metrics").text.splitlines()
+    (line,) = [line for line in lines if line.startswith("groundgate_event_streams ")] or ["none 0"]
     return float(line.split(" ")[1])
 
 
 def until(happens: Callable[[], bool]) -> None:
     """Waits for it."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not happens():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -91,11 +92,12 @@ def test_a_page_hears_of_its_own_queue_alone(site: Site, owner: str) -> None:
 
 
 def test_a_page_that_goes_away_leaves_nothing_behind(site: Site, owner: str) -> None:
-    until(lambda: open_streams(site) == 0)
+    anybody = site.caller()
+    until(lambda: open_streams(anybody) == 0)
     with listening(site, owner) as told, listening(site, owner) as again:
         assert next(told) == next(again)
-        assert open_streams(site) == 2
-    until(lambda: open_streams(site) == 0)
+        assert open_streams(anybody) == 2
+    until(lambda: open_streams(anybody) == 0)
 
 
 def test_the_ninth_page_of_an_owner_ends_the_first(site: Site, owner: str) -> None:
@@ -146,19 +148,67 @@ def test_a_page_hears_no_more_once_its_token_is_revoked(database_url: str) -> No
     assert text.endswith(": still there\n\n")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_open_page_does_not_keep_the_service_from_stopping(tmp_path: Path, workers: int) -> None:
-    url = f"sqlite:///{tmp_path}/groundgate.db"
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """A SQLite file: what is tested with it is not about the database."""
+    return f"sqlite:///{tmp_path}/groundgate.db"
+
+
+def cookie_for(url: str) -> dict[str, str]:
+    """As `signed_in`, for a reviewer in a database that nobody has open."""
     token = make_token(url, Role.REVIEWER, ["ann"])
     store = Store.open(url, threshold=THRESHOLD)
-    headers = signed_in(store, token)
-    store.close()
+    try:
+        return signed_in(store, token)
+    finally:
+        store.close()
+
+
+def hears(answer: httpx.Response) -> Iterator[str]:
+    """The lines that follow the data of the first event."""
+    lines = answer.iter_lines()
+    assert next(line for line in lines if line.startswith("data")) == 'data: {"waiting": 0, "seq": 0}'
+    return lines
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_open_page_does_not_keep_the_service_from_stopping(url: str, workers: int) -> None:
+    headers = cookie_for(url)
     with serve(url, workers=workers) as running, running.client() as page:
         with page.stream("GET", "/review/events", headers=headers) as answer:
-            lines = answer.iter_lines()
-            assert next(line for line in lines if line.startswith("data")) == 'data: {"waiting": 0, "seq": 0}'
+            lines = hears(answer)
             running.process.send_signal(signal.SIGTERM)
             assert [line for line in lines if line] == ["id: 0"]  # ended in good form, not broken off
         # It would wait for the page for 20 seconds, and then say that it did.
-        assert running.process.wait(10) == 0
+        assert running.process.wait(60) == 0
         assert not [line for line in running.output if "exceeded" in line or "Traceback" in line]
+
+
+def test_the_pages_of_a_worker_that_died_are_not_counted_any_more(url: str) -> None:
+    headers = cookie_for(url)
+    with serve(url, workers=2) as running, running.client() as page, running.client() as anybody:
+        with page.stream("GET", "/review/events", headers=headers) as answer:
+            lines = hears(answer)
+            assert open_streams(anybody) == 1
+            for pid in workers_of(running):
+                os.kill(pid, signal.SIGKILL)
+            with pytest.raises(httpx.HTTPError):
+                list(lines)
+        anybody.close()
+        with running.client() as somebody:
+            until(lambda: answers(somebody) and open_streams(somebody) == 0)
+
+
+def workers_of(running: Running) -> list[int]:
+    """The processes that answer."""
+    below = Path(f"/proc/{running.process.pid}/task").glob("*/children")
+    pids = [int(pid) for children in below for pid in children.read_text().split()]
+    return [pid for pid in pids if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def answers(anybody: httpx.Client) -> bool:
+    """Whether a worker is there."""
+    try:
+        return anybody.get("/healthz").status_code == 200
+    except httpx.HTTPError:
+        return False

@@ -3,10 +3,7 @@ is marked, and an owner who approves is told what changed meanwhile."""
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +18,7 @@ import pytest
 from ingest.types import Evidence, Memory, Role
 from storage import log
 from storage.store import Store
+from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, submit
 from tests.repos import TestRepository
 from tests.service import THRESHOLD, serve
@@ -100,10 +98,9 @@ def until(look: Callable[[], Any], seconds: float = 40) -> Any:
 
 def groundgate(*arguments: str) -> str:
     """The output of a command that must succeed."""
-    command = [sys.executable, "-m", "groundgate.cli", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ})
+    done = cli(*arguments, cwd=Path.cwd())
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout.decode()
 
 
 def wait_for_promotion(reviewer: httpx.Client, item_id: str) -> dict[str, Any]:

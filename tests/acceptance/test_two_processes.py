@@ -42,7 +42,7 @@ class Pair:
         return [Caller(place, token) for place in self.places for _ in range(each)]
 
 
-@pytest.fixture(params=["two services", "four workers"])
+@pytest.fixture(params=["two services", "two workers"])
 def pair(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> Iterator[Pair]:
     """Two servers with small queues, or one."""
     policy = tmp_path / "policy.toml"
@@ -50,7 +50,7 @@ def pair(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> I
     agent = make_token(database_url, Role.AGENT, any_owner=True, sources=frozenset({Source.USER}))
     reviewers = {owner: make_token(database_url, Role.REVIEWER, [owner]) for owner in OWNERS}
     with ExitStack() as stack:
-        services, workers = (2, 1) if request.param == "two services" else (1, 4)
+        services, workers = (2, 1) if request.param == "two services" else (1, 2)
         servers = [
             stack.enter_context(serve(database_url, policy=policy, workers=workers)) for _ in range(services)
         ]
@@ -86,7 +86,7 @@ def test_processes_on_one_database_act_as_one(pair: Pair) -> None:
 
 
 def same_claims_are_stored_once(pair: Pair) -> None:
-    numbers = range(100, 140)
+    numbers = range(100, 125)
 
     def send_all(caller: Caller, number: int) -> list[Reply]:
         order = list(numbers) if number % 2 else list(reversed(numbers))
@@ -102,7 +102,7 @@ def same_claims_are_stored_once(pair: Pair) -> None:
 
 
 def one_key_is_one_request(pair: Pair) -> None:
-    numbers = range(200, 225)
+    numbers = range(200, 215)
 
     def same_body(caller: Caller, _: int) -> list[Reply]:
         return [caller.ask("POST", "/v1/claims", claim(n, "ann", "user"), f"same-{n}") for n in numbers]
@@ -115,7 +115,7 @@ def one_key_is_one_request(pair: Pair) -> None:
     def other_owner(caller: Caller, number: int) -> list[Reply]:
         owner = OWNERS[number]
         return [
-            caller.ask("POST", "/v1/claims", claim(n, owner, "user"), f"other-{n}") for n in range(300, 325)
+            caller.ask("POST", "/v1/claims", claim(n, owner, "user"), f"other-{n}") for n in range(300, 315)
         ]
 
     for of_key in zip(*all_at_once(pair.callers(pair.agent), other_owner), strict=True):
@@ -158,7 +158,7 @@ def queues_never_overflow(pair: Pair) -> None:
         try:
             return [
                 agents[number].ask("POST", "/v1/claims", claim(n, dice.choice(OWNERS), "ai_synthesis"))
-                for n in range(1000 * (number + 1), 1000 * (number + 1) + 40)
+                for n in range(1000 * (number + 1), 1000 * (number + 1) + 30)
             ]
         finally:
             full.set()

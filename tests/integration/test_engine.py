@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sqlite3
 import threading
@@ -25,6 +24,7 @@ from storage.sql import fetch
 from storage.store import Store
 from storage.window import Reached, Window
 from tests.conftest import THRESHOLD, Postgresql
+from tests.processes import FORKED
 
 
 def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> None:
@@ -41,9 +41,8 @@ def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> N
 
 
 def test_processes_that_start_together_migrate_once(empty_database_url: str) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    barrier = spawn.Barrier(3)
-    processes = [spawn.Process(target=_open, args=(empty_database_url, barrier)) for _ in range(3)]
+    barrier = FORKED.Barrier(3)
+    processes = [FORKED.Process(target=_open, args=(empty_database_url, barrier)) for _ in range(3)]
     for process in processes:
         process.start()
     for process in processes:

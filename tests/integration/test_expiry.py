@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from datetime import timedelta
@@ -18,6 +17,7 @@ from storage.store import Store
 from storage.submit import Decided
 from storage.upkeep import KEYS, verify
 from tests.claims import NOW, examined, submission_of
+from tests.processes import FORKED
 from tests.racers import Report, race
 from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer, stored
 
@@ -125,7 +125,7 @@ def test_a_sweep_that_was_killed_leaves_nothing_half_done(
     store: Store, database_url: str, count: int
 ) -> None:
     passing = expiring(store, 160)
-    process = multiprocessing.get_context("spawn").Process(target=killed_at, args=(database_url, count))
+    process = FORKED.Process(target=killed_at, args=(database_url, count))
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from itertools import count
+from itertools import count, pairwise
 from typing import TypeVar
 
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from groundgate.live import Hub, NoRoom, State, Stream
+from groundgate.live import MOST_FOR_ONE, Hub, NoRoom, State, Stream
 from groundgate.web.live import CROWDED_MS, RETRY_MS, frames
 from ingest.types import Source
 from storage.errors import StorageError
@@ -28,9 +29,9 @@ LOOK = 0.02  # seconds between two looks, so that tests need not wait
 T = TypeVar("T")
 
 
-def hub_of(store: Store, **more: int) -> Hub:
+def hub_of(store: Store, most_for_one: int = MOST_FOR_ONE) -> Hub:
     """A hub that looks often."""
-    return Hub(store, look_seconds=LOOK, **more)
+    return Hub(store, look_seconds=LOOK, most_for_one=most_for_one)
 
 
 def go(work: Callable[[], Awaitable[T]], seconds: float = 20) -> T:
@@ -77,9 +78,11 @@ def test_the_present_state_comes_first_and_at_once(store: Store) -> None:
     waiting(store, "The hall is dark")
 
     async def work() -> tuple[State, State]:
-        hub = Hub(store, look_seconds=3600)  # so that nothing but the first look can have told it
-        with hub.listen("ann") as ann, hub.listen("nobody yet") as other:
-            return await anext(ann), await anext(other)
+        hub = Hub(store, look_seconds=3600)  # so that it was not told by chance, by the next look
+        with hub.listen("ann") as ann:
+            first = await anext(ann)
+            with hub.listen("nobody yet") as late:
+                return first, await anext(late)
 
     assert go(work) == (State(seq=2, waiting=2), State(seq=0, waiting=0))
 
@@ -201,6 +204,9 @@ def test_while_the_database_is_away_nobody_is_told_anything(
 ) -> None:
     waiting(store, "The hall is cold")
 
+    def said(words: str) -> list[str]:
+        return [record.getMessage() for record in caplog.records if words in record.getMessage()]
+
     def rename(old: str, new: str) -> None:
         store.writer.run(
             (), lambda connection: connection.exec_driver_sql(f"ALTER TABLE {old} RENAME TO {new}")
@@ -212,11 +218,13 @@ def test_while_the_database_is_away_nobody_is_told_anything(
             await asyncio.to_thread(rename, "owner", "owner_away")
             late = hub_of(store)
             with late.listen("ann") as newcomer:
+                while len(said("cannot be read")) < 2:  # of both hubs
+                    await asyncio.sleep(LOOK)
                 for one in (stream, newcomer):
                     with pytest.raises(TimeoutError):
                         async with asyncio.timeout(10 * LOOK):
                             await anext(one)
-                assert len([r for r in caplog.records if "cannot be read" in r.getMessage()]) == 2  # hubs
+                assert len(said("cannot be read")) == 2
                 await asyncio.to_thread(rename, "owner_away", "owner")
                 assert await anext(newcomer) == State(1, 1)
             await send(store, "The hall is dark")
@@ -224,7 +232,7 @@ def test_while_the_database_is_away_nobody_is_told_anything(
 
     with caplog.at_level(logging.INFO):
         go(work)
-    assert len([r for r in caplog.records if "told of changes again" in r.getMessage()]) == 2
+    assert len(said("told of changes again")) == 2
 
 
 def test_closing_ends_everybody_and_nobody_new_comes_in(store: Store) -> None:
@@ -279,7 +287,10 @@ def test_a_heartbeat_looks_whether_the_visitor_is_still_signed_in(store: Store) 
     """Also while there are so many events that the stream is never quiet."""
     answers: list[bool | StorageError] = []
 
+    asked: list[float] = []
+
     def still_signed_in() -> bool:
+        asked.append(time.monotonic())
         answer = answers.pop(0)
         if isinstance(answer, StorageError):
             raise answer
@@ -299,8 +310,11 @@ def test_a_heartbeat_looks_whether_the_visitor_is_still_signed_in(store: Store) 
                 changing.cancel()
 
     for busy in (False, True):
-        answers[:] = [True, StorageError("away"), True, False]
+        answers[:], asked[:] = [True, StorageError("away"), True, False], []
         got = go(partial(work, busy=busy))
         assert answers == []
         assert [frame for frame in got if frame.startswith(b":")] == [b": still there\n\n"] * 3
         assert (len(got) > 10) is busy
+        assert all(
+            later - earlier > 2 * LOOK for earlier, later in pairwise(asked)
+        )  # no more often than said

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import multiprocessing
 import os
 import time
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from ingest.sources.fetched import Failed, Fetched
 from ingest.sources.hosts import AT_ONCE, Hosts, asked_to_wait
 from ingest.sources.outbound_shared import SharedHosts
 from tests.hostile import PUBLIC, Line, answer, client_of, failed, fetched, hostile, local, played
+from tests.processes import FORKED
 from tests.web import Answer, web_server
 
 
@@ -250,11 +250,10 @@ def ask_for_a_while(port: int, folder: Path, number: int, report: Any) -> None:
 
 
 def test_processes_keep_the_limits_together_and_all_get_their_turn(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    report = spawn.Queue()
+    report = FORKED.Queue()
     with hostile(slowly) as server:
         arguments = [(server.port, tmp_path, number, report) for number in range(3)]
-        processes = [spawn.Process(target=ask_for_a_while, args=given) for given in arguments]
+        processes = [FORKED.Process(target=ask_for_a_while, args=given) for given in arguments]
         for process in processes:
             process.start()
         counts = dict(report.get(timeout=60) for _ in processes)
@@ -319,7 +318,7 @@ def hold_and_die(folder: Path) -> None:
 
 
 def test_a_process_that_dies_keeps_no_slot(tmp_path: Path) -> None:
-    process = multiprocessing.get_context("spawn").Process(target=hold_and_die, args=(tmp_path,))
+    process = FORKED.Process(target=hold_and_die, args=(tmp_path,))
     process.start()
     process.join(60)
     assert process.exitcode == 0

@@ -163,7 +163,6 @@ def test_nobody_else_sees_any_of_it(full: tuple[Store, list[PendingMemory]]) -> 
         assert queue.history(principal) == []
         assert queue.facets(principal) == Facets(0, {}, {}, {}, 0)
         assert queue.neighbours(principal, items[0].id, QueueFilter(owners=frozenset({"ann"}))) is None
-        assert queue.earlier_decision(principal, "dec_1") is None
     assert queue.search(reviewer("bob"), after=items[0].id) == []  # not an item of this owner
 
 

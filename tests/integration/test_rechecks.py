@@ -4,7 +4,6 @@ comes of it for stored memories, whose sources are read again on a schedule."""
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import signal
 import time
@@ -38,6 +37,7 @@ from storage.errors import StorageError
 from storage.rechecks import Due
 from storage.store import Store
 from tests.claims import NOW
+from tests.processes import FORKED
 from tests.racers import Report, race
 from tests.rechecking import NO_CHECKS, Bench, bench, policy_with
 from tests.repos import adr
@@ -161,7 +161,7 @@ def hold_and_die(url: str, during: bool) -> None:
 @pytest.mark.parametrize("during", [False, True])
 def test_what_a_killed_process_held_comes_to_others(store: Store, database_url: str, during: bool) -> None:
     (name,) = add(store, 1)
-    process = multiprocessing.get_context("spawn").Process(target=hold_and_die, args=(database_url, during))
+    process = FORKED.Process(target=hold_and_die, args=(database_url, during))
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL

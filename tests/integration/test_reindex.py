@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
@@ -31,6 +30,7 @@ from storage.upkeep import KEYS, TEMPLATES
 from storage.window import Window
 from tests.claims import NOW, examined, policy, submission_of
 from tests.integration.test_dedup_templates import flood
+from tests.processes import FORKED
 from tests.racers import Report, race
 from tests.reviews import all_memories, assert_consistent, reviewer
 
@@ -167,7 +167,7 @@ def killed_after(url: str, steps: int) -> None:
 @pytest.mark.parametrize("steps", [1, 4, 12, 14])
 def test_a_job_that_was_killed_goes_on(store: Store, database_url: str, steps: int) -> None:
     fill(store)
-    process = multiprocessing.get_context("spawn").Process(target=killed_after, args=(database_url, steps))
+    process = FORKED.Process(target=killed_after, args=(database_url, steps))
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL

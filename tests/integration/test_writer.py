@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -24,6 +23,7 @@ from storage.store import Store
 from storage.submit import Decided, Submission
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD, Postgresql
+from tests.processes import FORKED
 
 
 def _claim(number: int | str) -> Submission:
@@ -321,9 +321,8 @@ def test_a_commit_that_happened_is_told_although_its_answer_was_lost(postgresql_
 
 @pytest.mark.parametrize("turn", range(2))
 def test_a_killed_process_loses_nothing_it_answered(store: Store, database_url: str, turn: int) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    receive, send = spawn.Pipe(duplex=False)
-    process = spawn.Process(target=_write_forever, args=(database_url, send))
+    receive, send = FORKED.Pipe(duplex=False)
+    process = FORKED.Process(target=_write_forever, args=(database_url, send))
     process.start()
     send.close()
     answered = [receive.recv() for _ in range(150 + 77 * turn)]

@@ -144,9 +144,9 @@ def test_a_listing_in_words() -> None:
 )
 def test_history_says_what_can_be_taken_back(fields: dict[str, Any], undo: str, by: str, mark: str) -> None:
     decided = item(decided_at=NOW - timedelta(minutes=10), **fields)
-    (made,) = history.rows_of([decided], names={"r": "rita"}, undo_minutes=60, now=NOW)
+    (made,) = history.rows_of([decided], names={"r": "rita"}, policy=load_policy(), now=NOW)
     assert (made.undo, made.by, made.mark) == (undo, by, mark)
-    (late,) = history.rows_of([decided], names={}, undo_minutes=10, now=NOW)
+    (late,) = history.rows_of([decided], names={}, policy=load_policy(), now=NOW + timedelta(minutes=50))
     assert late.undo == ""
 
 

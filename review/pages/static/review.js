@@ -132,7 +132,7 @@
     for (const result of answer.results) {
       shown.append(element("li", { "data-result": result.outcome }, element("b", {}, result.outcome), " ", result.message));
     }
-    one("#bulk").append(shown);
+    (one("#bulk") || one("section[aria-labelledby=waiting]")).append(shown);
   }
 
   async function takeBack() {
@@ -281,7 +281,9 @@
       one("#act").replaceWith(one("#act", fresh));
     } else if (Boolean(list()) !== Boolean(one("#queue", fresh))) {
       if (one("section[aria-labelledby=waiting]").contains(document.activeElement)) one("main").focus();
+      const results = one("#results");
       swap("section[aria-labelledby=waiting]", fresh);
+      if (results && !results.isConnected) one("section[aria-labelledby=waiting]").append(results);
     }
     ticked();
     if (anchor?.isConnected && before !== undefined) scrollBy(0, anchor.getBoundingClientRect().top - before);

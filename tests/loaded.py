@@ -1,0 +1,22 @@
+"""What the process has loaded, and used once, that the processes of the tests are forked from (`tests.processes`)."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import tempfile
+from contextlib import suppress
+from fractions import Fraction
+
+from groundgate import cli
+from groundgate.settings import SettingsError, load_settings
+from storage.store import Store
+
+COMMANDS = [found.name for found in pkgutil.iter_modules(cli.__path__, "groundgate.cli.")]
+for needed in (*COMMANDS, "pytest", "hypothesis", "tests.racers", "tests.rechecking", "tests.reviews"):
+    if not needed.endswith("__main__"):
+        importlib.import_module(needed)
+with suppress(SettingsError):  # of whoever runs the tests: what is made of them is thrown away
+    load_settings({})
+with tempfile.TemporaryDirectory() as folder:
+    Store.open(f"sqlite:///{folder}/groundgate.db", threshold=Fraction(23, 25)).close()
