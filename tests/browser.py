@@ -236,13 +236,13 @@ def overflow(page: Page) -> float:
     return pixels
 
 
-def faults_of_access(page: Page, *, colours_only: bool = False) -> list[str]:
-    """What axe-core finds serious or critical in the page, a line for each fault with where it is. With
-    `colours_only`, what can differ from one theme to another."""
+def faults_of_access(page: Page, *, within: str = "html", colours_only: bool = False) -> list[str]:
+    """What axe-core finds serious or critical in the page, a line for each fault with where it is; `within` is a
+    selector of the part to look at. With `colours_only`, what can differ from one theme to another."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(AXE_SCRIPT)
     options = {"runOnly": list(AXE_COLOURS if colours_only else AXE_TAGS), "resultTypes": ["violations"]}
-    found = page.evaluate("options => axe.run(document, options)", options)
+    found = page.evaluate("([within, options]) => axe.run(within, options)", [within, options])
     return [
         f"{fault['impact']} {fault['id']}: {fault['help']} at {node['target']}: {node['html'][:200]}"
         for fault in found["violations"]

@@ -13,6 +13,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -91,6 +92,7 @@ def _run(
     os.environ.clear()
     os.environ.update(environment)
     time.tzset()
+    tempfile.tempdir = None  # so that it looks where the environment says now
     for number, stream in enumerate(streams):
         os.dup2(stream.number, number)
     for opened in {stream.number for stream in streams}:

@@ -24,7 +24,6 @@ from review.pages.item import item_view
 from review.pages.queue import Listing
 from review.pages.reasons import CANNED, kind_of
 from review.pages.text import pieces
-from review.undo import until as undo_until
 from storage import decisions, memories, tokens
 from storage.pending import QueueFilter
 
@@ -152,10 +151,10 @@ def _page(
         sender=around.names.get(shown.submitted_by),
         decider=around.names.get(shown.decided_by or ""),
         next_check=service.queue.next_check(shown),
-        rejected=None if answer is None else answer.rejected_before,
+        rejected=service.queue.rejected_before(shown),
         policy=service.policy,
         now=now,
-        undo_until=undo_until(shown, service.policy),
+        undo_until=service.queue.undo_until(shown),
     )
     following = service.queue.neighbours(visitor.principal, shown.id, _filter(listing, visitor))
     earlier = None

@@ -23,7 +23,6 @@ from review.answers import (
     Undone,
 )
 from review.pages.text import plain
-from review.undo import until as undo_until
 from storage import memories
 from storage.errors import StorageError, StoreUnknown
 
@@ -146,7 +145,7 @@ def done_of(service: Service, visitor: Visitor, item_id: str | None, now: dateti
     }.get(item.status)
     if words is None:
         return None
-    until = undo_until(item, service.policy)
+    until = service.queue.undo_until(item)
     claim = item.content
     if item.memory_id is not None:  # an owner may have approved it in words of their own
         with service.store.read() as connection:

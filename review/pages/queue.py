@@ -100,14 +100,28 @@ def rows_of(
     now: datetime,
 ) -> list[Row]:
     """The items as rows. `senders` has the names of their tokens, by id."""
-    return [_row(item, listing, senders, head_start, now) for item in items]
+    only = Listing(order=listing.order)
+    # Many rows share these: an address is made once.
+    rules = {rule: replace(only, rule=rule).href() for rule in {item.rule for item in items}}
+    agents = {one: replace(only, sender=one).href() for one in {item.submitted_by for item in items}}
+    things = {one: replace(only, cited=one).href() for one in {item.cited for item in items}}
+
+    def row(item: PendingMemory) -> Row:
+        hrefs = (rules[item.rule], agents[item.submitted_by], things[item.cited])
+        return _row(item, listing, senders, head_start, now, hrefs)
+
+    return [row(item) for item in items]
 
 
 def _row(
-    item: PendingMemory, listing: Listing, senders: Mapping[str, str], head_start: HeadStart, now: datetime
+    item: PendingMemory,
+    listing: Listing,
+    senders: Mapping[str, str],
+    head_start: HeadStart,
+    now: datetime,
+    hrefs: tuple[str, str, str],
 ) -> Row:
     left = item.expires_at - now
-    only = Listing(order=listing.order)
     return Row(
         id=item.id,
         version=item.version,
@@ -116,10 +130,10 @@ def _row(
         conflict=item.rule == CONFLICT or item.conflicting_memory_id is not None,
         content=item.content,
         claim=pieces(item.content),
-        reason=item.reason,
+        reason=plain(item.reason, 300),
         memory_type=item.memory_type.value,
         sender_id=item.submitted_by,
-        sender=senders.get(item.submitted_by, item.submitted_by),
+        sender=plain(senders.get(item.submitted_by, item.submitted_by), 60),
         cited=item.cited,
         cited_shown=plain(_without_kind(item.cited), 80) if item.cited else "",
         waited=_waited(now - item.created_at),
@@ -128,9 +142,9 @@ def _row(
         seen=item.seen,
         rejected_before=item.rejected_before is not None,
         href=listing.href(f"{PATH}/items/{item.id}"),
-        rule_href=replace(only, rule=item.rule).href(),
-        sender_href=replace(only, sender=item.submitted_by).href(),
-        cited_href=replace(only, cited=item.cited).href(),
+        rule_href=hrefs[0],
+        sender_href=hrefs[1],
+        cited_href=hrefs[2],
     )
 
 
@@ -160,7 +174,7 @@ def by_sender(counts: Mapping[str, int], listing: Listing, senders: Mapping[str,
     """The agents whose items wait, the most frequent first."""
     return [
         Group(
-            senders.get(sender, sender),
+            plain(senders.get(sender, sender), 60),
             count,
             Listing(sender=sender, order=listing.order).href(),
             listing.sender == sender,

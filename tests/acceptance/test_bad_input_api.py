@@ -274,7 +274,7 @@ def test_a_query_that_makes_no_sense_is_refused(site: Site, path: str, query: st
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/", 404),
+        ("GET", "/nowhere", 404),
         ("GET", "/v1", 404),
         ("GET", "/v2/claims", 404),
         ("GET", "/v1/memories/", 404),

@@ -28,6 +28,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/reviews/{item_id}"): ({Role.REVIEWER}, None),
     ("POST", "/v1/reviews/{item_id}/approve"): ({Role.REVIEWER}, {"version": 1}),
     ("POST", "/v1/reviews/{item_id}/reject"): ({Role.REVIEWER}, {"version": 1, "reason": "no"}),
+    ("POST", "/v1/reviews/{item_id}/undo"): ({Role.REVIEWER}, {"version": 2}),
     ("POST", "/v1/reviews/batch"): (
         {Role.REVIEWER},
         {"items": [{"action": "approve", "id": "x", "version": 1}]},
@@ -63,6 +64,9 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
     allowed, body = ALLOWED[method, path]
     agent = site.agent(owner)
     memory_id, item_id = store(agent, "The door is oak"), queue(agent, "The door is two metres high")
+    if path.endswith("/undo"):
+        decided = {"version": 1, "reason": "it is of iron"}
+        assert site.reviewer(owner).post(f"/v1/reviews/{item_id}/reject", json=decided).status_code == 200
     filled = path.format(memory_id=memory_id, item_id=item_id, decision_id=memory_id.replace("mem", "dec"))
     before = site.events(owner)
     callers: dict[Role, httpx.Client] = {

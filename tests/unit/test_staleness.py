@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from typing import Any
 
 import pytest
@@ -24,6 +23,7 @@ from ingest.types import (
 )
 from review.staleness import PASSAGE_KEPT, Fresh, Stale, Standings, Unclear, compare, share_kept
 from tests.claims import NOW, examined, policy
+from tests.hangs import given_up_after
 
 CLAIM = "The hosted plan gives every tenant 40 connections to the message broker at once"
 PASSAGE = (
@@ -210,13 +210,6 @@ def test_a_passage_is_found_in_any_text_that_holds_it(
 
 
 def test_it_is_linear_in_hostile_text() -> None:
-    def seconds(size: int) -> float:
-        text = "aa " * size + "件" * size
-        begun = time.process_time()
+    text = "aa " * 400_000 + "件" * 400_000
+    with given_up_after(6):
         share_kept(text[:8000], text[:2000], text)
-        return time.process_time() - begun
-
-    seconds(1000)
-    small = min(seconds(10_000) for _ in range(5))
-    large = min(seconds(80_000) for _ in range(5))
-    assert large < 30 * small, "eight times the text takes over thirty times as long"
