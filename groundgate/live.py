@@ -21,7 +21,9 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0  # between two looks at the database; a page learns of a change within that
 # Between two signs of life on a quiet stream: what the HTML standard advises, as proxies close one that is silent.
 HEARTBEAT_SECONDS = 15.0
-MOST_FOR_ONE = 8  # streams of one owner: more than anybody's open tabs; each holds a connection
+MOST_FOR_ONE = (
+    5  # streams of one owner: a browser keeps six connections to a site at most, and needs one for pages
+)
 MOST_IN_ALL = 500  # streams of one process
 
 

@@ -43,8 +43,7 @@ class PhraseAutomaton:
         self._state(
             frozenset(place for number in range(len(self._phrases)) for place in self._reachable(number, 0))
         )
-        for symbol in set(self.symbols.values()):
-            self.follow(START, symbol)
+        self._follow_all(START)
 
     def follow(self, state: int, symbol: int) -> int:
         """The state that `symbol` leads to from `state`; remembered in `steps`."""
@@ -52,10 +51,21 @@ class PhraseAutomaton:
         for number, place in self._places[state]:
             elements = self._phrases[number]
             if place < len(elements) and symbol in self._fits[elements[place].words]:
-                found.update(self._reachable(number, place if elements[place].repeats else place + 1))
+                found.update(self._behind(number, place))
         target = self._state(frozenset(found))
         self.steps[state][symbol] = target
         return target
+
+    def _follow_all(self, state: int) -> None:
+        """What `follow` does for every symbol, looking at each place once and not once for each symbol."""
+        found: dict[int, set[Place]] = {symbol: set() for symbol in self.symbols.values()}
+        for number, place in self._places[state]:
+            elements = self._phrases[number]
+            if place < len(elements):
+                for symbol in self._fits[elements[place].words]:
+                    found[symbol].update(self._behind(number, place))
+        for symbol, places in found.items():
+            self.steps[state][symbol] = self._state(frozenset(places))
 
     def _state(self, places: frozenset[Place]) -> int:
         number = self._numbers.get(places)
@@ -67,6 +77,10 @@ class PhraseAutomaton:
             # Last, so that another thread that finds the number finds all of the state.
             number = self._numbers[places] = len(self._places) - 1
         return number
+
+    def _behind(self, number: int, place: int) -> list[Place]:
+        """The places a phrase can be in after a word that fits its element `place`."""
+        return self._reachable(number, place if self._phrases[number][place].repeats else place + 1)
 
     def _reachable(self, number: int, place: int) -> list[Place]:
         """The places a phrase can be in on arriving at `place`: it, and those behind elements that may be left out."""

@@ -35,7 +35,7 @@ from review import record
 from review.answers import AlreadyGone, Approved, Refused, Rejected, Retracted
 from review.approval import edit_problem, horizon_problem, settle, stored_only
 from storage import decisions, ids, index, memories, pending, rechecks, similar, vectors
-from storage.errors import StorageError
+from storage.errors import RecordUnreadable, StorageError
 
 _INSERT_DECISION = insert(decisions.TABLE)
 
@@ -232,14 +232,15 @@ def reload(connection: Connection, item: PendingMemory) -> PendingMemory:
 
 
 def stored_answer(connection: Connection, of: PendingMemory | Memory) -> ValidationResult:
-    """The decision under which an item waits or a memory was stored, as it was written."""
+    """The decision under which an item waits or a memory was stored, as it was written. Raises
+    RecordUnreadable."""
     found = decisions.get(connection, of.decision_id, owners=frozenset({of.owner_id}))
     if found is None:
-        raise StorageError(f"decision {of.decision_id} of {of.id} cannot be read back")
+        raise RecordUnreadable(f"decision {of.decision_id} of {of.id} cannot be read back")
     try:
         return ValidationResult.model_validate_json(found)
     except ValidationError as error:
-        raise StorageError(f"decision {of.decision_id} of {of.id} cannot be understood") from error
+        raise RecordUnreadable(f"decision {of.decision_id} of {of.id} cannot be understood") from error
 
 
 def readable(text: str) -> str:

@@ -60,8 +60,8 @@ def settle(
         return Refused(
             "conflict_unresolved",
             f"Memory {target.neighbour.id} says nearly the same with other values"
-            f" ({', '.join(target.changed[:8])}). Say which holds: approve with supersede true to replace it,"
-            " or with supersede false to keep both.",
+            f" ({', '.join(target.changed[:8])}). Say which holds: replace it (supersede true), or keep"
+            " both (supersede false).",
             target.neighbour.id,
         )
     return Go(target.neighbour.id if supersede else None)

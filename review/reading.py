@@ -7,8 +7,12 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
+from ingest.checks.dedup import tokens
 from ingest.policy import Policy
+from ingest.signature import signature_keys
 from ingest.types import (
+    Memory,
+    MemoryStatus,
     MemoryType,
     PendingMemory,
     Principal,
@@ -16,9 +20,11 @@ from ingest.types import (
     ReviewStatus,
     ValidationResult,
 )
+from review.answers import Refused
+from review.approval import settle, stored_only
 from review.counts import Counts, together
 from review.rules import Act, is_owner, may
-from storage import decisions, pending, rechecks
+from storage import decisions, index, memories, pending, rechecks
 from storage.pending import Facets, Order, QueueFilter
 from storage.rejections import rejection_of
 from storage.store import Store
@@ -131,11 +137,10 @@ class QueueReader:
         it is not there or cannot be understood: the item can be looked at all the same."""
         with self._store.read() as connection:
             found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
-        try:
-            return ValidationResult.model_validate_json(found or "")
-        except ValidationError:
-            log.exception("decision %s of item %s cannot be read", item.decision_id, item.id)
-            return None
+        answer = understood(found)
+        if answer is None:
+            log.error("decision %s of item %s cannot be read", item.decision_id, item.id)
+        return answer
 
     def rejected_before(self, item: PendingMemory) -> RejectedBefore | None:
         """The earlier rejection of the same words that an item which `get_by_id` gave names, as it stands now:
@@ -146,11 +151,36 @@ class QueueReader:
             earlier = pending.get(connection, item.rejected_before, owners=frozenset({item.owner_id}))
         return None if earlier is None else rejection_of(earlier)
 
+    def meets(self, item: PendingMemory, now: datetime) -> Memory | None:
+        """The stored memory that an approval of an item which `get_by_id` gave would be held against: the one that
+        the item names, or one that says nearly the same and was stored since. None when there is neither."""
+        owners = frozenset({item.owner_id})
+        keys = signature_keys(tokens(item.content), item.memory_type.value, self._policy.threshold)
+        with self._store.read() as connection:
+            named = memories.get(connection, item.conflicting_memory_id or "", now, owners=owners)
+            if item.status is not ReviewStatus.PENDING:
+                return named
+            facts = stored_only(index.facts(connection, item.owner_id, keys, now))
+            recorded = named.id if named is not None and named.status is MemoryStatus.ACTIVE else None
+            settled = settle(item.content, facts, self._policy, supersede=None, recorded=recorded)
+            nearest = settled.conflicting_memory_id if isinstance(settled, Refused) else None
+            if nearest is None or nearest == recorded:
+                return named
+            return memories.get(connection, nearest, now, owners=owners)
+
     def next_check(self, item: PendingMemory) -> datetime | None:
         """When the sources of an item that `get_by_id` gave are read again by themselves; None when they are
         not. While that is under way: when it will be taken for lost."""
         with self._store.read() as connection:
             return rechecks.due_of(connection, item.owner_id, item.id)
+
+
+def understood(text: str | None) -> ValidationResult | None:
+    """A decision as it was kept; None when it is not there or cannot be understood."""
+    try:
+        return ValidationResult.model_validate_json(text or "")
+    except ValidationError:
+        return None
 
 
 def own(principal: Principal, act: Act) -> frozenset[str]:

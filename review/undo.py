@@ -159,12 +159,11 @@ def _against(
 
 
 def _wait_again(connection: Connection, item: PendingMemory, asked: Undo, policy: Policy) -> None:
-    answer = acts.stored_answer(connection, item)
     if not pending.reopen(connection, item):
         raise StorageError(f"item {item.id} changed although its owner was locked")
     _index(connection, item, ItemKind.PENDING, asked, policy)
     if item.rule == CITATION_UNCHECKED:
-        sources = answer.evidence.sources
+        sources = acts.stored_answer(connection, item).evidence.sources
         row = rechecks.pending_row(policy.recheck, item.owner_id, item.id, sources, asked.now)
         rechecks.add(connection, row)
     digest = record.digest(item=item.id, memory=item.memory_id)

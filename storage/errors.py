@@ -15,5 +15,9 @@ class StoreUnknown(StoreBusy):
     """The connection was lost during the commit, so whether it was written could not be found out."""
 
 
+class RecordUnreadable(StorageError):
+    """A kept decision is not there or cannot be understood: trying again will not help. Nothing was written."""
+
+
 class StoreClosed(StorageError):
     """The store was closed; nothing was written."""

@@ -127,8 +127,8 @@ class Window:
             self.fault(f"request to another origin: {request.method} {request.url}")
 
     def _failed(self, request: Request) -> None:
-        # What a page listens to or asks for is cut off when it is left.
-        if request.resource_type in ("eventsource", "fetch") and request.failure == "net::ERR_ABORTED":
+        # What a page still loads or listens to is cut off when it is left.
+        if request.resource_type != "document" and request.failure == "net::ERR_ABORTED":
             return
         self.fault(f"request failed: {request.method} {request.url} {request.failure}")
 

@@ -18,7 +18,7 @@ from sqlalchemy import select
 from groundgate.gate import Examiner
 from groundgate.recheck import RecheckCounts, Rechecker
 from ingest.citations import parse_citation
-from ingest.policy import Policy, load_policy
+from ingest.policy import Policy
 from ingest.sources.git import GitSource
 from ingest.types import (
     Citation,
@@ -38,6 +38,7 @@ from storage import pending, rechecks
 from storage.store import Store
 from storage.submit import Decided
 from tests.claims import NOW, submission_of
+from tests.claims import policy as built_in_policy
 from tests.repos import TestRepository
 
 CONTENT = "Per ADR-0001 the gateway listens on port 8080."
@@ -170,7 +171,7 @@ def send(
 
 def policy_with(**recheck: float) -> Policy:
     """The built-in policy with another table `recheck`."""
-    built_in = load_policy()
+    built_in = built_in_policy()
     changed = built_in.recheck.model_dump() | recheck
     return Policy.model_validate(built_in.model_dump() | {"recheck": changed})
 
@@ -178,7 +179,7 @@ def policy_with(**recheck: float) -> Policy:
 @contextmanager
 def bench(store: Store, directory: Path, policy: Policy | None = None, **parts: Any) -> Iterator[Bench]:
     """A bench with ADR-0001 in force, under the built-in policy unless another is given."""
-    under = policy or load_policy()
+    under = policy or built_in_policy()
     store.save_policy(under, NOW)
     repository = TestRepository(directory / "grounding")
     clock = Clock()

@@ -18,7 +18,7 @@ class Answer:
     body: bytes | str = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: {"Content-Type": "text/html; charset=utf-8"})
-    delay: float = 0.0  # seconds before anything is sent
+    delay: float = 0.0  # seconds before anything is sent, or until the end of the server
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class WebServer:
 def web_server(routes: dict[str, Route] | None = None, host: str = "127.0.0.1") -> Iterator[WebServer]:
     """Serves until the end of the block, on a free port."""
     at_once = 0
-    lock = threading.Lock()
+    lock, over = threading.Lock(), threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -71,7 +71,7 @@ def web_server(routes: dict[str, Route] | None = None, host: str = "127.0.0.1") 
             try:
                 route = site.routes.get(self.path, Answer("no such page", 404))
                 answer = route if isinstance(route, Answer) else route(asked)
-                time.sleep(answer.delay)
+                over.wait(answer.delay)
                 body = answer.body.encode() if isinstance(answer.body, str) else answer.body
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
@@ -99,6 +99,7 @@ def web_server(routes: dict[str, Route] | None = None, host: str = "127.0.0.1") 
     try:
         yield site
     finally:
+        over.set()
         server.shutdown()
         server.server_close()
         thread.join()

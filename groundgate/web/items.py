@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from groundgate import acts
@@ -17,13 +19,14 @@ from groundgate.web.pages import PageProblem, html
 from groundgate.web.queue import MOST_REASON, done_there, reason_of, supersede_of
 from groundgate.web.session import Form, SignedIn, Visitor, form, own_path
 from groundgate.web.told import Told, done_of, told
-from ingest.types import Memory, PendingMemory, ValidationResult
+from ingest.types import PendingMemory, ValidationResult
 from review.pages.changes import changes_between
 from review.pages.diff import word_diff
 from review.pages.item import item_view
 from review.pages.queue import Listing
 from review.pages.reasons import CANNED, kind_of
 from review.pages.text import pieces
+from review.reading import understood
 from storage import decisions, memories, tokens
 from storage.pending import QueueFilter
 
@@ -38,6 +41,7 @@ class Typed:
 
     content: str | None = None
     note: str = ""
+    canned: str = ""
     reason: str = ""
     supersede: bool | None = None
 
@@ -54,7 +58,7 @@ class Problem:
 @router.get("/review/items/{item_id}")
 def item(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """One item, whatever became of it."""
-    return _page(request, visitor, item_id, listing_of(request))
+    return _page(request, visitor, item_id, listing_of(request.query_params))
 
 
 @router.post("/review/items/{item_id}/approve")
@@ -62,14 +66,14 @@ async def approve(request: Request, visitor: SignedIn, item_id: str) -> Response
     """Stores the claim, or the visitor's own wording of it."""
     fields, service = await form(request, visitor), service_of(request)
     version, note, content = _version(fields), fields.get("note", "").strip(), fields.get("content")
-    if len(note) > MOST_REASON:
-        raise PageProblem(422, f"A note has at most {MOST_REASON} characters.")
-    if content is not None and not (content.strip() and len(content) <= MOST_CONTENT):
-        raise PageProblem(422, f"Your wording must have 1 to {MOST_CONTENT} characters.")
+    supersede = supersede_of(fields)
+    unusable = _unusable(note, content)
+    if unusable is not None:
+        typed = Typed(content=content, note=note, supersede=supersede)
+        return await _answer(request, visitor, _left(item_id, unusable), fields, typed)
     seen = await run_in_threadpool(service.queue.get_by_id, visitor.principal, item_id)
     # Who opens the form and changes nothing wants the claim as it is.
-    own = content if seen is not None and content is not None and content != seen.content else None
-    supersede = supersede_of(fields)
+    own = content if seen is not None and content is not None and content != _as_typed(seen.content) else None
     row = acts.Approve(item_id, version, note=note or None, supersede=supersede, content=own)
     (answer,) = await acts.many(service, visitor.principal, [row])
     typed = Typed(content=own, note=note, supersede=supersede)
@@ -80,9 +84,12 @@ async def approve(request: Request, visitor: SignedIn, item_id: str) -> Response
 async def reject(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Keeps the claim out, with the reason."""
     fields, service = await form(request, visitor), service_of(request)
-    row = acts.Reject(item_id, _version(fields), reason=reason_of(fields))
+    version, typed = _version(fields), Typed(canned=fields.get("canned", ""), reason=fields.get("reason", ""))
+    try:
+        row = acts.Reject(item_id, version, reason=reason_of(fields))
+    except PageProblem as problem:
+        return await _answer(request, visitor, _left(item_id, problem.sentence), fields, typed)
     (answer,) = await acts.many(service, visitor.principal, [row])
-    typed = Typed(reason=fields.get("reason", ""))
     return await _answer(request, visitor, told(item_id, answer, service.policy), fields, typed)
 
 
@@ -104,26 +111,33 @@ def _version(fields: Form) -> int:
     return int(version)
 
 
+def _unusable(note: str, content: str | None) -> str | None:
+    """What is wrong with what was typed for an approval."""
+    if len(note) > MOST_REASON:
+        return f"A note has at most {MOST_REASON} characters."
+    if content is not None and not (content.strip() and len(content) <= MOST_CONTENT):
+        return f"Your wording must have 1 to {MOST_CONTENT} characters."
+    return None
+
+
+def _as_typed(text: str) -> str:
+    """A text as a form gives it back that nobody touched: browsers have one kind of line end."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _left(item_id: str, sentence: str) -> Told:
+    return Told(item_id, "left waiting", sentence, False, 422)
+
+
 async def _answer(request: Request, visitor: Visitor, result: Told, fields: Form, typed: Typed) -> Response:
     """To the next item of the listing when it was done; else the item again, with why it was not."""
     back = own_path(fields.get("back"))
-    if not result.done:
-        return await run_in_threadpool(
-            lambda: _page(
-                request,
-                visitor,
-                result.id,
-                Listing(),
-                back=back,
-                failed=result,
-                typed=typed,
-                seen=fields.get("seen"),
-            )
-        )
-    following = fields.get("next")
-    if following:
-        return done_there(own_path(following), result)
-    return done_there(back, result)
+    if result.done:
+        return done_there(own_path(fields.get("next") or back), result)
+    listing, seen = listing_of(QueryParams(urlsplit(back).query)), fields.get("seen")
+    return await run_in_threadpool(
+        lambda: _page(request, visitor, result.id, listing, failed=result, typed=typed, seen=seen)
+    )
 
 
 def _page(
@@ -132,7 +146,6 @@ def _page(
     item_id: str,
     listing: Listing,
     *,
-    back: str | None = None,
     failed: Told | None = None,
     typed: Typed | None = None,
     seen: str | None = None,
@@ -146,7 +159,7 @@ def _page(
     view = item_view(
         shown,
         answer,
-        conflict=around.conflict,
+        conflict=service.queue.meets(shown, now),
         similar=None if answer is None else answer.similar,
         sender=around.names.get(shown.submitted_by),
         decider=around.names.get(shown.decided_by or ""),
@@ -175,7 +188,7 @@ def _page(
         if around.became not in (None, shown.content)
         else None,
         typed=typed or Typed(),
-        back=back or listing.href(),
+        back=listing.href(),
         next_href=listing.href(f"/review/items/{following}") if following else None,
         canned_reasons=CANNED,
     )
@@ -183,10 +196,8 @@ def _page(
 
 @dataclass(frozen=True, slots=True)
 class _Around:
-    """What else is read to show an item: the memory it conflicts with, the text of the one it became, and what the
-    tokens are called."""
+    """What else is read to show an item: the text of the memory that it became, and what the tokens are called."""
 
-    conflict: Memory | None
     became: str | None
     names: dict[str, str]
 
@@ -194,13 +205,8 @@ class _Around:
 def _around(service: Service, shown: PendingMemory, now: datetime) -> _Around:
     owners = frozenset({shown.owner_id})
     with service.store.read() as connection:
-
-        def memory(memory_id: str | None) -> Memory | None:
-            return None if memory_id is None else memories.get(connection, memory_id, now, owners=owners)
-
-        became = memory(shown.memory_id)
+        became = memories.get(connection, shown.memory_id or "", now, owners=owners)
         return _Around(
-            memory(shown.conflicting_memory_id),
             None if became is None else became.content,
             tokens.names(connection, {shown.submitted_by, shown.decided_by or ""}),
         )
@@ -209,8 +215,7 @@ def _around(service: Service, shown: PendingMemory, now: datetime) -> _Around:
 def _decision(service: Service, decision_id: str, owner_id: str) -> ValidationResult | None:
     """A decision that a page of this visitor showed before."""
     with service.store.read() as connection:
-        text = decisions.get(connection, decision_id, owners=frozenset({owner_id}))
-    return None if text is None else ValidationResult.model_validate_json(text)
+        return understood(decisions.get(connection, decision_id, owners=frozenset({owner_id})))
 
 
 def _filter(listing: Listing, visitor: Visitor) -> QueueFilter:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import get_args
-
-from fastapi import Request
 
 from groundgate.web.pages import PageProblem
 from ingest.types import MemoryType
@@ -15,10 +14,10 @@ MOST_TEXT = 200  # characters of a search
 MOST_KEY = 4096  # of anything else
 
 
-def listing_of(request: Request) -> Listing:
-    """The listing that the query names. Raises PageProblem (422) for a value that names none."""
-    given = {name: request.query_params.get(name, "").strip() for name in ("rule", "sender", "cited", "type")}
-    q, order = request.query_params.get("q", "").strip(), request.query_params.get("order") or "priority"
+def listing_of(query: Mapping[str, str]) -> Listing:
+    """The listing that a query names. Raises PageProblem (422) for a value that names none."""
+    given = {name: query.get(name, "").strip() for name in ("rule", "sender", "cited", "type")}
+    q, order = query.get("q", "").strip(), query.get("order") or "priority"
     for value in (*given.values(), q):
         if len(value) > MOST_KEY or not storable(value):
             raise PageProblem(422, "This address names a group that cannot be.")

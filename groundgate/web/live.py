@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 router = APIRouter(include_in_schema=False)
 
 RETRY_MS = 3_000  # when a browser asks again after a stream has broken off
-# When it does after its owner has opened too many others. At 3 s a ninth tab would make all nine take turns in
+# When it does after its owner has opened too many others. At 3 s a sixth tab would make all six take turns in
 # closing one another's streams.
 CROWDED_MS = 60_000
 FULL_SECONDS = 30  # what a 503 says to wait

@@ -11,14 +11,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from groundgate.api.base import service_of
-from groundgate.service import Service
 from groundgate.web.listing import MOST_TEXT
 from groundgate.web.pages import PageProblem, html
 from groundgate.web.queue import MOST_REASON
 from groundgate.web.session import SignedIn, Visitor, form
-from ingest.types import Memory, ValidationResult
 from review.answers import AlreadyGone, NotFound, Retracted
 from review.pages.memory import chosen_of, memory_view, rows_of
+from review.reading import understood
 from storage import decisions, memories, tokens
 from storage.memories import MemoryFilter, storable
 
@@ -97,22 +96,12 @@ def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | Non
             raise PageProblem(404, "There is no such memory.")
         text = decisions.get(connection, found.decision_id, owners=owners)
         names = tokens.names(connection, {found.approved_by or ""})
-    answer = _answer(service, found, text)
     return html(
         request,
         "memory.html",
         200 if problem is None else 409,
         here="memories",
         waiting=service.queue.facets(visitor.principal).waiting,
-        memory=memory_view(found, answer, names=names, policy=service.policy, now=now),
+        memory=memory_view(found, understood(text), names=names, policy=service.policy, now=now),
         problem=problem,
     )
-
-
-def _answer(service: Service, found: Memory, text: str | None) -> ValidationResult | None:
-    """The decision that stored it; None where it cannot be understood: the memory can be looked at all the
-    same."""
-    try:
-        return ValidationResult.model_validate_json(text or "")
-    except ValidationError:
-        return None

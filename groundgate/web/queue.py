@@ -17,7 +17,6 @@ from groundgate.web.listing import listing_of
 from groundgate.web.pages import PageProblem, html
 from groundgate.web.session import BULK_BYTES, Form, SignedIn, Visitor, form, own_path
 from groundgate.web.told import Told, done_of, told
-from ingest.types import PendingMemory
 from review.pages.queue import ORDERS, by_cited, by_reason, by_sender, chosen_words, rows_of
 from review.pages.reasons import CANNED
 from storage import tokens
@@ -31,7 +30,7 @@ MOST_REASON = 2000  # characters, as over the API
 @router.get("/review")
 def queue(request: Request, visitor: SignedIn) -> Response:
     """The list, or the part of it that the address names."""
-    service, listing = service_of(request), listing_of(request)
+    service, listing = service_of(request), listing_of(request.query_params)
     now = datetime.now(UTC)
     facets = service.queue.facets(visitor.principal)
     items = service.queue.search(
@@ -98,13 +97,14 @@ async def act(request: Request, visitor: SignedIn) -> Response:
         told(item_id, answer, service.policy)
         for (item_id, _), answer in zip(asked.rows, answers, strict=True)
     ]
-    waiting, claims = await run_in_threadpool(_afterwards, service, visitor, results)
+    waiting = (await run_in_threadpool(service.queue.facets, visitor.principal)).waiting
     summary = _summary(asked.verb, results)
     if "application/json" in request.headers.get("accept", ""):
         shown = [result.shown for result in results]
         return JSONResponse({"waiting": waiting, "summary": summary, "results": shown})
     back = own_path(fields.get("back"))
     if asked.several or not results[0].done:
+        claims = await run_in_threadpool(_claims, service, visitor, results)
         rows = [{**result.shown, "mark": result.mark, "claim": claims.get(result.id)} for result in results]
         status = 200 if asked.several else results[0].status
         return html(
@@ -120,14 +120,10 @@ async def act(request: Request, visitor: SignedIn) -> Response:
     return done_there(back, results[0])
 
 
-def _afterwards(
-    service: Service, visitor: Visitor, results: Sequence[Told]
-) -> tuple[int, dict[str, str | None]]:
-    """How many wait now, and the claims of the rows that are this visitor's."""
-    items: list[PendingMemory | None] = [
-        service.queue.get_by_id(visitor.principal, result.id) for result in results
-    ]
-    return service.queue.facets(visitor.principal).waiting, {i.id: i.content for i in items if i is not None}
+def _claims(service: Service, visitor: Visitor, results: Sequence[Told]) -> dict[str, str]:
+    """The claims of the rows that are this visitor's."""
+    items = [service.queue.get_by_id(visitor.principal, result.id) for result in results]
+    return {item.id: item.content for item in items if item is not None}
 
 
 def _asked(fields: Form) -> _Asked:

@@ -36,7 +36,7 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 # Where a sign-in may lead: our own pages, spelt in characters of which no browser makes another place.
 _OWN_PATH = re.compile(r"/review(/[A-Za-z0-9_-]+)*(\?([A-Za-z0-9_.,~:/=&+*-]|%[0-9A-Fa-f]{2})*)?")
 
-_LONGEST_PATH = 2000  # longer than any page's own; it travels in a header
+_LONGEST_PATH = 4000  # longer than any page's own, be its search 200 characters of four bytes each
 
 _FORM_OF_OTHERS = (
     "This form is not from a page of yours, or you have signed in again since. Nothing was done. "

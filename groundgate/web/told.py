@@ -24,10 +24,13 @@ from review.answers import (
 )
 from review.pages.text import plain
 from storage import memories
-from storage.errors import StorageError, StoreUnknown
+from storage.errors import RecordUnreadable, StorageError, StoreUnknown
 
 Outcome = Answer | ClaimRefused | StorageError
 
+_WHICH_HOLDS = (
+    "It conflicts with a stored memory: say whether it replaces that one, or whether both are kept."
+)
 _DECIDED = {
     ReviewStatus.PENDING: "It waits.",
     ReviewStatus.APPROVED: "It is approved already.",
@@ -40,7 +43,8 @@ _DECIDED = {
 @dataclass(frozen=True, slots=True)
 class Told:
     """What one act came to. `outcome` is a word, `message` a sentence; `undo_version` is set where it can be
-    taken back; `status` is that of a page about it alone."""
+    taken back; `status` is that of a page about it alone; `asks`: nothing but a word on what becomes of the memory
+    that it conflicts with is missing."""
 
     id: str
     outcome: str
@@ -49,6 +53,7 @@ class Told:
     status: int
     undo_version: int | None = None
     memory_id: str | None = None  # that stands in the way
+    asks: bool = False
 
     @property
     def mark(self) -> str:
@@ -64,6 +69,7 @@ class Told:
             "message": self.message,
             "done": self.done,
             "undo_version": self.undo_version,
+            "asks": self.asks,
         }
 
 
@@ -103,8 +109,9 @@ def _not_done(item_id: str, answer: NotFound | Stale | AlreadyDecided | Refused 
         case AlreadyDecided():
             return Told(item_id, "decided before", _DECIDED[answer.current.status], False, 409)
         case Refused():
-            standing = answer.conflicting_memory_id
-            return Told(item_id, "left waiting", answer.message, False, 409, memory_id=standing)
+            standing, asks = answer.conflicting_memory_id, answer.code == "conflict_unresolved"
+            sentence = _WHICH_HOLDS if asks else answer.message  # that one names what a call of the API says
+            return Told(item_id, "left waiting", sentence, False, 409, memory_id=standing, asks=asks)
         case NotUndoable():
             return Told(item_id, "not taken back", answer.message, False, 409)
 
@@ -112,6 +119,11 @@ def _not_done(item_id: str, answer: NotFound | Stale | AlreadyDecided | Refused 
 def _failed(item_id: str, error: ClaimRefused | StorageError) -> Told:
     if isinstance(error, ClaimRefused):
         return Told(item_id, "left waiting", f"This cannot be looked at: {error}.", False, 422)
+    if isinstance(error, RecordUnreadable):
+        sentence = (
+            "The record of its decision cannot be read, so this cannot be done. Ask whoever runs the service."
+        )
+        return Told(item_id, "not kept", sentence, False, 409)
     if isinstance(error, StoreUnknown):
         sentence = "The database broke off; this may have been kept. Look again before you repeat it."
         return Told(item_id, "not known", sentence, False, 503)

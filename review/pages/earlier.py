@@ -78,10 +78,12 @@ def earlier_of(
 ) -> Earlier | None:
     """The earlier claim that the dedup check of an answer found; None when it found none, or its text is nowhere.
 
-    `conflict` is the memory that the item names, as it is now: it counts even where the check says nothing of it.
+    `conflict` is the memory that an approval is held against now: it counts even where the check says nothing of it.
     """
     finding = next((f for f in answer.findings if f.check == dedup.CHECK and "id" in f.facts), None)
-    named = "" if finding is None else str(finding.facts["id"])
+    if conflict is not None and conflict.id not in (answer.conflicting_memory_id, _id(finding)):
+        finding = None  # the memory was stored since
+    named = _id(finding)
     memory = conflict if conflict is not None and named in ("", conflict.id) else None
     text = memory.content if memory is not None else _recorded(answer, named)
     if text is None:
@@ -125,6 +127,11 @@ def _recorded(answer: ValidationResult, named: str) -> str | None:
     if isinstance(evidence.dedup, Neighbours):
         texts |= {one.id: one.content for one in evidence.dedup.items}
     return texts.get(named)
+
+
+def _id(finding: Finding | None) -> str:
+    """Whom a finding of the dedup check is about."""
+    return "" if finding is None else str(finding.facts["id"])
 
 
 def _similarity(finding: Finding) -> str:

@@ -9,12 +9,12 @@ from datetime import datetime
 from ingest.policy import Policy
 from ingest.priority import span
 from ingest.types import PendingMemory, ReviewStatus
-from review.pages.text import Piece, pieces
+from review.acts import SERVICE
+from review.pages.text import Piece, opening, pieces
 from review.pages.times import Moment, moment
 from review.undo import until as undo_until
 
 PATH = "/review/history"
-SERVICE = "service"  # the actor of what nobody asked for; see `review.acts`
 
 _MARKS = {
     ReviewStatus.APPROVED: "good",
@@ -77,7 +77,7 @@ def _row(item: PendingMemory, names: Mapping[str, str], policy: Policy, now: dat
         mark=_MARKS[item.status],
         decided=moment(item.decided_at or item.created_at, now),
         by="by itself" if by == SERVICE else f"by {names.get(by, by)}",
-        claim=pieces(item.content),
+        claim=opening(item.content),
         note=pieces(item.note or ""),
         memory_id=item.memory_id,
         undo=f"for {span(until - now)} more" if until is not None and until > now else "",

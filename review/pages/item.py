@@ -26,7 +26,7 @@ from ingest.types import (
     ValidationResult,
 )
 from review.pages.claim import Legend, claim_pieces
-from review.pages.earlier import ConflictView, SimilarView, earlier_of, similar_views
+from review.pages.earlier import ConflictView, Earlier, SimilarView, earlier_of, similar_views
 from review.pages.effect import Option, effect_of
 from review.pages.findings import FindingView, deciding, finding_views
 from review.pages.source import SourceView, source_views
@@ -121,21 +121,15 @@ def item_view(
 ) -> ItemView:
     """Everything a page shows of an item.
 
-    `answer` is the decision under which it waits, None when that cannot be read; `conflict` the memory that the item
-    names, as it is now; `similar` what is stored near it, None when that is not known; `sender` and `decider` the names
-    of the tokens that sent it and decided it; `rejected` the rejection of the same words that the item names;
-    `undo_until` when its decision can be taken back last, None when it cannot.
+    `answer` is the decision under which it waits, None when that cannot be read; `conflict` the memory that an
+    approval is held against now; `similar` what is stored near it, None when that is not known; `sender` and
+    `decider` the names of the tokens that sent it and decided it; `rejected` the rejection of the same words that
+    the item names; `undo_until` when its decision can be taken back last, None when it cannot.
     """
     findings = () if answer is None else answer.findings
     decided = () if answer is None else deciding(answer, policy)
     earlier = None if answer is None else earlier_of(item.content, answer, conflict, policy, now)
-    differs = earlier if earlier is not None and not earlier.view.paraphrase else None
-    claim, legend = claim_pieces(
-        item.content,
-        findings,
-        beside=None if differs is None else differs.content,
-        changed=() if differs is None else differs.changed,
-    )
+    claim, legend = _marked(item, findings, earlier)
     effect = effect_of(item, answer, conflict, policy, now)
     waits = item.status is ReviewStatus.PENDING and item.expires_at > now
     return ItemView(
@@ -171,6 +165,16 @@ def item_view(
         became=_became(item, decider, undo_until, now),
         decision_id=item.decision_id,
     )
+
+
+def _marked(
+    item: PendingMemory, findings: Sequence[Finding], earlier: Earlier | None
+) -> tuple[Pieces, tuple[Legend, ...]]:
+    """The claim with the deciding words marked, and the legend. Against one that may say the same in other words,
+    every word would be."""
+    if earlier is None or earlier.view.paraphrase:
+        return claim_pieces(item.content, findings, beside=None, changed=())
+    return claim_pieces(item.content, findings, beside=earlier.content, changed=earlier.changed)
 
 
 def _why(

@@ -13,7 +13,7 @@ from ingest.types import Confidence, Label, Memory, MemoryStatus, MemoryType, Va
 from review.pages.findings import FindingView, deciding, finding_views
 from review.pages.item import Fact, facts_of
 from review.pages.source import SourceView, source_views
-from review.pages.text import Piece, pieces, plain
+from review.pages.text import Piece, opening, pieces, plain
 from review.pages.times import Moment, maybe, moment
 
 PATH = "/review/memories"
@@ -128,7 +128,7 @@ def rows_of(found: Sequence[Memory], now: datetime) -> list[Row]:
     return [
         Row(
             id=memory.id,
-            claim=pieces(memory.content),
+            claim=opening(memory.content),
             label=memory.label.value,
             status=memory.status.value,
             stale=plain(memory.stale_reason or "", 200),

@@ -12,7 +12,7 @@ from ingest.policy import HeadStart
 from ingest.priority import CONFLICT, NEAR_EXPIRY, explain, span
 from ingest.types import MemoryType, PendingMemory
 from review.pages.reasons import Kind, kind_of
-from review.pages.text import Piece, pieces, plain
+from review.pages.text import Piece, is_whole, opening, plain
 
 Order = Literal["priority", "oldest", "newest"]
 ORDERS: tuple[tuple[Order, str], ...] = (
@@ -72,6 +72,7 @@ class Row:
     rule: int
     kind: Kind
     conflict: bool  # approving it asks what becomes of a stored memory
+    cut: bool  # the list has not all of its text, so nobody approves it here
     content: str
     claim: tuple[Piece, ...]
     reason: str
@@ -108,7 +109,7 @@ def rows_of(
 
     def row(item: PendingMemory) -> Row:
         hrefs = (rules[item.rule], agents[item.submitted_by], things[item.cited])
-        return _row(item, listing, senders, head_start, now, hrefs)
+        return _row(item, listing, senders, head_start=head_start, now=now, hrefs=hrefs)
 
     return [row(item) for item in items]
 
@@ -117,19 +118,21 @@ def _row(
     item: PendingMemory,
     listing: Listing,
     senders: Mapping[str, str],
+    *,
     head_start: HeadStart,
     now: datetime,
     hrefs: tuple[str, str, str],
 ) -> Row:
-    left = item.expires_at - now
+    left, claim = item.expires_at - now, opening(item.content)
     return Row(
         id=item.id,
         version=item.version,
         rule=item.rule,
         kind=kind_of(item.rule),
         conflict=item.rule == CONFLICT or item.conflicting_memory_id is not None,
+        cut=not is_whole(claim, item.content),
         content=item.content,
-        claim=pieces(item.content),
+        claim=claim,
         reason=plain(item.reason, 300),
         memory_type=item.memory_type.value,
         sender_id=item.submitted_by,

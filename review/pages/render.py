@@ -1,5 +1,6 @@
 """Templates and the files beside them. What is shown is text: everything is escaped. Text of others is printed by the
-macros of `_text.html`, piece by piece; the filter `unseen` makes one plain line of it where no marks can be."""
+macros of `_text.html`, piece by piece (`opening`: only its beginning, in lists); the filter `unseen` makes one plain
+line of it where no marks can be."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from review.pages.text import pieces, plain
+from review.pages.text import opening, pieces, plain
 
 STATIC_PATH = "/review/static/"
 _MOST = 120  # characters of a text in one plain line
@@ -61,8 +62,8 @@ def _environment() -> Environment:
     )
     environment.globals["asset"] = asset
     environment.filters["pieces"] = pieces
+    environment.filters["opening"] = opening
     environment.filters["unseen"] = partial(plain, most=_MOST)
-    environment.filters["pieces"] = pieces
     return environment
 
 

@@ -23,6 +23,12 @@ _RUNS = 6  # different characters in one stretch of unseen ones; with more of th
 _PILE = 4  # marks on one letter; real writing has up to four, what piles up more covers the lines above
 _NAMED = 3  # names in the note of one tag
 
+# In a list of many texts: four lines of a wide window have some 450 characters. A hundred whole claims that hide
+# things are 4 MB and seconds of work, each time that somebody's list is brought up to date.
+_OPENING = 600
+_OPENING_TAGS = 40
+_ROOM = 4  # characters that are read for each one of a plain line: some are white space
+
 # Format characters that have a shape of their own: signs of Arabic, Syriac and Kaithi numbers and verses.
 _SHAPED = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
 # Letters, marks and symbols that Unicode shows as nothing: fillers, the grapheme joiner, a braille cell without dots.
@@ -81,14 +87,14 @@ class _Tag:
     note: str
 
 
-def pieces(text: str, spans: Iterable[Marked] = ()) -> Pieces:
+def pieces(text: str, spans: Iterable[Marked] = (), *, most: int = MOST_TAGS) -> Pieces:
     """The text in pieces, in order. A piece has every mark whose span covers it, with their notes; spans beyond the
     text are cut, empty ones say nothing. The pieces without UNSEEN are the text without what cannot be seen.
 
-    At most MOST_TAGS + 1 pieces are UNSEEN; what is beyond them is left out, and the last says how much.
+    At most `most` + 1 pieces are UNSEEN; what is beyond them is left out, and the last says how much.
     """
-    tags = list(_tags(text))
-    kept, dropped = tags[:MOST_TAGS], tags[MOST_TAGS:]
+    tags = list(_tags(text, most))
+    kept, dropped = tags[:most], tags[most:]
     starts = [tag.start for tag in tags]
     changes = _changes(text, spans, tags, starts)
     made = _Made()
@@ -112,12 +118,27 @@ def pieces(text: str, spans: Iterable[Marked] = ()) -> Pieces:
     return tuple(made.done)
 
 
+def opening(text: str) -> Pieces:
+    """The beginning of a text in pieces, as long as anybody reads in a list of many. Where there is more of it, the
+    last piece is an ellipsis."""
+    shown = pieces(text[:_OPENING], most=_OPENING_TAGS)
+    return shown if len(text) <= _OPENING else (*shown, Piece(" …"))
+
+
+def is_whole(shown: Pieces, text: str) -> bool:
+    """Whether the `opening` of a text has all of it."""
+    return len(text) <= _OPENING and sum(UNSEEN in piece.marks for piece in shown) <= _OPENING_TAGS
+
+
 def plain(text: str, most: int) -> str:
     """The text on one line, at most `most` (at least 1) characters long and cut with an ellipsis, for titles and
-    labels: white space is one space, and characters that cannot be seen are named as in `⟨U+202E⟩`."""
-    shown = "".join(f"⟨{piece.text}⟩" if UNSEEN in piece.marks else piece.text for piece in pieces(text))
+    labels: white space is one space, and characters that cannot be seen are named as in `⟨U+202E⟩`. Of a long text
+    no more is read than such a line may need."""
+    text = text.lstrip(" \t\n")
+    read = text[: most * _ROOM]
+    shown = "".join(f"⟨{piece.text}⟩" if UNSEEN in piece.marks else piece.text for piece in pieces(read))
     line = " ".join(shown.split())
-    if len(line) <= most:
+    if len(line) <= most and len(read) == len(text):
         return line
     cut = line[: most - 1]
     opened = cut.rfind("⟨")
@@ -219,14 +240,14 @@ def _is_nothing(code: int) -> bool:
     return code & 0xFFFE == 0xFFFE or code in _NONCHARACTERS or any(code in part for part in _UNASSIGNED)
 
 
-def _tags(text: str) -> Iterator[_Tag]:
+def _tags(text: str, most: int) -> Iterator[_Tag]:
     """What is shown in place of characters that are not, in order. One tag for a run of the same character, and
-    one for a stretch of many different ones."""
+    one for a stretch of many different ones; beyond `most` they have no words."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
     made = 0
     for start, end in _stretches(text):
-        if made >= MOST_TAGS:
+        if made >= most:
             yield _Tag(start, end, "", "")  # counted, never shown
             continue
         runs = [(character, len(list(run))) for character, run in groupby(text[start:end])]

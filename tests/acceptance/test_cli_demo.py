@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
 import httpx
@@ -15,6 +16,7 @@ import pytest
 
 from groundgate.samples import SAMPLES
 from tests.acceptance.cli_program import PROGRAM, TOKEN, clean_environment, cli, complaint
+from tests.processes import Program
 
 COMMANDS = [
     *(
@@ -93,29 +95,29 @@ def test_every_rule_is_seen(reason: str, shown: str) -> None:
     assert reason in shown
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_a_pipe_gets_no_escape_codes_and_no_line_over_the_width(width: int, tmp_path: Path) -> None:
-    done = cli("demo", "--once", cwd=tmp_path, env={"COLUMNS": str(width)})
-    assert b"\x1b" not in done.stdout
-    assert max(map(len, done.stdout.decode().splitlines())) <= width
+def test_a_pipe_gets_no_escape_codes_and_no_line_over_the_width(tmp_path: Path, shown: str) -> None:
+    done = cli("demo", "--once", cwd=tmp_path, env={"COLUMNS": "80"})
+    for text, width in ((done.stdout.decode(), 80), (shown, 300)):
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= width
 
 
 @pytest.mark.parametrize("no_color", [False, True])
 def test_a_terminal_gets_styles_and_no_color_is_respected(no_color: bool, tmp_path: Path) -> None:
     theirs, ours = pty.openpty()
     environment = {"COLUMNS": "100", "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
-    process = subprocess.Popen(
-        [*PROGRAM, "demo", "--once"],
-        cwd=tmp_path,
-        env=clean_environment(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=ours,
-        stderr=subprocess.PIPE,
-    )
-    os.close(ours)
-    written = read_all(theirs)
-    _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, b"")
+    with Path(os.devnull).open() as nothing, tempfile.TemporaryFile() as errors:
+        program = Program(
+            ["demo", "--once"],
+            directory=tmp_path,
+            environment=clean_environment(environment),
+            streams=(nothing, ours, errors),
+        )
+        os.close(ours)
+        written = read_all(theirs)
+        assert program.wait(60) == 0
+        errors.seek(0)
+        assert errors.read() == b""
     coloured = re.search(r"\x1b\[[\d;]*3[1-3]m", written)
     assert bool(coloured) is not no_color
     assert "\x1b[1" in written

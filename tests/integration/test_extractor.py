@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -24,10 +23,16 @@ from ingest.types import TEXT_CHARACTERS
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 GOOD = b"<html><head><title>Queues</title></head><body><p>A project has at most 40 queues.</p></body></html>"
-# libxml2 compares every attribute of an element with every other: a minute or more, in C, where nothing is heard.
-ENDLESS = b"<html><body><p " + b" ".join(b"a%d=1" % n for n in range(180_000)) + b">x</p>"
 NESTED = b"<html><body>" + b"<table><tr><td>" * 130_000
 BROAD = b"<html><body>" + b"<a href=x>y" * 180_000
+
+
+def endless(attributes: int) -> bytes:
+    """libxml2 compares every attribute of an element with every other, in C, where nothing is heard."""
+    return b"<html><body><p " + b" ".join(b"a%d=1" % n for n in range(attributes)) + b">x</p>"
+
+
+ENDLESS = endless(180_000)  # a minute or more
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are those of POSIX")
 
@@ -106,52 +111,48 @@ def test_what_the_service_itself_takes_does_not_wear_out_the_process() -> None:
 def test_a_page_that_hangs_costs_only_itself(extractor: Extractor) -> None:
     async def main() -> None:
         await asyncio.gather(read(extractor, GOOD), read(extractor, GOOD))
-        began = time.monotonic()
         hanging = asyncio.create_task(read(extractor, ENDLESS))
         ticks = 0
         while not hanging.done():
             assert (await read(extractor, GOOD)).title == "Queues"
             await asyncio.sleep(0.05)
             ticks += 1
-        took = time.monotonic() - began
         with pytest.raises(NotRead, match="longer than 3 s") as caught:
             hanging.result()
         assert caught.value.code == "odd_answer"
-        assert 3 <= took < 6
         assert ticks > 1  # the loop and the other process went on
         assert (await read(extractor, GOOD)).title == "Queues"
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        NESTED,
-        BROAD,
-        b"<html><body>" + b"<div>" * 300_000,
-        b"<html><body><table>" + b"<tr><td colspan=99999 rowspan=99999>a</td></tr>" * 20_000,
-        b"<html><body><p class='" + b"content " * 200_000 + b"'>x</p>",
-        b"<html><body><p>" + b"&amp;" * 300_000,
-        b"<!DOCTYPE html [" + b"<!ENTITY a '&a;&a;'>" * 50_000 + b"]><p>&a;</p>",
-        b"\0" * 1_000_000,
-        b"\xff\xfe" * 500_000,
-        b"<html><body><script type='application/ld+json'>" + b'{"articleBody":' * 100_000,
-        b"<html><body><p>" + b"2020-01-01 updated 01/02/2020 " * 40_000,
-        b"<" * 1_000_000,
-    ],
-    ids=["tables", "links", "boxes", "spans", "class", "entities", "doctype", "nul", "utf16", "json", "dates", "open"],
-)  # fmt: skip
-def test_hostile_pages_are_read_or_given_up(extractor: Extractor, body: bytes) -> None:
+HOSTILE = {
+    "tables": NESTED,
+    "links": BROAD,
+    "boxes": b"<html><body>" + b"<div>" * 300_000,
+    "spans": b"<html><body><table>" + b"<tr><td colspan=99999 rowspan=99999>a</td></tr>" * 20_000,
+    "class": b"<html><body><p class='" + b"content " * 200_000 + b"'>x</p>",
+    "entities": b"<html><body><p>" + b"&amp;" * 300_000,
+    "doctype": b"<!DOCTYPE html [" + b"<!ENTITY a '&a;&a;'>" * 50_000 + b"]><p>&a;</p>",
+    "nul": b"\0" * 1_000_000,
+    "utf16": b"\xff\xfe" * 500_000,
+    "json": b"<html><body><script type='application/ld+json'>" + b'{"articleBody":' * 100_000,
+    "dates": b"<html><body><p>" + b"2020-01-01 updated 01/02/2020 " * 40_000,
+    "open": b"<" * 1_000_000,
+}
+
+
+def test_hostile_pages_are_read_or_given_up(extractor: Extractor) -> None:
     async def main() -> None:
-        try:
-            page = await read(extractor, body)
-        except NotRead as error:
-            assert error.code == "odd_answer"
-        else:
-            assert len(page.text) <= TEXT_CHARACTERS
-            assert "\0" not in page.text
-        assert (await read(extractor, GOOD)).title == "Queues"
+        for name, body in HOSTILE.items():
+            try:
+                page = await read(extractor, body)
+            except NotRead as error:
+                assert error.code == "odd_answer", name
+            else:
+                assert len(page.text) <= TEXT_CHARACTERS, name
+                assert "\0" not in page.text, name
+            assert (await read(extractor, GOOD)).title == "Queues", name
 
     asyncio.run(main())
 
@@ -187,15 +188,16 @@ def test_a_process_that_is_killed_is_replaced(extractor: Extractor) -> None:
 
 
 def test_closing_ends_what_is_being_read_and_nothing_is_read_afterwards() -> None:
-    extractor = Extractor(workers=1)
+    extractor = Extractor(workers=1, seconds=3_000)
 
     async def main() -> None:
-        reading = [asyncio.create_task(read(extractor, ENDLESS)), asyncio.create_task(read(extractor, GOOD))]
+        reading = [
+            asyncio.create_task(read(extractor, endless(720_000))),
+            asyncio.create_task(read(extractor, GOOD)),
+        ]
         while not workers():
             await asyncio.sleep(0.05)
-        began = time.monotonic()
-        extractor.close()
-        assert time.monotonic() - began < 2
+        extractor.close()  # which would take a quarter of an hour if it waited for the page
         assert workers() == []
         for outcome in await asyncio.gather(*reading, return_exceptions=True):
             assert isinstance(outcome, NotRead)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -260,10 +259,8 @@ def test_one_doubt_among_yeses_is_enough(store: Store, site: WebServer) -> None:
 
 
 def test_the_claims_own_time_bounds_the_question(store: Store, site: WebServer) -> None:
-    site.routes[PATH] = replace(completion(YES), delay=3)
-    started = time.monotonic()
+    site.routes[PATH] = replace(completion(YES), delay=60)
     after, _ = weighed(store, site.url, seconds=0.4)
-    assert time.monotonic() - started < 2.5
     assert codes(after) == ["judge_unavailable"]
     site.asked.clear()
     before = asked(store)

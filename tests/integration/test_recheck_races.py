@@ -13,13 +13,12 @@ import pytest
 
 from groundgate.gate import Examiner
 from groundgate.recheck import RecheckCounts, Rechecker
-from ingest.policy import load_policy
 from ingest.types import (
     Action,
     ReviewStatus,
 )
 from storage.store import Store
-from tests.claims import NOW
+from tests.claims import NOW, policy
 from tests.racers import Report, race
 from tests.rechecking import Bench, World, bench, send
 from tests.reviews import all_memories, assert_consistent, history, queue_of, reviewer
@@ -37,13 +36,13 @@ def here(store: Store, tmp_path: Path) -> Iterator[Bench]:
 def world_of(path: str) -> tuple[World, Examiner]:
     """The same world as the bench's, in another process."""
     world = World(Path(path))
-    return world, Examiner(load_policy(), world, clock=lambda: SOON)
+    return world, Examiner(policy(), world, clock=lambda: SOON)
 
 
 def checks(store: Store, path: str, start: str) -> Report:
     """Works like the service; what it did."""
     world, examiner = world_of(path)
-    worker = Rechecker(store, load_policy(), examiner.examine, world.read, clock=lambda: SOON)
+    worker = Rechecker(store, policy(), examiner.examine, world.read, clock=lambda: SOON)
     counts = asyncio.run(worker.run_once(datetime.fromisoformat(start)))
     examiner.close()
     return [(name, str(getattr(counts, name))) for name in RecheckCounts.__dataclass_fields__]
@@ -80,7 +79,7 @@ def part(store: Store, what: str, given: list[Any]) -> Report:
     return report
 
 
-def many(here: Bench, count: int = 12) -> tuple[list[str], list[str]]:
+def many(here: Bench, count: int = 8) -> tuple[list[str], list[str]]:
     """Claims that wait for the repository, which is back afterwards: their ids and texts."""
     here.hide()
     texts = [f"Per ADR-0001 the gateway of house h{n}h listens on port 8080." for n in range(count)]

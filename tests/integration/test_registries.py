@@ -7,7 +7,6 @@ import ipaddress
 import itertools
 import json
 import ssl
-import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -31,6 +30,7 @@ from ingest.types import (
     Standing,
     Unreachable,
 )
+from tests.hangs import given_up_after
 from tests.web import Answer, Route, WebServer, web_server
 
 HERE = ipaddress.ip_network("127.0.0.0/8")
@@ -460,11 +460,9 @@ def test_papers_are_asked_for_one_at_a_time_with_a_gap(site: WebServer) -> None:
 
 def test_who_would_wait_too_long_is_told_so(site: WebServer) -> None:
     site.routes[PAPER] = feed()
-    started = time.monotonic()
-    first, second = read_all(Arxiv, site.url, ["arxiv:2101.00001"] * 2, spacing_seconds=60.0, seconds=0.6)
+    first, second = read_all(Arxiv, site.url, ["arxiv:2101.00001"] * 2, spacing_seconds=600.0, seconds=0.6)
     found(first)
     unreachable(second, "timeout")
-    assert time.monotonic() - started < 5
 
 
 # --- RFC
@@ -613,11 +611,10 @@ def test_an_odd_record_is_no_answer(site: WebServer, changes: dict[str, object])
 
 
 def test_pages_are_put_together_in_linear_time() -> None:
-    started = time.monotonic()
-    for line in (". " * 100, "x" * 200, "RFC 1 " * 30, "[Page " * 30, " " * 200):
-        plain_pages(f"{line}\n" * 2_000)
-    plain_pages("." * 400_000)
-    assert time.monotonic() - started < 3
+    with given_up_after(8):
+        for line in (". " * 100, "x" * 200, "RFC 1 " * 30, "[Page " * 30, " " * 200):
+            plain_pages(f"{line}\n" * 2_000)
+        plain_pages("." * 400_000)
 
 
 def test_a_new_paragraph_after_a_page_break_stays_one() -> None:

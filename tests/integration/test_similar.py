@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -355,16 +354,17 @@ def test_a_broken_index_changes_no_decision(
 
 
 @pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
-def test_an_index_that_does_not_answer_delays_no_claim_for_long(store: Store, database_url: str) -> None:
+def test_an_index_that_does_not_answer_delays_no_claim_for_long(
+    store: Store, database_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
     stored(store, RETRIES)
     engine = open_engine(database_url)
     with door_of(store) as door, engine.connect() as connection, connection.begin():
         assert submitted(door, NEARLY).similar
         connection.execute(text("LOCK TABLE similar_key IN ACCESS EXCLUSIVE MODE"))
-        started = time.monotonic()
         result = submitted(door, "The invoice service retries a failed handshake three times")
-        took = time.monotonic() - started
         connection.rollback()
     engine.dispose()
     assert (result.outcome, result.similar) == (Outcome.QUEUED, None)
-    assert ADVICE_SECONDS <= took < ADVICE_SECONDS + 2
+    # Given up by the gate, long before the database gives up waiting for the lock.
+    assert f"could not be looked up within {ADVICE_SECONDS:g} s" in caplog.text

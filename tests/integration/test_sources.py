@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -38,9 +37,7 @@ def test_whoever_waits_when_it_ends_is_told_that_nobody_knows(tmp_path: Path) ->
     )
     try:
         with hostile(lambda line, _: line.hang()) as slow:
-            began = time.monotonic()
             readings, seen = asyncio.run(main(f"http://127.0.0.1:{slow.port}/page"))
-            assert time.monotonic() - began < 5
             assert slow.heads == seen
     finally:
         sources.close()

@@ -172,8 +172,9 @@ def test_text_that_was_changed_by_hand(store: Store) -> None:
 
 def test_while_another_index_is_built(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are none too many; those that belong to no item are, and the old one's go in peace."""
-    monkeypatch.setattr(reindexing, "BATCH", 60)
+    monkeypatch.setattr(reindexing, "BATCH", 90)
     monkeypatch.setattr(reindexing, "CLEAN_BATCH", 300)
+    monkeypatch.setattr(reindexing, "REST", 0.0)
     fill(store)
     seen: list[int] = []
 
@@ -202,7 +203,7 @@ def test_repair_while_claims_come_in(store: Store) -> None:
 
     def send() -> None:
         try:
-            for content in flood(31, 3, 60, 2, count=250, edited=0.2):
+            for content in flood(31, 3, 60, 2, count=80, edited=0.2):
                 for owner_id in OWNERS:
                     one = examined(content, owner_id=owner_id, under=ROOM)
                     assert isinstance(store.writer.submit(submission_of(one)).result(), Decided)

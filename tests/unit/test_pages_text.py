@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.pages.text import MOST_TAGS, UNSEEN, Marked, Piece, Pieces, pieces, plain
+from review.pages.text import MOST_TAGS, UNSEEN, Marked, Piece, Pieces, opening, pieces, plain
 
 
 def tags(text: str) -> list[tuple[str, str]]:
@@ -192,6 +192,17 @@ def test_plain_is_one_line_cut_between_names() -> None:
     assert plain("abc\u202edefgh", 8) == "abc…"
     assert plain("\u202e", 3) == "…"
     assert plain("", 10) == ""
+
+
+def test_of_a_long_text_a_line_and_a_list_hold_the_beginning() -> None:
+    assert plain("\n" * 9000 + "a" + " " * 9000 + "b", 40) == "a…"
+    assert plain("a" * 9000, 40) == "a" * 39 + "…"
+    assert plain("ab" + "\u200b" * 9000, 40).startswith("ab⟨U+200B × ")
+    assert opening("a\u202eb" * 10) == pieces("a\u202eb" * 10)
+    assert opening("a" * 9000) == (Piece("a" * 600), Piece(" …"))
+    hidden = opening("a\u200b" * 4000)
+    assert sum(UNSEEN in piece.marks for piece in hidden) == 41
+    assert [piece.text for piece in hidden[-3:]] == ["a" * 260, "and 260 more", " …"]
 
 
 # --- any text

@@ -63,12 +63,15 @@
       }
       const json = (answer.headers.get("Content-Type") || "").startsWith("application/json");
       if (json) return await answer.json();
-      say(`That did not work: the service answered ${answer.status}. Nothing was changed.`, "bad");
+      const why = one("main > h1 + p", parsed(await answer.text()))?.textContent;
+      say(`That did not work: ${why || `the service answered ${answer.status}. Look again before you repeat it.`}`, "bad");
     } catch {
-      say("The service cannot be reached. Nothing may have been changed; look again before you repeat it.", "bad");
+      say("The service cannot be reached, and this may have been done or not. Look again before you repeat it.", "bad");
     }
     return null;
   }
+
+  const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
   // A message over the list, with the way back.
   function say(text, kind = "", undo = null) {
@@ -90,11 +93,12 @@
     const answer = await send(fields);
     left?.classList.remove("leaving");
     if (!answer) return;
+    overtaken = true;
     const current = chosen();
     const after = current && rows().slice(rows().indexOf(current) + 1).find((row) => !answer.results.some((r) => r.id === row.dataset.id));
     let done = 0;
     const back = answer.results.filter((result) => result.undo_version).map((result) => `${result.id}:${result.undo_version}`);
-    if (back.length) undoable.push(back);
+    if (back.length) undoable.push(back.reverse()); // the last first: it may have replaced what one before it stored
     for (const result of answer.results) {
       const row = document.getElementById(result.id);
       if (result.done) {
@@ -104,6 +108,7 @@
         one(".outcome", row)?.remove();
         row.append(element("p", { class: "outcome", role: "alert" }, result.message));
         one("input[name=row]", row).checked = false;
+        if (result.asks) row.dataset.conflict = "";
       }
     }
     setWaiting(answer.waiting);
@@ -144,7 +149,8 @@
       return;
     }
     const answer = await send({ do: "undo-ticked", row: last });
-    if (!answer) return;
+    if (!answer) { undoable.push(last); return; }
+    overtaken = true;
     const failed = answer.results.filter((result) => !result.done);
     const [first] = failed.length ? failed : answer.results;
     say(last.length > 1 ? `${answer.summary}${failed.length ? `. ${first.message}` : ""}` : first.message, failed.length ? "bad" : "");
@@ -162,6 +168,7 @@
     const text = one(".claim", dialog);
     text.replaceChildren(...[...claim.childNodes].map((node) => node.cloneNode(true)));
     one("form", dialog).reset();
+    one(".said", dialog)?.remove();
     dialog.returnValue = "";
     return new Promise((resolve) => {
       dialog.addEventListener("close", () => resolve(dialog.returnValue || null), { once: true });
@@ -178,6 +185,7 @@
 
   async function approve(row) {
     if (!waits(row)) return undefined;
+    if ("cut" in row.dataset) { location.assign(one("a.open", row).href); return undefined; } // there is more of it
     if (!("conflict" in row.dataset)) return act({ do: `approve:${named(row)}` });
     const answer = await ask(one("#conflict-dialog"), one("a.open", row));
     if (answer === "look") location.assign(one("a.open", row).href);
@@ -225,9 +233,21 @@
     if (!place.contains(document.activeElement)) place.replaceChildren(...offers);
   }
 
+  let busy = false; // with several
+
+  // Whether a rejection has a reason; else it is asked for.
+  function reasoned(form) {
+    one(".said", form)?.remove();
+    if (one("[name=canned]:checked", form) || one("[name=reason]", form).value.trim()) return true;
+    const asks = element("p", { class: "said doubt", role: "alert" }, "Choose a reason, or say it in your own words.");
+    one("fieldset", form).after(asks);
+    return false;
+  }
+
   function submitted(event) {
     const what = event.submitter?.value || "";
     event.preventDefault();
+    if (!what) return;
     if (what.includes(":")) {
       const row = document.getElementById(what.split(":")[1]);
       if (row) { choose(row, { focus: false }); approve(row); }
@@ -238,7 +258,10 @@
     if (what.endsWith("-listed")) fields.listed = rows().map(named);
     else fields.row = data.getAll("row");
     if (!fields.row.length && !fields.listed.length) { say("Nothing is ticked.", "doubt"); return; }
-    act(fields, true);
+    if (busy) return;
+    busy = true;
+    say("Working on it…");
+    act(fields, true).finally(() => { busy = false; });
   }
 
   // --- what changes elsewhere ---------------------------------------------------------------------------------
@@ -260,16 +283,41 @@
     timer = setTimeout(refresh, after);
   }
 
-  // Fetches the page again and brings the list up to date. The chosen row stays where it is on the screen.
-  async function refresh() {
-    if (page !== "queue") return;
-    if (one("dialog[open]")) { refreshSoon(1000); return; }
-    let fresh;
+  let running = null; // the refresh under way: there is one at a time, however many events there are
+  let again = false;
+  let overtaken = false; // by an act: the page under way may still have what was decided
+
+  function refresh() {
+    again = true;
+    running ??= keepUp().finally(() => { running = null; });
+    return running;
+  }
+
+  async function keepUp() {
+    while (again) {
+      if (one("dialog[open]")) { refreshSoon(1000); return; }
+      again = overtaken = false;
+      const fresh = await fetched();
+      if (!fresh) { refreshSoon(5000); return; }
+      if (overtaken || one("dialog[open]")) again = true;
+      else bring(fresh);
+    }
+  }
+
+  // This page as it is now, or null.
+  async function fetched() {
     try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (!answer.ok || answer.redirected) return;
-      fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    } catch { return; } // the next event tries again
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(30000) });
+      // Signed out, or signed in anew, perhaps as somebody else: nothing on this page holds any more.
+      if (answer.redirected) location.assign(answer.url);
+      const fresh = answer.ok && !answer.redirected ? parsed(await answer.text()) : null;
+      if (fresh && fresh.body.dataset.csrf !== csrf) location.reload();
+      return fresh?.body.dataset.csrf === csrf ? fresh : null;
+    } catch { return null; }
+  }
+
+  // Brings the list up to date. The chosen row stays where it is on the screen.
+  function bring(fresh) {
     const anchor = chosen() || rows().find((row) => row.getBoundingClientRect().bottom > 0);
     const before = anchor?.getBoundingClientRect().top;
     known = Number(fresh.body.dataset.seq || known);
@@ -277,8 +325,11 @@
     setWaiting(Number(one("#badge", fresh).dataset.waiting));
     swap(".side", fresh);
     if (list() && one("#queue", fresh)) {
+      one("#queue > [aria-current]", fresh).removeAttribute("aria-current"); // the first row of a page; here one is chosen
       reconcile(list(), one("#queue", fresh));
       one("#act").replaceWith(one("#act", fresh));
+      one(".more")?.remove();
+      list().after(...all(".more", fresh));
     } else if (Boolean(list()) !== Boolean(one("#queue", fresh))) {
       if (one("section[aria-labelledby=waiting]").contains(document.activeElement)) one("main").focus();
       const results = one("#results");
@@ -304,44 +355,60 @@
     const wanted = new Map([...fresh.children].map((row) => [row.id, row]));
     for (const row of [...old.children]) {
       const now = wanted.get(row.id);
-      if (!now && row === chosen() && !row.classList.contains("gone")) {
-        row.classList.add("gone");
-        row.append(element("p", { class: "outcome" }, "Decided elsewhere meanwhile."));
-        all("button, input, .acts a", row).forEach((control) => control.setAttribute("disabled", ""));
-        announce("The chosen claim was decided elsewhere meanwhile.");
-      } else if (!now && row !== chosen()) {
-        row.remove();
-      }
+      if (now || row.matches(".leaving")) continue; // what becomes of one that is left, its act will say
+      if (row !== chosen()) { row.remove(); continue; }
+      if (row.matches(".gone")) continue;
+      row.classList.add("gone");
+      row.append(element("p", { class: "outcome" }, "Decided elsewhere meanwhile, or not in this list any more."));
+      all("button, input", row).forEach((control) => control.setAttribute("disabled", ""));
+      announce("The chosen claim was decided elsewhere meanwhile, or is not in this list any more.");
     }
     let place = null; // the row after which the next one belongs
     for (const made of wanted.values()) {
       const row = document.getElementById(made.id);
       if (row && row.dataset.version === made.dataset.version) {
-        // How long it waits, and how often it was sent, change without a new version.
-        const [was, is] = [one(".chips", row), one(".chips", made)];
-        if (was.innerHTML !== is.innerHTML && !was.contains(document.activeElement)) was.replaceWith(is);
+        // How long it waits, how often it was sent and what is said of why change without a new version.
+        const is = all(".chips", made);
+        all(".chips", row).forEach((was, at) => {
+          if (was.innerHTML !== is[at].innerHTML && !was.contains(document.activeElement)) was.replaceWith(is[at]);
+        });
         place = row;
         continue;
       }
       if (row) {
-        const wasChosen = row === chosen();
+        const [wasChosen, focus] = [row === chosen(), row.contains(document.activeElement)];
         row.replaceWith(made);
-        if (wasChosen) choose(made, { focus: row.contains(document.activeElement) });
+        if (wasChosen) choose(made, { focus });
       } else if (place) place.after(made);
       else old.prepend(made);
       place = made;
     }
   }
 
+  let stream = null;
+
+  // A browser opens six connections to a site and no more, and a stream holds one: so of the pages that nobody looks
+  // at, only the queue has one.
   function listen() {
-    if (!one("#badge")) return;
-    const stream = new EventSource("/review/events");
+    if (stream || !one("#badge") || (document.hidden && page !== "queue")) return;
+    stream = new EventSource("/review/events");
     stream.addEventListener("queue", (event) => {
       const { waiting, seq } = JSON.parse(event.data);
       setWaiting(waiting);
       if (seq !== known) { known = seq; refreshSoon(); }
     });
-    addEventListener("pagehide", () => stream.close());
+    // After a refusal, as when too many pages are open, the browser does not ask again by itself.
+    stream.addEventListener("error", () => {
+      if (stream?.readyState !== EventSource.CLOSED) return;
+      rest();
+      setTimeout(listen, 60000);
+      refreshSoon();
+    });
+  }
+
+  function rest() {
+    stream?.close();
+    stream = null;
   }
 
   // --- the keyboard -------------------------------------------------------------------------------------------
@@ -357,7 +424,7 @@
     const group = document.activeElement?.closest("fieldset") || one("dialog[open] fieldset");
     const buttons = one("dialog[open]") ? all("dialog[open] button[value]:not([value=ok])") : [];
     const option = group && all("input[type=radio]", group)[Number(event.key) - 1];
-    if (option) { option.checked = true; option.focus(); event.preventDefault(); }
+    if (option) { option.click(); option.focus(); event.preventDefault(); }
     else if (buttons[Number(event.key) - 1]) { event.preventDefault(); buttons[Number(event.key) - 1].click(); }
   }
 
@@ -384,7 +451,7 @@
       if (choice && !one("input[type=radio]:checked", form)) { choice.focus(); announce("Choose 1 or 2, then Enter."); }
       else form.requestSubmit();
     },
-    r: () => one("#reject input")?.focus(),
+    r: () => one("#reject input[type=radio]")?.focus(),
     e: () => { const edit = one("#edit"); if (edit) { edit.open = true; one("textarea", edit).focus(); } },
     u: () => one('form[action$="/undo"]')?.requestSubmit(),
     s: () => one("#skip")?.click(),
@@ -398,6 +465,13 @@
     g: () => location.assign(one("#back")?.href || "/review"),
   };
 
+  // The letter of a key. CapsLock makes a capital of it; where letters are of another script, its place counts.
+  function letter(event) {
+    if (event.shiftKey || !/^\p{L}$/u.test(event.key)) return event.key;
+    if (/^\p{Script=Latin}$/u.test(event.key)) return event.key.toLowerCase();
+    return event.code.startsWith("Key") ? event.code.slice(3).toLowerCase() : event.key;
+  }
+
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.key === "Escape" && typing(event.target)) { event.target.blur(); return; }
@@ -407,7 +481,7 @@
       if (event.key === "?" && help?.open) { event.preventDefault(); help.close(); }
       return;
     }
-    const key = event.key;
+    const key = letter(event);
     const action = { ...everywhere, ...(page === "queue" ? onQueue : page === "item" ? onItem : {}) }[key];
     if (action && !event.repeat) { event.preventDefault(); action(); }
     else if (action && (key === "j" || key === "k")) { event.preventDefault(); action(); }
@@ -423,15 +497,23 @@
     if (event.target.matches("#queue input[name=row]")) ticked();
   });
 
+  let sent = 0; // when a form that leads to another page went off: pressed twice, it goes once
+
   document.addEventListener("submit", (event) => {
-    if (event.target.id === "act") submitted(event);
+    const form = event.target;
+    if (form.id === "act") submitted(event);
+    else if (one("[name=canned]", form) && !reasoned(form)) event.preventDefault();
+    else if (form.method === "post" && Date.now() - sent < 10000) event.preventDefault();
+    else if (form.method === "post") sent = Date.now();
   });
 
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a, button");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const row = link.closest("#queue > .row");
-    if (link.matches(".cancel")) link.closest("dialog").close("");
+    // The second half of a double click would be for the next row, which may have moved here.
+    if (row && event.detail > 1 && link.matches(".acts > *")) event.preventDefault();
+    else if (link.matches(".cancel")) link.closest("dialog").close("");
     else if (link.id === "help-open") help.showModal();
     else if (row && link.matches("a.reject")) { event.preventDefault(); choose(row, { focus: false }); reject(row); }
     else if (row && link.matches("a.approve")) { event.preventDefault(); choose(row, { focus: false }); approve(row); }
@@ -439,12 +521,17 @@
 
   // Where a link leads to a folded form, it is opened.
   function unfold() {
-    const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const target = document.getElementById(location.hash.slice(1));
     if (target instanceof HTMLDetailsElement) { target.open = true; one("textarea, input:not([type=hidden])", target)?.focus(); }
-    else if (target && target.id === "reject") one("input:not([type=hidden])", target)?.focus();
+    else if (target?.id === "reject") one("input:not([type=hidden])", target)?.focus();
   }
   addEventListener("hashchange", unfold);
   addEventListener("load", unfold); // not before: going to the place in the address takes the focus away again
-  if (page === "queue" && rows()[0] && !location.hash) rows()[0].setAttribute("aria-current", "true");
+  addEventListener("pagehide", rest);
+  addEventListener("pageshow", (event) => {
+    sent = 0;
+    if (event.persisted) { listen(); refreshSoon(0); } // the browser had kept the page as it was
+  });
+  document.addEventListener("visibilitychange", () => (document.hidden && page !== "queue" ? rest() : listen()));
   listen();
 })();
