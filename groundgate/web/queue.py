@@ -17,11 +17,15 @@ from groundgate.web.listing import listing_of
 from groundgate.web.pages import PageProblem, html
 from groundgate.web.session import BULK_BYTES, Form, SignedIn, Visitor, form, own_path
 from groundgate.web.told import Told, done_of, told
+from ingest.types import ReviewStatus
 from review.pages.queue import ORDERS, by_cited, by_reason, by_sender, chosen_words, rows_of
 from review.pages.reasons import CANNED
+from review.pages.text import is_whole, opening
 from storage import tokens
 
 router = APIRouter(include_in_schema=False)
+
+_TOO_LONG = "It is longer than the list shows. Read it, and approve it on its own page."
 
 PAGE = 100  # rows: as many as the built-in policy lets wait for one owner, and as one bulk act takes
 MOST_REASON = 2000  # characters, as over the API
@@ -92,10 +96,12 @@ async def act(request: Request, visitor: SignedIn) -> Response:
     fields = await form(request, visitor, limit=BULK_BYTES)
     asked = _asked(fields)
     service = service_of(request)
-    answers = await acts.many(service, visitor.principal, list(_rows(asked, fields)))
+    unread = await run_in_threadpool(_unread, service, visitor, asked)
+    rows = [row for row in _rows(asked, fields) if row.id not in unread]
+    answers = iter(await acts.many(service, visitor.principal, rows))
     results = [
-        told(item_id, answer, service.policy)
-        for (item_id, _), answer in zip(asked.rows, answers, strict=True)
+        unread[item_id] if item_id in unread else told(item_id, next(answers), service.policy)
+        for item_id, _ in asked.rows
     ]
     waiting = (await run_in_threadpool(service.queue.facets, visitor.principal)).waiting
     summary = _summary(asked.verb, results)
@@ -105,7 +111,7 @@ async def act(request: Request, visitor: SignedIn) -> Response:
     back = own_path(fields.get("back"))
     if asked.several or not results[0].done:
         claims = await run_in_threadpool(_claims, service, visitor, results)
-        rows = [{**result.shown, "mark": result.mark, "claim": claims.get(result.id)} for result in results]
+        shown = [{**result.shown, "mark": result.mark, "claim": claims.get(result.id)} for result in results]
         status = 200 if asked.several else results[0].status
         return html(
             request,
@@ -114,10 +120,23 @@ async def act(request: Request, visitor: SignedIn) -> Response:
             here="queue",
             waiting=waiting,
             summary=summary,
-            results=rows,
+            results=shown,
             back=back,
         )
     return done_there(back, results[0])
+
+
+def _unread(service: Service, visitor: Visitor, asked: _Asked) -> dict[str, Told]:
+    """What is told of the claims that the list has shown in part only: nobody vouches for what they have not seen."""
+    if asked.verb != "approve":
+        return {}
+    items = [service.queue.get_by_id(visitor.principal, item_id) for item_id, _ in asked.rows]
+    waiting = [item for item in items if item is not None and item.status is ReviewStatus.PENDING]
+    return {
+        item.id: Told(item.id, "left waiting", _TOO_LONG, False, 409)
+        for item in waiting
+        if not is_whole(opening(item.content), item.content)
+    }
 
 
 def _claims(service: Service, visitor: Visitor, results: Sequence[Told]) -> dict[str, str]:

@@ -336,3 +336,23 @@ def test_claims_that_cite_one_very_long_address_are_one_group(service: Service) 
         assert listed.count('class="row"') == 2
 
     run(service, "ö" * 200, work)  # the longest owner there is
+
+
+def test_what_the_list_shows_in_part_is_not_approved_from_it(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.add(f"{claim_words(1)} {'It goes on and on. ' * 60}At the very end it says something else.")
+        desk.fill(1, start=50)
+        long, short = sorted(desk.waiting(), key=lambda item: -len(item.content))
+        page = (await desk.get("/review")).text
+        assert f'value="approve:{long.id}' not in page
+        assert f'value="approve:{short.id}' in page
+        answer = await desk.act(do="approve-ticked", row=[f"{one.id}:{one.version}" for one in (long, short)])
+        assert [row["outcome"] for row in answer["results"]] == ["left waiting", "approved"]
+        assert "longer than the list shows" in answer["results"][0]["message"]
+        assert [item.id for item in desk.waiting()] == [long.id]
+        await desk.act(do=f"approve:{long.id}:{long.version}")
+        assert [item.id for item in desk.waiting()] == [long.id]
+        answer = await desk.act(do=f"reject:{long.id}:{long.version}", canned="Not true")
+        assert answer["waiting"] == 0
+
+    run(service, "cut", work)

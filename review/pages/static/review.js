@@ -1,4 +1,5 @@
 // The keyboard, acts without a reload, and the live queue. Everything here also works as plain links and forms.
+// One file, though it is long: there is no build, and a second one would be one more thing to wait for.
 "use strict";
 
 (() => {
