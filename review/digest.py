@@ -7,6 +7,7 @@ would see. Lines are at most WIDTH columns, so that mail programs leave them as 
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +25,8 @@ WIDTH = 72
 MOST_SHOWN = 5  # items, the most pressing first
 MOST_CLAIM = 100  # characters of each
 _MOST_ERROR = 200
+_BOUND = frozenset({"Mn", "Mc", "Me", "Cf"})  # Unicode's categories of what goes with the character before it
+_JOINER = "\u200d"
 
 # What a digest tells of, in this order. All else in the log is either a part of one of these or the owner's own act.
 _WORDS = {
@@ -141,13 +144,27 @@ def _host(hook: Webhook) -> str:
 
 
 def _wrapped(text: str, indent: str = "") -> str:
+    parts = [part for word in text.split() for part in _parts(word, WIDTH - len(indent))]
     return textwrap.fill(
-        text,
+        " ".join(parts),
         WIDTH,
         initial_indent=indent,
         subsequent_indent=indent,
+        break_long_words=False,
         break_on_hyphens=False,  # ids and addresses stay whole where they fit a line
     )
+
+
+def _parts(word: str, most: int) -> Iterator[str]:
+    """A word in parts of at most `most` characters. Nothing that belongs to the character before it, such as an
+    accent or a joiner, begins a part: alone on a line it would be seen as nothing."""
+    while len(word) > most:
+        at = most
+        while at > 1 and (unicodedata.category(word[at]) in _BOUND or word[at - 1] == _JOINER):
+            at -= 1
+        yield word[:at]
+        word = word[at:]
+    yield word
 
 
 def digest_document(figures: Figures) -> dict[str, Any]:

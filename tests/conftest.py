@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,26 @@ except (FileNotFoundError, ProcessLookupError):
     pass
 shutil.rmtree(directory, ignore_errors=True)
 """
+
+
+def in_memory() -> str | None:
+    """A file system in memory with room for the databases of a run, where there is one. Nothing here can play a power
+    cut, so waiting for the disk would test nothing; what a killed process had written is in memory either way."""
+    place = "/dev/shm"  # noqa: S108  (directories are made in it as in any other that all may write to)
+    try:
+        return place if shutil.disk_usage(place).free >= 4_000_000_000 else None
+    except OSError:
+        return None
+
+
+def pytest_configure() -> None:
+    """Lets `tmp_path` be in memory, unless whoever runs the tests says where it has to be. And lets an interrupt be one
+    for the programs that tests start and interrupt, also where a shell runs the tests beside something else: it has
+    them ignore it, and so would every program below."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if "TMPDIR" not in os.environ and (place := in_memory()):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)
 
 
 class Postgresql:
@@ -88,7 +109,7 @@ class Postgresql:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Postgresql]:
     """The server of this test process, with a database `migrated` to copy from."""
-    directory = Path(tempfile.mkdtemp(prefix="gg-"))
+    directory = Path(tempfile.mkdtemp(prefix="gg-", dir=in_memory()))
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     try:
         server = Postgresql(directory)
@@ -154,7 +175,8 @@ def _database(request: pytest.FixtureRequest, directory: Path, *, empty: bool = 
         return
     server: Postgresql = request.getfixturevalue("postgresql")
     name = f"test_{uuid.uuid4().hex}"
-    server.run(f"CREATE DATABASE {name} TEMPLATE {'template1' if empty else 'migrated'}")
+    template, strategy = "template1" if empty else "migrated", "FILE_COPY" if in_memory() else "WAL_LOG"
+    server.run(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY {strategy}")
     yield server.url(name)
     server.run(f"DROP DATABASE {name} WITH (FORCE)")
 

@@ -182,6 +182,23 @@ def test_the_demo_without_git_says_so(tmp_path: Path) -> None:
     assert "git" in complaint(cli("demo", "--once", cwd=tmp_path, env={"PATH": str(tmp_path)}, anew=True))
 
 
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("token list", "There is no token yet."),
+        ("review list --token x", "this token is not known"),
+        ("review digest --token x", "this token is not known"),
+        ("log verify", "The log is unbroken."),
+        ("verify ADR-3", "No git repository"),
+        ("webhook list", "There is no webhook."),
+    ],
+)
+def test_a_command_loads_what_it_needs_by_itself(command: str, says: str, tmp_path: Path) -> None:
+    """In an interpreter that has loaded nothing before. The other tests start the other commands like that."""
+    done = cli(*command.split(), cwd=tmp_path, anew=True)
+    assert says in f"{done.stdout.decode()}{done.stderr.decode()}"
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) -> None:
     done = cli(*command.split(), "--help", cwd=tmp_path)

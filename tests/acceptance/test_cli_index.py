@@ -134,7 +134,7 @@ def test_a_build_that_was_interrupted_is_told_and_goes_on(tmp_path: Path) -> Non
     sent = [
         store.writer.submit(submission_of(examined(f"{text} on day d{day}", under=room)))
         for text in TEXTS
-        for day in range(30)
+        for day in range(20)
     ]
     assert all(future.result() for future in sent)
     store.close()

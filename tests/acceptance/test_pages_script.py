@@ -176,6 +176,7 @@ def test_what_conflicts_by_now_is_asked_and_is_taken_back_in_order(
     page.keyboard.press("u")
     expect(page.locator(".said")).to_contain_text("3 taken back")
     waits(page, 3)
+    expect(page.locator(".row:not(.gone, .leaving)")).to_have_count(3)
     # The first to be stored was sent when nothing was; the list asks once it knows of a conflict.
     oldest = min(rows(page))
     page.locator(f'.row[data-id="{oldest}"] a.open').focus()
@@ -210,6 +211,7 @@ def test_a_service_out_of_reach_loses_nothing(site: Site, windows: Chromium, own
     page.keyboard.press("u")
     expect(page.locator(".said")).to_contain_text("Taken back")
     waits(page, 3)
+    expect(page.locator(".row:not(.gone, .leaving)")).to_have_count(3)
     assert sorted(rows(page)) == sorted(before)
 
 

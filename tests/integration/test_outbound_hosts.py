@@ -225,11 +225,11 @@ def test_connections_of_one_process_are_bounded() -> None:
 
 
 def ask_for_a_while(port: int, folder: Path, number: int, report: Any) -> None:
-    """Keeps ten requests waiting for five seconds; reports how many were answered."""
+    """Keeps ten requests waiting for three seconds; reports how many were answered."""
 
     async def run() -> int:
         client = local(shared=folder, spacing_seconds=0.04)
-        end = time.monotonic() + 5
+        end = time.monotonic() + 3
         done = 0
 
         async def one() -> None:

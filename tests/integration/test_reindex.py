@@ -64,7 +64,7 @@ def send(store: Store, owner_id: str, content: str, **more: object) -> SubmitAns
     return store.writer.submit(submission_of(one)).result()
 
 
-def fill(store: Store, count: int = 40) -> None:
+def fill(store: Store, count: int = 28) -> None:
     """Memories and waiting items of three owners, some of which end within the hour."""
     chance = random.Random(5)  # noqa: S311
     sent = []
@@ -165,7 +165,7 @@ def killed_after(url: str, steps: int) -> None:
     reindex.reindex(open_engine(url), THERE, report)
 
 
-@pytest.mark.parametrize("steps", [4, 13])
+@pytest.mark.parametrize("steps", [3, 9])
 def test_a_job_that_was_killed_goes_on(store: Store, database_url: str, steps: int) -> None:
     fill(store)
     process = FORKED.Process(target=killed_after, args=(database_url, steps))
@@ -296,7 +296,7 @@ def help_along(store: Store, steps: list[int]) -> Report:
 
 
 def test_two_processes_share_one_job(store: Store, database_url: str) -> None:
-    fill(store)
+    fill(store, 40)
     items = sum(map(len, in_force(store).values()))
     reports = race(database_url, help_along, [([],), ([],)])
     done = [[int(word) for (word,) in report if int(word) < items] for report in reports]

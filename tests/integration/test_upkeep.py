@@ -172,7 +172,7 @@ def test_text_that_was_changed_by_hand(store: Store) -> None:
 
 def test_while_another_index_is_built(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are none too many; those that belong to no item are, and the old one's go in peace."""
-    monkeypatch.setattr(reindexing, "BATCH", 90)
+    monkeypatch.setattr(reindexing, "BATCH", 60)
     monkeypatch.setattr(reindexing, "CLEAN_BATCH", 300)
     monkeypatch.setattr(reindexing, "REST", 0.0)
     fill(store)

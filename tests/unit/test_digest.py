@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.types import Action, MemoryType, PendingMemory, ReviewStatus, Source
@@ -183,6 +183,10 @@ def test_a_claim_cannot_leave_its_quotes(content: str, shown: str) -> None:
     assert f"    {shown}\n" in text
 
 
+@example(
+    "", "\u0300\u0301\u0300\u0301\u0300" + "0" * 9 + "\u0300" * 5 + "\u03010\u0300"
+)  # a line ended before an accent
+@example("", "x" * 69 + "\U0001f469\u200d\U0001f4bb")
 @given(st.text(max_size=400), st.text(max_size=300))
 def test_any_text_keeps_the_lines_short_and_in_place(content: str, error: str) -> None:
     queue = figures(waiting=1, first=[item(content=content)], failing=[webhook(last_error=error)])

@@ -14,17 +14,19 @@ from ingest.sources.flight import Flights
 
 
 class Work:
-    """Something slow that counts how often it was begun, finished and cancelled."""
+    """Something slow that counts how often it was begun, finished and cancelled. Without `seconds` it takes until
+    `over` is set."""
 
-    def __init__(self, seconds: float = 0.02) -> None:
+    def __init__(self, seconds: float | None = 0.02) -> None:
         self.seconds = seconds
+        self.over = asyncio.Event()
         self.begun = self.finished = self.cancelled = 0
 
     async def __call__(self) -> int:
         self.begun += 1
         number = self.begun
         try:
-            await asyncio.sleep(self.seconds)
+            await (self.over.wait() if self.seconds is None else asyncio.sleep(self.seconds))
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
@@ -100,7 +102,7 @@ def test_a_start_that_fails_before_it_waits_for_anything() -> None:
 
 def test_a_waiter_that_leaves_takes_nothing_from_the_others() -> None:
     async def main() -> None:
-        flights, work = Flights(), Work()
+        flights, work = Flights(), Work(None)
         first = asyncio.create_task(flights.once("a", work))
         second = asyncio.create_task(flights.once("a", work))
         await asyncio.sleep(0.005)
@@ -108,6 +110,7 @@ def test_a_waiter_that_leaves_takes_nothing_from_the_others() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.001):
                 await flights.once("a", work)
+        work.over.set()
         assert await second == 1
         assert first.cancelled()
         assert (work.begun, work.finished, len(flights)) == (1, 1, 0)
@@ -117,11 +120,12 @@ def test_a_waiter_that_leaves_takes_nothing_from_the_others() -> None:
 
 def test_without_a_waiter_work_goes_on_for_the_time_it_may_linger() -> None:
     async def main() -> None:
-        flights, work = Flights(linger_seconds=5), Work()
+        flights, work = Flights(linger_seconds=60), Work(None)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.005):
                 await flights.once("a", work)
         assert len(flights) == 1
+        work.over.set()
         assert await flights.once("a", work) == 1  # still the same flight
         assert (work.begun, work.finished) == (1, 1)
 
