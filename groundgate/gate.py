@@ -24,16 +24,18 @@ from ingest.checks.dedup import tokens
 from ingest.checks.hedge import HedgeDetector
 from ingest.citations import TooManyCitations
 from ingest.paraphrase import stored_only
-from ingest.pipeline import Examined, Inspected, examine, focus, inspect
+from ingest.pipeline import Examined, Inspected, examine, focus, inspect, removes
 from ingest.policy import Policy
 from ingest.priority import words_digest
 from ingest.signature import signature_keys
 from ingest.similar import prepare
 from ingest.types import (
+    AtPlace,
     Citation,
     Claim,
     DedupFacts,
     DedupUnavailable,
+    Delivery,
     Embedding,
     Found,
     Neighbours,
@@ -50,6 +52,7 @@ from ingest.types import (
 from storage import index, rejections, similar
 from storage.errors import StorageError
 from storage.ids import new_id_suffix
+from storage.outbox import Outbox
 from storage.store import Store
 from storage.submit import Idempotency, Submission, SubmitAnswer
 
@@ -101,6 +104,11 @@ class Examiner:
                 "metadata_too_large",
                 f"metadata has {size} bytes as JSON; at most {limits.metadata_bytes} are kept",
             )
+        if sent.delivery and (size := len(to_json(sent.delivery.data))) > limits.metadata_bytes:
+            raise ClaimRefused(
+                "delivery_too_large",
+                f"delivery.data has {size} bytes as JSON; at most {limits.metadata_bytes} are kept",
+            )
         granted = sent.source is Source.AI_SYNTHESIS or sent.source in principal.sources
         return Claim(
             content=sent.content,
@@ -111,6 +119,7 @@ class Examiner:
             citations=given_citations(sent),
             validity_horizon=sent.validity_horizon,
             metadata=sent.metadata,
+            delivery=sent.delivery and Delivery.model_validate(sent.delivery.model_dump()),
         )
 
     def inspect(self, claim: Claim) -> Inspected:
@@ -288,8 +297,9 @@ class Gate(Examiner):
         started = time.perf_counter()
         examined = await super().examine(self.build_claim(principal, sent))
         examined = await self._with_similar(examined)
-        dedup = await self._neighbours_beside(examined)
-        decision = examined.decide(dedup)
+        dedup = Neighbours() if removes(examined.claim) else await self._neighbours_beside(examined)
+        at_place = await self._at_place_beside(examined)
+        decision = examined.decide(dedup, at_place)
         rejected_before = None
         if decision.tier is not Tier.STORED:
             loop = asyncio.get_running_loop()
@@ -302,7 +312,21 @@ class Gate(Examiner):
             queue_id=None,
             took_ms=(time.perf_counter() - started) * 1000,
             rejected_before=rejected_before,
+            at_place=at_place,
         )
+
+    async def _at_place_beside(self, examined: Examined) -> AtPlace | None:
+        """What is known of the claim's place. Raises StorageError: not to know could look like a free place."""
+        if examined.claim.delivery is None:
+            return None
+
+        def look() -> AtPlace | None:
+            with self.store.read() as connection:
+                outbox = Outbox(connection)
+                outbox.look([examined.claim])
+                return outbox.at_place(examined.claim, examined.capture_time)
+
+        return await asyncio.get_running_loop().run_in_executor(self._advice, look)
 
     def _rejected_before(self, examined: Examined) -> RejectedBefore | None:
         claim, days = examined.claim, self.policy.queue.rejected_days

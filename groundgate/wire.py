@@ -22,7 +22,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from ingest.policy import MAX_BATCH_CLAIMS, MAX_CITATIONS, MAX_CONTENT_CHARACTERS, MAX_METADATA_BYTES
-from ingest.types import CitationType, MemoryType, Source
+from ingest.types import CitationType, DeliveryOp, MemoryType, Source
 from storage.names import MAX_NAME_CHARACTERS, valid_owner_id
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -128,6 +128,22 @@ class CitationIn(Wire):
     value: CitationText
 
 
+class DeliveryIn(Wire):
+    """Where in a store behind the gate (a sink) the claim is to be written once it is a memory, or with `remove`,
+    what is to go from there. The same sink and place is the same thing."""
+
+    sink: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$")]
+    place: Annotated[Words, Field(min_length=1, max_length=512)]
+    op: DeliveryOp = DeliveryOp.PUT
+    data: Annotated[
+        dict[str, JsonValue],
+        AfterValidator(_storable),
+        Field(
+            description=f"What the sink needs besides the text. At most {MAX_METADATA_BYTES} bytes as JSON."
+        ),
+    ] = {}
+
+
 class ClaimIn(Wire):
     """A claim before it is saved. `user_id` may be left out when the token acts for one owner only."""
 
@@ -151,6 +167,7 @@ class ClaimIn(Wire):
         AfterValidator(_storable),
         Field(description=f"At most {MAX_METADATA_BYTES} bytes as JSON."),
     ] = {}
+    delivery: DeliveryIn | None = None
 
 
 class BatchIn(Wire):

@@ -23,6 +23,7 @@ from ingest.checks import citations as citation_checks
 from ingest.checks import dedup as dedup_check
 from ingest.checks import hedge as hedge_check
 from ingest.checks import judgement as judgement_check
+from ingest.checks import place as place_check
 from ingest.checks import support as support_check
 from ingest.checks.hedge import HedgeDetector
 from ingest.citations import detect_citations
@@ -31,10 +32,12 @@ from ingest.router import Case, route
 from ingest.text import normalise
 from ingest.types import (
     TEXT_CHARACTERS,
+    AtPlace,
     Citation,
     Claim,
     Decision,
     DedupFacts,
+    DeliveryOp,
     Embedding,
     Evidence,
     Finding,
@@ -82,13 +85,21 @@ class Inspected:
 
 
 def inspect(claim: Claim, detector: HedgeDetector) -> Inspected:
-    """Runs the pure text checks; linear in the length of the text.
+    """Runs the pure text checks; linear in the length of the text. A text that is to be removed is not asked
+    anything: it was looked at when it came.
 
     Raises TooManyCitations for a text that names more than MAX_MENTIONS things of one type.
     """
+    if removes(claim):
+        return Inspected(claim, (), ())
     citations = detect_citations(claim.content, MAX_MENTIONS)
     hedges = detector.detect_normalised(claim.content, normalise(claim.content))
     return Inspected(claim, hedges, citations + claim.citations)
+
+
+def removes(claim: Claim) -> bool:
+    """Whether the claim asks for something to go, instead of saying something."""
+    return claim.delivery is not None and claim.delivery.op is DeliveryOp.REMOVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +120,9 @@ class Examined:
     paraphrases: ParaphraseFacts | None = None  # None: nobody looked, see `ingest.paraphrase.weigh`
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
 
-    def decide(self, dedup: DedupFacts) -> Decision:
-        """The decision that follows. Pure: the same claim, facts and policy give the same decision."""
+    def decide(self, dedup: DedupFacts, at_place: AtPlace | None = None) -> Decision:
+        """The decision that follows. Pure: the same claim, facts and policy give the same decision. `at_place` is
+        what is known of the place that the claim names, if anything is."""
         finding, comparison = dedup_check.judge(
             self.claim.content, dedup, self.policy.threshold, self.policy.values
         )
@@ -119,21 +131,28 @@ class Examined:
         good = self._sources_without(cited, Verdict.FAIL)
         sure = self._sources_without(cited, Verdict.FAIL, Verdict.DOUBT, Verdict.UNKNOWN)
         lowest = score.claim_score(good, self.policy, self.capture_time)
-        case = Case(self.hedge, finding, cited, lowest, self.claim.source, self.claim.memory_type)
+        place = place_check.judge(self.claim, at_place)
+        case = Case(self.hedge, finding, cited, lowest, self.claim.source, self.claim.memory_type, place)
         ruling = route(case, self.policy)
         label = score.label_of(sure, self.policy)
+        findings = (self.hedge, self.detected, *cited, finding)
+        nearest = None if comparison is None else comparison.neighbour
+        if place is not None:
+            findings = (place,) if removes(self.claim) else (*findings, place)
+            if place in ruling.decided_by:
+                nearest = place_check.nearest(self.claim, at_place)
         return Decision(
             tier=ruling.tier,
             rule=ruling.rule,
             reason=ruling.reason,
-            findings=(self.hedge, self.detected, *cited, finding),
+            findings=findings,
             decided_by=ruling.decided_by,
             confidence=score.confidence_of(label, lowest, vouched=ruling.tier is Tier.STORED or bool(good)),
             confidence_score=lowest,
             label=label,
             source_id=min((source.source_id for source in good), default=None),
             similarity_score=None if comparison is None else round(float(comparison.similarity), 4),
-            nearest=None if comparison is None else comparison.neighbour,
+            nearest=nearest,
             policy_digest=self.policy.digest,
         )
 
@@ -153,6 +172,7 @@ class Examined:
         queue_id: str | None,
         took_ms: float,
         rejected_before: RejectedBefore | None = None,
+        at_place: AtPlace | None = None,
     ) -> ValidationResult:
         """The answer for the caller, which is also the record that is kept. `rejected_before` is only shown, as
         `similar` is."""
@@ -174,6 +194,7 @@ class Examined:
                 sources=self.readings,
                 dedup=dedup,
                 paraphrases=self.paraphrases,
+                at_place=at_place,
                 validity_horizon=self.claim.validity_horizon,
                 label=decision.label,
                 metadata=self.claim.metadata,
@@ -256,7 +277,7 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
     evidence = stored.evidence
     examined = examine(inspect(evidence.claim, detector), evidence.sources, policy, evidence.capture_time)
     examined = replace(examined, similar=stored.similar, paraphrases=evidence.paraphrases)
-    decision = examined.decide(evidence.dedup)
+    decision = examined.decide(evidence.dedup, evidence.at_place)
     again = examined.answer(
         decision,
         evidence.dedup,
@@ -265,6 +286,7 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         queue_id=stored.queue_id,
         took_ms=stored.took_ms,
         rejected_before=stored.rejected_before,
+        at_place=evidence.at_place,
     )
     differences = []
     for field in ValidationResult.model_fields:

@@ -25,6 +25,7 @@ class Case:
     score: float | None  # lowest score of the verified sources
     source: Source  # what counts, after grants
     memory_type: MemoryType
+    place: Finding | None = None  # of the place that the claim names, when something is there or is to go
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,22 @@ def _conflict(case: Case, policy: Policy) -> Ruling | None:
 def _already_pending(case: Case, policy: Policy) -> Ruling | None:
     if case.dedup.code == "already_pending":
         return Ruling(4, Tier.QUEUED, "Already waiting for review", (case.dedup,))
+    return None
+
+
+def _removal(case: Case, policy: Policy) -> Ruling | None:
+    """Before all that is asked of a text: what is to go was looked at when it came."""
+    if case.place is not None and case.place.code == "removal_waits":
+        return Ruling(4, Tier.QUEUED, "Already waiting for review", (case.place,))
+    if case.place is not None and case.place.code == "removal":
+        return Ruling(15, Tier.QUEUED, "Asks to remove what is stored", (case.place,))
+    return None
+
+
+def _change(case: Case, policy: Policy) -> Ruling | None:
+    """Whatever vouches for the new text: an agent cannot take a memory away by writing over it."""
+    if case.place is not None and case.place.code == "place_taken":
+        return Ruling(15, Tier.QUEUED, "Changes what is stored", (case.place,))
     return None
 
 
@@ -138,10 +155,12 @@ def _ungrounded(case: Case, policy: Policy) -> Ruling:
 # Rule 4 stands before rule 3 in effect: `ingest.checks.dedup` calls a claim a conflict only when it does not
 # repeat a pending item, so that a repeated conflict is not queued twice (ADR-0005).
 RULES: tuple[Rule, ...] = (
+    _removal,
     _speculation,
     _duplicate,
-    _conflict,
     _already_pending,
+    _change,
+    _conflict,
     _technical_hedge,
     _dedup_unknown,
     _citation_refuted,

@@ -274,6 +274,14 @@ class DedupUnavailable(Frozen):
 DedupFacts = Annotated[Neighbours | DedupUnavailable, Field(discriminator="kind")]
 
 
+class AtPlace(Frozen):
+    """What the gate knows of the place in a sink that a claim names, when it knows anything: the memory in force
+    that was put there, and the item by which its removal was asked for already."""
+
+    memory: Neighbour | None = None
+    removal: Neighbour | None = None
+
+
 class Paraphrase(Frozen):
     """A stored memory or pending item of the same owner whose vector is near the claim's."""
 
@@ -308,8 +316,41 @@ class Embedding(Frozen):
     vector: bytes
 
 
+class DeliveryOp(StrEnum):
+    """What a store behind the gate is asked to do with one place of it."""
+
+    PUT = "put"
+    REMOVE = "remove"
+
+
+class Delivery(Frozen):
+    """Where in a store behind the gate (a sink) a claim is to be written once it is a memory, or what is to go from
+    there. The same sink and place is the same thing."""
+
+    sink: str
+    place: str
+    op: DeliveryOp = DeliveryOp.PUT
+    data: dict[str, JsonValue] = Field(default_factory=dict)  # what the sink needs besides the text
+
+    @property
+    def name(self) -> str:
+        """Sink and place as one text; a sink's name has no white space."""
+        return f"{self.sink} {self.place}"
+
+
+class SecretMatch(Frozen):
+    """Where a credential was. What it was is kept nowhere: the characters `start` to `end` are masked in `where`,
+    which is `content`, `metadata` or `delivery` with the way to the text in it, or `citations[0]`."""
+
+    kind: str
+    where: str
+    start: int
+    end: int
+
+
 class Claim(Frozen):
-    """The text an agent wants to save. `content` is the text exactly as sent."""
+    """The text an agent wants to save, or asks to have removed (`delivery`). `content` is the text exactly as
+    sent."""
 
     content: str
     memory_type: MemoryType
@@ -319,6 +360,9 @@ class Claim(Frozen):
     citations: tuple[Citation, ...] = ()  # given beside the text
     validity_horizon: datetime | None = None
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    delivery: Delivery | None = Field(default=None, exclude_if=lambda found: found is None)
+    # Credentials that were in it, in place of which it has masks. Any one blocks it.
+    secrets: tuple[SecretMatch, ...] = Field(default=(), exclude_if=lambda found: not found)
 
 
 class Span(Frozen):
@@ -407,6 +451,7 @@ class Evidence(Frozen):
     dedup: DedupFacts
     # None, and left out of the JSON, unless the policy asks for vectors.
     paraphrases: ParaphraseFacts | None = Field(default=None, exclude_if=lambda facts: facts is None)
+    at_place: AtPlace | None = Field(default=None, exclude_if=lambda found: found is None)
     validity_horizon: datetime | None
     label: Label
     metadata: dict[str, JsonValue]
@@ -533,6 +578,8 @@ class PendingMemory(Frozen):
     cited: str | None = None  # the key of the first thing it cites: what items are grouped by
     priority_at: datetime  # the earlier, the sooner it is shown; see `ingest.priority`
     rejected_before: str | None = None  # the item of the same words that its owner rejected lately
+    # `Delivery.name` of what is to go: this item asks for a removal, and approving it stores nothing.
+    removal_of: str | None = Field(default=None, exclude_if=lambda found: found is None)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -563,6 +610,10 @@ class Action(StrEnum):
     SESSION_ENDED = "session.ended"
     WEBHOOK_CREATED = "webhook.created"
     WEBHOOK_REMOVED = "webhook.removed"
+    SINK_CREATED = "sink.created"  # a webhook that gets every memory of its owner
+    SINK_REMOVED = "sink.removed"
+    DELIVERY_RETRIED = "delivery.retried"  # a dead letter put back
+    DELIVERY_DROPPED = "delivery.dropped"  # a dead letter given up for good
 
 
 class LogEntry(Frozen):

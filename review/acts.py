@@ -7,7 +7,7 @@ The unit may be run again after a rollback (`storage.writer`), so nothing here m
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -20,7 +20,9 @@ from ingest.priority import head_start
 from ingest.signature import signature_keys
 from ingest.types import (
     Action,
+    Claim,
     DedupFacts,
+    Delivery,
     ItemKind,
     Memory,
     MemoryStatus,
@@ -36,6 +38,7 @@ from review.answers import AlreadyGone, Approved, Refused, Rejected, Retracted
 from review.approval import edit_problem, horizon_problem, settle, stored_only
 from storage import decisions, ids, index, memories, pending, rechecks, similar, vectors
 from storage.errors import RecordUnreadable, StorageError
+from storage.outbox import Outbox
 
 _INSERT_DECISION = insert(decisions.TABLE)
 
@@ -77,6 +80,8 @@ def approve(
     """
     answer = stored_answer(connection, item)
     claim = answer.evidence.claim
+    delivery = claim.delivery
+    at_place = held(connection, claim, asked.now)
     if asked.edited is not None:
         claim = asked.edited.claim
         if (claim.owner_id, claim.memory_type) != (item.owner_id, item.memory_type):
@@ -92,13 +97,16 @@ def approve(
     keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
     facts = stored_only(index.facts(connection, item.owner_id, keys, asked.now))
     recorded = _recorded_conflict(connection, item, asked.now)
-    settled = settle(claim.content, facts, policy, supersede=asked.supersede, recorded=recorded)
+    settled = settle(
+        claim.content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place
+    )
     if isinstance(settled, Refused):
         return settled
     decision_id = item.decision_id
     if asked.edited is not None:
         decision_id = ids.decision_id(asked.suffix)
-        answer = _decide_edit(connection, item, asked, asked.edited, facts)
+        placed = replace(asked.edited, claim=claim.model_copy(update={"delivery": delivery}))
+        answer = _decide_edit(connection, item, asked, placed, facts)
     memory = memories.from_answer(
         answer,
         decision_id=decision_id,
@@ -106,16 +114,16 @@ def approve(
         created_at=asked.now,
         approved_by=asked.principal.id,
     )
-    _store_approved(connection, item, memory, asked)
+    _store_approved(connection, item, memory, asked, delivery)
     _schedule(connection, memory, answer, policy)
     if settled.replaces is not None:
-        _replace(connection, settled.replaces, memory)
+        _replace(connection, settled.replaces, memory, delivery)
     return Approved(reload(connection, item), memory, settled.replaces)
 
 
 def reject(connection: Connection, item: PendingMemory, *, by: str, reason: str, now: datetime) -> Rejected:
     """Ends the wait without a memory."""
-    _end(connection, item, ReviewStatus.REJECTED, by=by, now=now, note=reason)
+    end(connection, item, ReviewStatus.REJECTED, by=by, now=now, note=reason)
     digest = record.digest(item=item.id, note=reason)
     record.entry(connection, item.owner_id, Action.REVIEW_REJECTED, item.id, digest, by=by, now=now)
     return Rejected(reload(connection, item))
@@ -123,7 +131,7 @@ def reject(connection: Connection, item: PendingMemory, *, by: str, reason: str,
 
 def expire(connection: Connection, item: PendingMemory, now: datetime) -> None:
     """Ends the wait of an item whose time is over; nobody decided."""
-    _end(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)
+    end(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)
     digest = record.digest(item=item.id)
     record.entry(connection, item.owner_id, Action.REVIEW_EXPIRED, item.id, digest, by=SERVICE, now=now)
 
@@ -139,7 +147,7 @@ def promote(
         created_at=made.now,
     )
     vectors.become_memory(connection, item.owner_id, item.id, memory.id)
-    _end(
+    end(
         connection,
         item,
         ReviewStatus.PROMOTED,
@@ -148,7 +156,7 @@ def promote(
         memory_id=memory.id,
         decision_id=made.decision_id,
     )
-    _store(connection, memory, bands)
+    _store(connection, memory, bands, made.answer.evidence.claim.delivery)
     _schedule(connection, memory, made.answer, policy)
     _keep_decision(connection, made.answer, Action.CLAIM_PROMOTED, by=SERVICE, now=made.now)
     return memory
@@ -208,11 +216,18 @@ def expire_memory(connection: Connection, owner_id: str, memory_id: str, now: da
 
 
 def retract(
-    connection: Connection, memory: Memory, *, by: str, reason: str, now: datetime
+    connection: Connection,
+    memory: Memory,
+    *,
+    by: str,
+    reason: str,
+    now: datetime,
+    but: Delivery | None = None,
 ) -> Retracted | AlreadyGone:
-    """Withdraws a memory that is in force, or was until its horizon passed."""
+    """Withdraws a memory that is in force, or was until its horizon passed. `but` is a place that the caller
+    tells of it."""
     owner_id = memory.owner_id
-    changed = memories.retract(connection, owner_id, memory.id, reason=reason)
+    changed = memories.retract(connection, owner_id, memory.id, reason=reason, at=now, but=but)
     current = memories.get(connection, memory.id, now, owners=frozenset({owner_id}))
     if current is None:
         raise StorageError(f"memory {memory.id} cannot be read back")
@@ -258,6 +273,14 @@ def _recorded_conflict(connection: Connection, item: PendingMemory, now: datetim
     return memory.id if memory is not None and memory.status is MemoryStatus.ACTIVE else None
 
 
+def held(connection: Connection, claim: Claim, now: datetime) -> str | None:
+    """The memory in force at the place where the claim is to be written."""
+    outbox = Outbox(connection)
+    outbox.look([claim])
+    there = outbox.at_place(claim, now)
+    return None if there is None or there.memory is None else there.memory.id
+
+
 def _decide_edit(
     connection: Connection, item: PendingMemory, asked: Approval, edited: Examined, facts: DedupFacts
 ) -> ValidationResult:
@@ -288,12 +311,15 @@ def _keep_decision(
     record.entry(connection, owner_id, action, decision_id, digest, by=by, now=now)
 
 
-def _store(connection: Connection, memory: Memory, bands: tuple[int, ...]) -> None:
-    """Writes the memory that an item became, and puts it into every index but that of vectors."""
+def _store(connection: Connection, memory: Memory, bands: tuple[int, ...], delivery: Delivery | None) -> None:
+    """Writes the memory that an item became, puts it into every index but that of vectors, and has it delivered."""
     memories.insert(connection, memory)
     one = Neighbour(kind=ItemKind.MEMORY, id=memory.id, content=memory.content)
     index.add(connection, memory.owner_id, one, memory.memory_type.value)
     similar.add(connection, memory.owner_id, memory.id, bands)
+    outbox = Outbox(connection)
+    outbox.stored(memory.owner_id, memory.id, delivery, memory.created_at)
+    outbox.write()
 
 
 def _schedule(connection: Connection, memory: Memory, answer: ValidationResult, policy: Policy) -> None:
@@ -303,21 +329,24 @@ def _schedule(connection: Connection, memory: Memory, answer: ValidationResult, 
     rechecks.add(connection, row)
 
 
-def _store_approved(connection: Connection, item: PendingMemory, memory: Memory, asked: Approval) -> None:
+def _store_approved(
+    connection: Connection, item: PendingMemory, memory: Memory, asked: Approval, delivery: Delivery | None
+) -> None:
     by, now = asked.principal.id, asked.now
     if asked.edited is None:
         vectors.become_memory(connection, item.owner_id, item.id, memory.id)
     else:
         embedding = asked.edited.embedding
         vectors.add(connection, item.owner_id, ItemKind.MEMORY, memory.id, embedding)
-    _end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
-    _store(connection, memory, asked.bands)
+    end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
+    _store(connection, memory, asked.bands, delivery)
     digest = record.digest(item=item.id, note=asked.note, content=memory.content)
     record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
 
 
-def _replace(connection: Connection, old_id: str, memory: Memory) -> None:
-    if not memories.supersede(connection, memory.owner_id, old_id, by=memory.id):
+def _replace(connection: Connection, old_id: str, memory: Memory, delivery: Delivery | None) -> None:
+    at = memory.created_at
+    if not memories.supersede(connection, memory.owner_id, old_id, by=memory.id, at=at, but=delivery):
         raise StorageError(f"memory {old_id} changed although its owner was locked")
     record.entry(
         connection,
@@ -330,7 +359,7 @@ def _replace(connection: Connection, old_id: str, memory: Memory) -> None:
     )
 
 
-def _end(
+def end(
     connection: Connection,
     item: PendingMemory,
     status: pending.Ending,
@@ -341,6 +370,7 @@ def _end(
     memory_id: str | None = None,
     decision_id: str | None = None,
 ) -> None:
+    """Ends the item's wait; StorageError when it is not as it was read any more."""
     if not pending.finish(
         connection,
         item,

@@ -17,6 +17,15 @@ class Approved:
 
 
 @dataclass(frozen=True, slots=True)
+class Removed:
+    """The item asked for a removal, and its owner agrees. `memory` is what was retracted; None when the gate never
+    had what is to go."""
+
+    item: PendingMemory
+    memory: Memory | None
+
+
+@dataclass(frozen=True, slots=True)
 class Rejected:
     """The item will not be stored."""
 
@@ -47,7 +56,8 @@ class Refused:
     """It cannot be approved as asked; the item waits on, unchanged.
 
     `code` is one of: `duplicate`, `conflict_unresolved`, `dedup_unavailable`, `no_longer_valid`,
-    `edit_hedged`, `edit_citation_refuted`. `message` is for the reviewer and says what can be done.
+    `edit_hedged`, `edit_citation_refuted`, `one_place` (keeping both cannot be done: a place of a sink holds one
+    memory), `removal_edited`. `message` is for the reviewer and says what can be done.
     """
 
     code: str
@@ -72,7 +82,8 @@ class NotUndoable:
     `code` is one of: `waiting` (it waits: there is nothing to take back), `not_reviewed` (nobody decided),
     `too_late`, `expired` (its time to wait is over), `memory_gone` (what was stored is not in force any more),
     `duplicate` (the same claim was stored or queued meanwhile: `same_as`), `dedup_unavailable`, `queue_full`,
-    `not_embedded` (a vector is needed and could not be made). `message` is for the reviewer.
+    `not_embedded` (a vector is needed and could not be made), `removal` (what was removed may be gone for good).
+    `message` is for the reviewer.
     """
 
     code: str

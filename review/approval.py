@@ -28,15 +28,24 @@ def stored_only(facts: DedupFacts) -> DedupFacts:
 
 
 def settle(
-    content: str, facts: DedupFacts, policy: Policy, *, supersede: bool | None, recorded: str | None
+    content: str,
+    facts: DedupFacts,
+    policy: Policy,
+    *,
+    supersede: bool | None,
+    recorded: str | None,
+    at_place: str | None = None,
 ) -> Go | Refused:
-    """Holds the text against the stored memories as they are now.
+    """Holds the text against the stored memories as they are now. `at_place` is the memory over which it would be
+    written in a store behind the gate: that one is replaced, and no other.
 
     `recorded` is the conflicting memory that the item names, None when it is not in force any more. One
     approval replaces at most one memory, the one the reviewer was shown: `recorded` while it conflicts,
     else the nearest that does; other conflicting memories stay in force. When the text conflicts with
     nothing (any more), `supersede=True` still replaces `recorded`: the reviewer asked for that.
     """
+    if at_place is not None:
+        return _settle_over(at_place, content, facts, policy, supersede)
     finding, nearest = dedup.judge(content, facts, policy.threshold, policy.values)
     if isinstance(facts, DedupUnavailable) or finding.verdict is Verdict.UNKNOWN:
         return Refused(
@@ -65,6 +74,25 @@ def settle(
             target.neighbour.id,
         )
     return Go(target.neighbour.id if supersede else None)
+
+
+def _settle_over(
+    at_place: str, content: str, facts: DedupFacts, policy: Policy, supersede: bool | None
+) -> Go | Refused:
+    others = facts
+    if isinstance(facts, Neighbours):
+        others = facts.model_copy(update={"items": tuple(i for i in facts.items if i.id != at_place)})
+    settled = settle(content, others, policy, supersede=supersede, recorded=None)
+    if isinstance(settled, Refused):
+        return settled
+    if settled.replaces is not None:
+        message = f"It is written over {at_place}, so it cannot replace {settled.replaces} too. Keep that one"
+        return Refused("one_place", f"{message} (supersede false), or reject this item.", settled.replaces)
+    nothing_else = dedup.judge(content, others, policy.threshold, policy.values)[1] is None
+    if supersede is False and nothing_else:
+        message = f"It is written over {at_place}: both cannot be kept. Approve it to replace that one, or reject it."
+        return Refused("one_place", message, at_place)
+    return Go(at_place)
 
 
 def horizon_problem(horizon: datetime | None, now: datetime) -> Refused | None:

@@ -23,7 +23,7 @@ from ingest.types import (
     Principal,
     ReviewStatus,
 )
-from review import acts
+from review import acts, removal
 from review import undo as undoing
 from review.answers import (
     AlreadyDecided,
@@ -33,6 +33,7 @@ from review.answers import (
     NotUndoable,
     Refused,
     Rejected,
+    Removed,
     Retracted,
     Stale,
     Undone,
@@ -71,8 +72,9 @@ class ReviewQueue(QueueReader):
         supersede: bool | None = None,
         edited: Examined | None = None,
         now: datetime,
-    ) -> Approved | NotFound | Stale | AlreadyDecided | Refused:
-        """Stores the item's claim as a memory that this reviewer vouches for.
+    ) -> Approved | Removed | NotFound | Stale | AlreadyDecided | Refused:
+        """Stores the item's claim as a memory that this reviewer vouches for; of an item that asks for a removal,
+        has it removed.
 
         `supersede` says what becomes of a memory it conflicts with: True replaces it, False keeps both,
         None is refused when there is one (which one is replaced: `review.approval.settle`). `edited` is the
@@ -88,7 +90,9 @@ class ReviewQueue(QueueReader):
         bands = similar.keys_of(content, seen.memory_type.value)
         asked = acts.Approval(principal, now, ids.new_id_suffix(now), note, supersede, edited, bands)
 
-        def work(connection: Connection, item: PendingMemory) -> Approved | Refused:
+        def work(connection: Connection, item: PendingMemory) -> Approved | Removed | Refused:
+            if item.removal_of is not None:
+                return removal.approve(connection, item, asked)
             return acts.approve(connection, item, asked, self._policy)
 
         return self._act(principal, item_id, version, now, work)
@@ -263,7 +267,7 @@ class ReviewQueue(QueueReader):
 
     def _tell(self, answer: object, now: datetime) -> None:
         match answer:
-            case Approved():
+            case Approved() | Removed():
                 self._told(Action.REVIEW_APPROVED, 1)
             case Rejected():
                 self._told(Action.REVIEW_REJECTED, 1)

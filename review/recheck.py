@@ -18,6 +18,7 @@ from ingest.pipeline import Examined
 from ingest.policy import Policy
 from ingest.signature import SignatureKeys
 from ingest.types import (
+    AtPlace,
     Decision,
     DedupFacts,
     ItemKind,
@@ -34,6 +35,7 @@ from ingest.types import (
 from review import acts
 from review.staleness import Fresh, Stale, Standings, Unclear
 from storage import ids, index, memories, pending, rechecks
+from storage.outbox import Outbox
 from storage.rechecks import Due
 from storage.submit import CITATION_UNCHECKED
 
@@ -171,9 +173,17 @@ def settle_memory(
             return Result.FRESH if acts.fresh(connection, memory, now) else Result.SAME
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the database says of a waiting claim now."""
+
+    dedup: DedupFacts
+    at_place: AtPlace | None
+
+
 def _decide(
     connection: Connection, item: PendingMemory, again: Reexamined
-) -> tuple[Examined, DedupFacts, Decision]:
+) -> tuple[Examined, _Facts, Decision]:
     """The decision that follows now. The item itself is no neighbour of its claim; what else waits is, as it
     was when the claim was sent."""
     facts = index.facts(connection, item.owner_id, again.keys, again.now)
@@ -184,7 +194,11 @@ def _decide(
     if isinstance(examined.paraphrases, Paraphrases):
         near = tuple(one for one in examined.paraphrases.items if one.id != item.id)
         examined = replace(examined, paraphrases=examined.paraphrases.model_copy(update={"items": near}))
-    return examined, facts, examined.decide(facts)
+    claim = examined.claim
+    outbox = Outbox(connection)
+    outbox.look([claim])
+    known = _Facts(facts, outbox.at_place(claim, again.now))
+    return examined, known, examined.decide(known.dedup, known.at_place)
 
 
 def _is_open(decision: Decision) -> bool:
@@ -198,7 +212,7 @@ def _is_open(decision: Decision) -> bool:
 
 
 def _new_decision(
-    item: PendingMemory, again: Reexamined, examined: Examined, decision: Decision, facts: DedupFacts
+    item: PendingMemory, again: Reexamined, examined: Examined, decision: Decision, facts: _Facts
 ) -> acts.NewDecision:
     """The decision as it is kept. Whatever its tier, a claim that is not promoted goes on waiting, so the answer
     names the item."""
@@ -206,7 +220,8 @@ def _new_decision(
     stored = decision.tier is Tier.STORED
     answer = examined.answer(
         decision,
-        facts,
+        facts.dedup,
+        at_place=facts.at_place,
         decision_id=decision_id,
         memory_id=ids.memory_id(again.suffix) if stored else None,
         queue_id=None if stored else item.id,

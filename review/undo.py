@@ -34,6 +34,7 @@ from review import acts, record
 from review.answers import NotUndoable, Undone
 from storage import index, memories, owners, pending, rechecks, similar, vectors
 from storage.errors import StorageError
+from storage.outbox import Outbox
 from storage.places import Places
 from storage.submit import CITATION_UNCHECKED
 
@@ -75,6 +76,9 @@ def refusal(item: PendingMemory, policy: Policy, now: datetime) -> NotUndoable |
             f"A decision can be taken back for {minutes} minutes; this one fell at {_time(item.decided_at)}."
         )
         return NotUndoable("too_late", message, item)
+    if item.removal_of is not None and item.status is ReviewStatus.APPROVED:
+        message = "What was removed may be gone from the store that held it, so this cannot be taken back."
+        return NotUndoable("removal", message, item)
     return None
 
 
@@ -114,7 +118,8 @@ def undo(connection: Connection, item: PendingMemory, asked: Undo, policy: Polic
             message = f"Memory {stored.id}, which the approval stored, is {stored.status.value} by now."
             return NotUndoable("memory_gone", message, item)
         restored = memories.replaced_by(connection, item.owner_id, stored.id, asked.now)
-    back: list[PendingMemory | Memory] = [item] if restored is None else [item, restored]
+    back: list[PendingMemory | Memory] = [] if item.removal_of is not None else [item]
+    back += [] if restored is None else [restored]
     refused = _against(connection, item, back, asked, policy)
     if refused is not None:
         return refused
@@ -161,7 +166,8 @@ def _against(
 def _wait_again(connection: Connection, item: PendingMemory, asked: Undo, policy: Policy) -> None:
     if not pending.reopen(connection, item):
         raise StorageError(f"item {item.id} changed although its owner was locked")
-    _index(connection, item, ItemKind.PENDING, asked, policy)
+    if item.removal_of is None:  # a removal says nothing that another claim could repeat
+        _index(connection, item, ItemKind.PENDING, asked, policy)
     if item.rule == CITATION_UNCHECKED:
         sources = acts.stored_answer(connection, item).evidence.sources
         row = rechecks.pending_row(policy.recheck, item.owner_id, item.id, sources, asked.now)
@@ -184,6 +190,9 @@ def _restore(
     similar.add(connection, memory.owner_id, memory.id, bands)
     row = rechecks.memory_row(policy.recheck, memory.owner_id, memory.id, sources, asked.now)
     rechecks.add(connection, row)
+    outbox = Outbox(connection)
+    outbox.restored(memory.owner_id, memory.id, asked.now)
+    outbox.write()
     digest = record.digest(memory=memory.id, superseded_by=replaced_by.id)
     record.entry(
         connection, memory.owner_id, Action.MEMORY_RESTORED, memory.id, digest, by=asked.by, now=asked.now

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from sqlalchemy import insert as insert_into
 from ingest.score import confidence_of
 from ingest.types import (
     Confidence,
+    Delivery,
     Frozen,
     ItemKind,
     Label,
@@ -23,13 +24,15 @@ from ingest.types import (
 )
 from storage import index, rechecks, similar, vectors
 from storage.names import valid_name
+from storage.outbox import Outbox
 from storage.rows import to_fields, to_row
-from storage.sql import limited_to
+from storage.sql import among, limited_to
 from storage.tables import MemoryRow
 
 TABLE: Table = MemoryRow.metadata.tables["memory"]
 _INSERT = insert_into(TABLE)
 _BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
+_BY_IDS = select(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.id, "wanted"))
 _LEAVE = update(TABLE).where(
     TABLE.c.owner_id == bindparam("of_owner"),
     TABLE.c.id == bindparam("of_id"),
@@ -154,6 +157,15 @@ def get(
     return None if row is None else _memory(row, now)
 
 
+def by_ids(
+    connection: Connection, owner_id: str, memory_ids: Collection[str], now: datetime
+) -> dict[str, Memory]:
+    """Those of these memories that the owner has, in whatever status, by id."""
+    asked = {"of_owner": owner_id, "wanted": memory_ids}
+    rows = connection.execute(_BY_IDS, asked).mappings() if memory_ids else ()
+    return {row["id"]: _memory(row, now) for row in rows}
+
+
 def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[Memory]:
     """The memories that match, newest first; the id of the last one is the `after` of the next page."""
     texts = (wanted.source_id, wanted.text, wanted.after)
@@ -170,12 +182,21 @@ def sources_of(connection: Connection, owner_id: str, most: int) -> list[tuple[s
     return [(row.source_id, row.how_many) for row in connection.execute(_SOURCES, parameters)]
 
 
-def supersede(connection: Connection, owner_id: str, memory_id: str, *, by: str) -> bool:
-    """Marks a memory as replaced by memory `by` and takes it out of every index and schedule. False: it was not
-    active any more, and nothing changed. The caller holds the owner's lock."""
+def supersede(
+    connection: Connection,
+    owner_id: str,
+    memory_id: str,
+    *,
+    by: str,
+    at: datetime,
+    but: Delivery | None = None,
+) -> bool:
+    """Marks a memory as replaced by memory `by`, takes it out of every index and schedule, and has the stores that
+    got it told, `but` at a place that the caller tells of. False: it was not active any more, and nothing
+    changed. The caller holds the owner's lock."""
     active = TABLE.c.status == MemoryStatus.ACTIVE.value
     values = {"status": MemoryStatus.SUPERSEDED.value, "superseded_by": by}
-    return _leave(connection, owner_id, memory_id, active, values)
+    return _leave(connection, owner_id, memory_id, active, values, at=at, but=but)
 
 
 def replaced_by(connection: Connection, owner_id: str, memory_id: str, now: datetime) -> Memory | None:
@@ -193,11 +214,19 @@ def restore(connection: Connection, owner_id: str, memory_id: str, *, superseded
     return connection.execute(_RESTORE, parameters).rowcount == 1
 
 
-def retract(connection: Connection, owner_id: str, memory_id: str, *, reason: str) -> bool:
+def retract(
+    connection: Connection,
+    owner_id: str,
+    memory_id: str,
+    *,
+    reason: str,
+    at: datetime,
+    but: Delivery | None = None,
+) -> bool:
     """Marks a memory as withdrawn by its owner, an expired one too, else as `supersede`."""
     there = TABLE.c.status.in_([MemoryStatus.ACTIVE.value, MemoryStatus.EXPIRED.value])
     values = {"status": MemoryStatus.RETRACTED.value, "retracted_reason": reason}
-    return _leave(connection, owner_id, memory_id, there, values)
+    return _leave(connection, owner_id, memory_id, there, values, at=at, but=but)
 
 
 def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
@@ -211,7 +240,7 @@ def expire(connection: Connection, owner_id: str, memory_id: str, now: datetime)
     """Marks a memory whose horizon has passed as expired, else as `supersede`. Reads said so before: this is
     what takes it out of the indexes."""
     overdue = and_(TABLE.c.status == MemoryStatus.ACTIVE.value, TABLE.c.validity_horizon <= now)
-    return _leave(connection, owner_id, memory_id, overdue, {"status": MemoryStatus.EXPIRED.value})
+    return _leave(connection, owner_id, memory_id, overdue, {"status": MemoryStatus.EXPIRED.value}, at=now)
 
 
 def mark_stale(
@@ -235,7 +264,14 @@ def _mark(
 
 
 def _leave(
-    connection: Connection, owner_id: str, memory_id: str, if_: ColumnElement[bool], values: dict[str, str]
+    connection: Connection,
+    owner_id: str,
+    memory_id: str,
+    if_: ColumnElement[bool],
+    values: dict[str, str],
+    *,
+    at: datetime,
+    but: Delivery | None = None,
 ) -> bool:
     parameters = {"of_owner": owner_id, "of_id": memory_id}
     if connection.execute(_LEAVE.where(if_).values(**values), parameters).rowcount != 1:
@@ -244,6 +280,9 @@ def _leave(
     similar.remove(connection, owner_id, memory_id)
     vectors.remove(connection, owner_id, memory_id)
     rechecks.remove(connection, owner_id, memory_id)
+    outbox = Outbox(connection)
+    outbox.left(owner_id, memory_id, at, but)
+    outbox.write()
     return True
 
 

@@ -11,6 +11,7 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, select, tuple_, update
 from sqlalchemy import insert as insert_into
 
+from ingest.pipeline import removes
 from ingest.policy import QueueLimits
 from ingest.priority import cited_key, head_start, words_digest
 from ingest.types import (
@@ -165,6 +166,7 @@ def from_answer(
         cited=cited_key(evidence.sources[0].citation.key) if evidence.sources else None,
         priority_at=created_at - head_start(answer.rule, limits.head_start_days),
         rejected_before=None if rejected is None else rejected.queue_id,
+        removal_of=claim.delivery.name if claim.delivery is not None and removes(claim) else None,
         metadata=claim.metadata,
     )
 

@@ -20,11 +20,12 @@ from sqlalchemy.exc import DBAPIError
 
 from ingest.checks.dedup import tokens
 from ingest.signature import signature_keys
-from ingest.types import ItemKind, MemoryStatus, Neighbour, ReviewStatus
+from ingest.types import ItemKind, Neighbour
 from storage.builds import BUILT, META, NEXT, OLD, Build, build_of, hold_alone
 from storage.engine import is_busy, reading, writing
 from storage.errors import StorageError, StoreBusy
-from storage.tables import DedupKeyRow, DedupTemplateRow, MemoryRow, PendingRow
+from storage.in_force import IN_FORCE
+from storage.tables import DedupKeyRow, DedupTemplateRow
 from storage.window import Candidate, Window
 
 BATCH = 200  # items in one transaction: other writers wait some 50 ms for it
@@ -39,10 +40,6 @@ ANOTHER_JOB = timedelta(
 
 _KEYS: Table = DedupKeyRow.metadata.tables["dedup_key"]
 _TEMPLATES: Table = DedupTemplateRow.metadata.tables["dedup_template"]
-_ACTIVE = {
-    ItemKind.MEMORY: (MemoryRow.metadata.tables["memory"], MemoryStatus.ACTIVE.value),
-    ItemKind.PENDING: (PendingRow.metadata.tables["pending"], ReviewStatus.PENDING.value),
-}
 _STATE = select(META.c.name, META.c.value).where(META.c.name.in_([BUILT, NEXT, OLD]))
 _SET = update(META).where(META.c.name == bindparam("of_name")).values(value=bindparam("to_value"))
 
@@ -211,11 +208,11 @@ def _batch(connection: Connection, job: Job, now: datetime) -> tuple[bool, Job]:
 
 
 def _page(kind: ItemKind) -> Any:
-    table, status = _ACTIVE[kind]
+    table, in_force = IN_FORCE[kind]
     return (
         select(table.c.owner_id, table.c.id, table.c.memory_type, table.c.content)
         .where(
-            table.c.status == status,
+            in_force,
             tuple_(table.c.owner_id, table.c.id) > tuple_(bindparam("owner"), bindparam("item")),
         )
         .order_by(table.c.owner_id, table.c.id)
@@ -224,8 +221,8 @@ def _page(kind: ItemKind) -> Any:
 
 
 def _count(connection: Connection, kind: ItemKind) -> int:
-    table, status = _ACTIVE[kind]
-    return connection.scalar(select(func.count()).select_from(table).where(table.c.status == status)) or 0
+    table, in_force = IN_FORCE[kind]
+    return connection.scalar(select(func.count()).select_from(table).where(in_force)) or 0
 
 
 def _old(value: str) -> str:

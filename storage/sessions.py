@@ -18,9 +18,11 @@ from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, or_, s
 
 from ingest.types import Action, Principal, Role
 from storage import log, tokens
+from storage.columns import UtcTime
 from storage.names import valid_name
+from storage.outer_tables import SessionRow, SignInLinkRow
 from storage.store import Store
-from storage.tables import SessionRow, SignInLinkRow, TokenRow, UtcTime
+from storage.tables import TokenRow
 from storage.tokens import SERVICE_OWNER
 
 # Absolute, however busy: who clears a queue every morning signs in once a week, and a stolen cookie ends with it.

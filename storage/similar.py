@@ -18,8 +18,9 @@ from sqlalchemy import Connection, Table, and_, bindparam, delete, func, or_, se
 
 from ingest.similar import BANDS, band_keys, nearest
 from ingest.types import MemoryStatus, SimilarMemory
+from storage.columns import UtcTime
 from storage.sql import Bulk, among
-from storage.tables import MemoryRow, SimilarKeyRow, UtcTime
+from storage.tables import MemoryRow, SimilarKeyRow
 
 log = logging.getLogger(__name__)
 

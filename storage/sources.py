@@ -17,9 +17,10 @@ from pydantic import Field, TypeAdapter
 from sqlalchemy import Connection, Table, bindparam, delete, select, text
 
 from ingest.types import TEXT_CHARACTERS, Found, Missing
+from storage.columns import UtcTime
 from storage.memories import storable
 from storage.sql import among
-from storage.tables import SourceRow, UtcTime
+from storage.tables import SourceRow
 
 log = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeEngine
 
-from storage.tables import UtcTime
+from storage.columns import UtcTime
 
 
 class _ListOf(TypeDecorator[Collection[Any]]):

@@ -13,9 +13,10 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from ingest.policy import Policy
 from storage import engine as engines
+from storage.columns import UtcTime
 from storage.errors import StorageError
 from storage.reindex import Report, is_ready, reindex
-from storage.tables import PolicyRow, UtcTime
+from storage.tables import PolicyRow
 from storage.writer import Writer
 
 _POLICY: Table = PolicyRow.metadata.tables["policy"]

@@ -17,7 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, update
 
-from ingest.pipeline import Examined
+from ingest.pipeline import Examined, removes
 from ingest.priority import digest_of
 from ingest.signature import SignatureKeys, signature_keys
 from ingest.types import (
@@ -25,6 +25,7 @@ from ingest.types import (
     DedupFacts,
     ItemKind,
     Neighbour,
+    Neighbours,
     RejectedBefore,
     Tier,
     ValidationResult,
@@ -43,6 +44,7 @@ from storage import (
     vectors,
 )
 from storage.builds import in_use
+from storage.outbox import Outbox
 from storage.places import Places, QueueFull
 from storage.sql import Bulk, among
 from storage.tables import IdempotencyRow, TokenRow
@@ -190,6 +192,8 @@ class _Group:
         }
         self._window.prepare((s.owner_id, s.keys) for s in submissions if s.keys.threshold == self._threshold)
         self._places = Places(connection, lock_total=lock_total)
+        self._outbox = Outbox(connection)
+        self._outbox.look(s.examined.claim for s in submissions)
         self._rows = _Rows()
 
     def settle(self, submission: Submission) -> SubmitAnswer:
@@ -202,7 +206,8 @@ class _Group:
             return Repeated(json) if digest == submission.idempotency.body_digest else KeyReused()
         examined = submission.examined
         dedup = self._facts(submission)
-        decision = examined.decide(dedup)
+        at_place = self._outbox.at_place(examined.claim, examined.capture_time)
+        decision = examined.decide(dedup, at_place)
         waits_already = decision.rule == ALREADY_WAITING and decision.nearest is not None
         memory_id = queue_id = None
         if decision.tier is Tier.STORED:
@@ -227,6 +232,7 @@ class _Group:
             queue_id=queue_id,
             took_ms=(time.perf_counter() - submission.started) * 1000,
             rejected_before=rejected_before,
+            at_place=at_place,
         )
         decided = Decided(answer, answer.model_dump_json())
         self._note(submission, decided, decision_id, action)
@@ -241,6 +247,8 @@ class _Group:
     def _facts(self, submission: Submission) -> DedupFacts:
         """The neighbours on disk and those of this very group."""
         examined = submission.examined
+        if removes(examined.claim):
+            return Neighbours()
         threshold = examined.policy.threshold
         if threshold != self._threshold:
             return index.unavailable(self._threshold, threshold)
@@ -301,11 +309,15 @@ class _Group:
                 owner_id, ItemKind.MEMORY, answer.memory_id, submission.examined.embedding
             )
             self._schedule(submission, ItemKind.MEMORY, answer.memory_id)
+            self._outbox.stored_claim(submission.examined.claim, answer.memory_id, at)
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
             item = pending.from_answer(
                 answer, item_id=answer.queue_id, submitted_by=submission.principal_id, limits=limits
             )
             rows.pending.append(pending.row_of(item))
+            if removes(submission.examined.claim):  # it says nothing that another claim could repeat
+                self._outbox.removal_waits(submission.examined.claim, answer.queue_id)
+                return
             self._index(submission, ItemKind.PENDING, answer.queue_id)
             rows.vectors += vectors.rows_of(
                 owner_id, ItemKind.PENDING, answer.queue_id, submission.examined.embedding
@@ -354,6 +366,7 @@ class _Group:
         self._window.write()
         if self._next is not None:
             self._next[1].write()
+        self._outbox.write()
         if rows.seen:
             self._connection.execute(_SEEN_AGAIN, list(_seen_again(rows.seen)))
         log.write(self._connection, rows.log)

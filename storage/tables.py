@@ -6,63 +6,13 @@ by key can keep an owner in one place. Ids are time-ordered, so key order is als
 
 from __future__ import annotations
 
-from array import array
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    JSON,
-    REAL,
-    BigInteger,
-    DateTime,
-    Dialect,
-    Index,
-    LargeBinary,
-    SmallInteger,
-    Text,
-    TypeDecorator,
-    text,
-)
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import JSON, BigInteger, Index, SmallInteger, Text, text
 from sqlmodel import Field, SQLModel
 
-
-class UtcTime(TypeDecorator[datetime]):
-    """An aware UTC time on every database; SQLite keeps it without its zone. A naive time is refused."""
-
-    impl = DateTime(timezone=True)
-    cache_ok = True
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a time without a zone cannot be stored")
-        moved = value.astimezone(UTC)
-        return moved.replace(tzinfo=None) if dialect.name == "sqlite" else moved
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
-class Float32s(TypeDecorator[bytes]):
-    """float32 numbers in machine order: as they are on SQLite, where sqlite-vec reads them so; `real[]` on
-    PostgreSQL, which pgvector casts, so that the table needs no extension while nobody asks for vectors."""
-
-    impl = LargeBinary
-    cache_ok = True
-
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return dialect.type_descriptor(ARRAY(REAL) if dialect.name == "postgresql" else LargeBinary())
-
-    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> Any:
-        return list(array("f", value)) if value is not None and dialect.name == "postgresql" else value
-
-    def process_result_value(self, value: Any, dialect: Dialect) -> bytes | None:
-        return array("f", value).tobytes() if isinstance(value, list) else value
+from storage.columns import Float32s, UtcTime
 
 
 class OwnerRow(SQLModel, table=True):
@@ -166,6 +116,13 @@ class PendingRow(SQLModel, table=True):
             sqlite_where=text("status = 'rejected'"),
             postgresql_where=text("status = 'rejected'"),
         ),
+        Index(
+            "pending_removals",
+            "owner_id",
+            "removal_of",
+            sqlite_where=text("status = 'pending' AND removal_of IS NOT NULL"),
+            postgresql_where=text("status = 'pending' AND removal_of IS NOT NULL"),
+        ),
     )
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -191,6 +148,7 @@ class PendingRow(SQLModel, table=True):
     priority_at: datetime = Field(sa_type=UtcTime)
     words_digest: str | None = None  # ingest.priority.words_digest; the domain type does without
     rejected_before: str | None = None
+    removal_of: str | None = Field(default=None, sa_type=Text)  # ingest.types.Delivery.name of what is to go
     details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
 
 
@@ -354,47 +312,16 @@ class JudgeDayRow(SQLModel, table=True):
     asked: int = 0
 
 
-class SessionRow(SQLModel, table=True):
-    """A reviewer who is signed in to the pages; see `storage.sessions`. The secret of the cookie is nowhere."""
+class EchoRow(SQLModel, table=True):
+    """How often one claim was submitted, in the same or nearly the same words; see `storage.echoes`."""
 
-    __tablename__ = "session"
-    __table_args__ = (Index("session_due", "expires_at"), Index("session_by_token", "token_id"))
-    digest: str = Field(primary_key=True)  # sha256 hex of the cookie's secret
-    token_id: str  # the principal: when its token ends, the session does
-    created_at: datetime = Field(sa_type=UtcTime)
-    expires_at: datetime = Field(sa_type=UtcTime)
-
-
-class SignInLinkRow(SQLModel, table=True):
-    """A link that signs a reviewer in, once; see `storage.sessions`."""
-
-    __tablename__ = "sign_in_link"
-    __table_args__ = (Index("sign_in_link_due", "expires_at"),)
-    digest: str = Field(primary_key=True)  # sha256 hex of the code in the link
-    token_id: str
-    created_at: datetime = Field(sa_type=UtcTime)
-    expires_at: datetime = Field(sa_type=UtcTime)
-    used_at: datetime | None = Field(default=None, sa_type=UtcTime)
-
-
-class WebhookRow(SQLModel, table=True):
-    """Where an owner is told of what waits, and how far in the owner's log it has been told; see
-    `storage.webhooks`."""
-
-    __tablename__ = "webhook"
-    __table_args__ = (Index("webhook_due", "due_at"),)
+    __tablename__ = "echo"
+    __table_args__ = {"sqlite_with_rowid": False}
     owner_id: str = Field(primary_key=True)
-    id: str = Field(primary_key=True)
-    url: str = Field(sa_type=Text)
-    secret: str  # signs the messages, so it is kept as it is
-    created_at: datetime = Field(sa_type=UtcTime)
-    told_seq: int = Field(sa_type=BigInteger)  # the last log entry that was told
-    until_seq: int | None = Field(default=None, sa_type=BigInteger)  # where the message under way ends
-    message: str | None = Field(
-        default=None, sa_type=Text
-    )  # the message under way, as it is sent at every try
-    due_at: datetime | None = Field(default=None, sa_type=UtcTime)  # None: given up
-    attempts: int = 0  # of the message under way
-    lease: str | None = None
-    failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
-    last_error: str | None = Field(default=None, sa_type=Text)
+    key: str = Field(primary_key=True)  # a digest
+    count: int
+    first_at: datetime = Field(sa_type=UtcTime)
+    last_at: datetime = Field(sa_type=UtcTime)
+    first_by: str  # a principal's id
+    agents: list[str] = Field(default_factory=list, sa_type=JSON)  # ids of principals, the first twenty
+    sources: list[str] = Field(default_factory=list, sa_type=JSON)  # asserted ones

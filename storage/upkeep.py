@@ -19,13 +19,14 @@ from sqlalchemy import Connection, Table, and_, case, func, select, true, tuple_
 from ingest.checks.dedup import tokens
 from ingest.signature import SignatureKeys, signature_keys
 from ingest.template import is_member, member_keys, restored
-from ingest.types import ItemKind, MemoryStatus, ReviewStatus
+from ingest.types import ItemKind
 from storage.builds import Build, builds
 from storage.errors import StorageError
+from storage.in_force import IN_FORCE, MEMORY, PENDING
 from storage.reindex import count_items, state_of
 from storage.sql import fetch
 from storage.store import Store
-from storage.tables import DedupKeyRow, DedupTemplateRow, MemoryRow, PendingRow
+from storage.tables import DedupKeyRow, DedupTemplateRow
 
 ITEMS = 200  # items, or templates, looked at in one snapshot
 ROWS = 2000  # rows of the index
@@ -33,12 +34,6 @@ SHOWN = 20  # faults that are kept to be shown; more say nothing new
 
 KEYS: Table = DedupKeyRow.metadata.tables["dedup_key"]
 TEMPLATES: Table = DedupTemplateRow.metadata.tables["dedup_template"]
-_MEMORY: Table = MemoryRow.metadata.tables["memory"]
-_PENDING: Table = PendingRow.metadata.tables["pending"]
-_ACTIVE = {
-    ItemKind.MEMORY: (_MEMORY, MemoryStatus.ACTIVE.value),
-    ItemKind.PENDING: (_PENDING, ReviewStatus.PENDING.value),
-}
 # Templates by owner and key; rows of the index by owner, key and item. CROSS JOIN makes SQLite start with what is
 # asked for.
 _WORDS = {
@@ -321,7 +316,7 @@ def _look_up(
 def _item_page(
     connection: Connection, kind: ItemKind, owner_id: str | None, place: Sequence[Any]
 ) -> tuple[list[Item], Sequence[Any] | None]:
-    table, _ = _ACTIVE[kind]
+    table, _ = IN_FORCE[kind]
     after = tuple_(table.c.owner_id, table.c.id) > tuple_(*place)
     items = _items(connection, kind, and_(after, _of(table, owner_id)), ITEMS)
     return items, (items[-1][:2] if len(items) == ITEMS else None)
@@ -330,15 +325,15 @@ def _item_page(
 def items_of(connection: Connection, owner_id: str, item_ids: Collection[str]) -> list[Item]:
     """Those of these that are in force."""
     found = []
-    for kind, (table, _) in _ACTIVE.items():
+    for kind, (table, _) in IN_FORCE.items():
         found += _items(connection, kind, and_(table.c.owner_id == owner_id, table.c.id.in_(item_ids)), None)
     return found
 
 
 def _items(connection: Connection, kind: ItemKind, wanted: Any, most: int | None) -> list[Item]:
-    table, value = _ACTIVE[kind]
+    table, in_force = IN_FORCE[kind]
     place = (table.c.owner_id, table.c.id)
-    statement = select(*place, table.c.memory_type, table.c.content).where(table.c.status == value, wanted)
+    statement = select(*place, table.c.memory_type, table.c.content).where(in_force, wanted)
     rows = connection.execute(statement.order_by(*place).limit(most))
     return [Item(row[0], row[1], kind, row[2], row[3]) for row in rows]
 
@@ -353,17 +348,17 @@ def _row_page(
 def rows_where(connection: Connection, wanted: Any, most: int) -> list[Row]:
     """Rows of the index in order, each with its item when that is in force."""
     memory, waiting = (
-        and_(table.c.owner_id == KEYS.c.owner_id, table.c.id == KEYS.c.item_id, table.c.status == value)
-        for table, value in _ACTIVE.values()
+        and_(table.c.owner_id == KEYS.c.owner_id, table.c.id == KEYS.c.item_id, in_force)
+        for table, in_force in IN_FORCE.values()
     )
     statement = (
         select(
             *KEYS.columns,
-            case((_MEMORY.c.id.is_not(None), ItemKind.MEMORY.value), else_=ItemKind.PENDING.value),
-            func.coalesce(_MEMORY.c.memory_type, _PENDING.c.memory_type),
-            func.coalesce(_MEMORY.c.content, _PENDING.c.content),
+            case((MEMORY.c.id.is_not(None), ItemKind.MEMORY.value), else_=ItemKind.PENDING.value),
+            func.coalesce(MEMORY.c.memory_type, PENDING.c.memory_type),
+            func.coalesce(MEMORY.c.content, PENDING.c.content),
         )
-        .select_from(KEYS.outerjoin(_MEMORY, memory).outerjoin(_PENDING, waiting))
+        .select_from(KEYS.outerjoin(MEMORY, memory).outerjoin(PENDING, waiting))
         .where(wanted)
         .order_by(KEYS.c.owner_id, KEYS.c.key, KEYS.c.item_id)
         .limit(most)

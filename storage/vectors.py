@@ -22,20 +22,18 @@ from ingest.paraphrase import cosine
 from ingest.types import (
     Embedding,
     ItemKind,
-    MemoryStatus,
     Paraphrase,
     ParaphraseFacts,
     Paraphrases,
     ParaphraseUnavailable,
-    ReviewStatus,
 )
+from storage.columns import UtcTime
 from storage.errors import StorageError
+from storage.in_force import IN_FORCE, MEMORY, PENDING
 from storage.sql import Bulk, among
-from storage.tables import EmbeddingRow, MemoryRow, PendingRow, UtcTime
+from storage.tables import EmbeddingRow
 
 TABLE: Table = EmbeddingRow.metadata.tables["embedding"]
-_MEMORY: Table = MemoryRow.metadata.tables["memory"]
-_PENDING: Table = PendingRow.metadata.tables["pending"]
 
 ROWS = Bulk(TABLE)
 # The databases compute in float32. What is this much farther than asked for is fetched too, and left out after
@@ -56,28 +54,24 @@ _OF_ITEM = and_(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.item_id == bi
 _REMOVE = delete(TABLE).where(_OF_ITEM)
 _MOVE = update(TABLE).where(_OF_ITEM).values(item_id=bindparam("to_memory"), kind=ItemKind.MEMORY.value)
 
-_IN_FORCE = {
-    ItemKind.MEMORY: (_MEMORY, _MEMORY.c.status == MemoryStatus.ACTIVE.value),
-    ItemKind.PENDING: (_PENDING, _PENDING.c.status == ReviewStatus.PENDING.value),
-}
 _TEXTS = {
-    ItemKind.MEMORY: select(_MEMORY.c.id, _MEMORY.c.content).where(
-        _MEMORY.c.owner_id == bindparam("of_owner"),
-        among(_MEMORY.c.id, "ids"),
-        _MEMORY.c.status == MemoryStatus.ACTIVE.value,
-        or_(_MEMORY.c.validity_horizon.is_(None), _MEMORY.c.validity_horizon > _NOW),
+    ItemKind.MEMORY: select(MEMORY.c.id, MEMORY.c.content).where(
+        MEMORY.c.owner_id == bindparam("of_owner"),
+        among(MEMORY.c.id, "ids"),
+        IN_FORCE[ItemKind.MEMORY][1],
+        or_(MEMORY.c.validity_horizon.is_(None), MEMORY.c.validity_horizon > _NOW),
     ),
-    ItemKind.PENDING: select(_PENDING.c.id, _PENDING.c.content).where(
-        _PENDING.c.owner_id == bindparam("of_owner"),
-        among(_PENDING.c.id, "ids"),
-        _PENDING.c.status == ReviewStatus.PENDING.value,
+    ItemKind.PENDING: select(PENDING.c.id, PENDING.c.content).where(
+        PENDING.c.owner_id == bindparam("of_owner"),
+        among(PENDING.c.id, "ids"),
+        IN_FORCE[ItemKind.PENDING][1],
     ),
 }
 
 
 def _without_vector(kind: ItemKind) -> Any:
     """Items in force that have no vector of this model, whether or not they have one of another."""
-    table, in_force = _IN_FORCE[kind]
+    table, in_force = IN_FORCE[kind]
     has = and_(
         TABLE.c.owner_id == table.c.owner_id,
         TABLE.c.item_id == table.c.id,
@@ -92,7 +86,7 @@ def _without_vector(kind: ItemKind) -> Any:
 
 _LACKS = {
     kind: _without_vector(kind).where(table.c.owner_id == bindparam("of_owner")).limit(1)
-    for kind, (table, _) in _IN_FORCE.items()
+    for kind, (table, _) in IN_FORCE.items()
 }
 _PAGES = {
     kind: _without_vector(kind)
@@ -104,13 +98,13 @@ _PAGES = {
     )
     .order_by(table.c.owner_id, table.c.id)
     .limit(bindparam("most"))
-    for kind, (table, _) in _IN_FORCE.items()
+    for kind, (table, _) in IN_FORCE.items()
 }
 _STILL = {
     kind: select(func.count())
     .select_from(table)
     .where(table.c.owner_id == bindparam("of_owner"), table.c.id == bindparam("of_item"), in_force)
-    for kind, (table, in_force) in _IN_FORCE.items()
+    for kind, (table, in_force) in IN_FORCE.items()
 }
 
 

@@ -19,9 +19,9 @@ from sqlalchemy import Connection, and_, bindparam, func, or_, select, update
 
 from ingest.types import Action, ReviewStatus
 from storage import ids, log, pending
+from storage.columns import UtcTime
 from storage.owners import TABLE as OWNER
 from storage.sql import among
-from storage.tables import UtcTime
 from storage.webhooks import OF_ONE, TABLE, Endpoint, endpoint_of
 
 MOST_ENTRIES = 100  # in one message, which is then some 15 KB; receivers want less than 20

@@ -20,8 +20,8 @@ from ingest.sources.fetched import Trouble
 from ingest.types import Action, Frozen
 from storage import ids, log
 from storage.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
+from storage.outer_tables import WebhookRow
 from storage.store import Store
-from storage.tables import WebhookRow
 
 MOST_WEBHOOKS = 5  # of one owner: each is one more request for everything that happens
 

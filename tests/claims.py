@@ -11,7 +11,7 @@ from ingest.checks.dedup import tokens
 from ingest.pipeline import Examined
 from ingest.policy import Policy, load_policy
 from ingest.signature import signature_keys
-from ingest.types import Claim, Finding, MemoryType, Source, Verdict
+from ingest.types import Claim, Delivery, Finding, MemoryType, Source, Verdict
 from storage.ids import new_id_suffix
 from storage.submit import Idempotency, Submission
 
@@ -38,6 +38,7 @@ def examined(
     validity_horizon: datetime | None = None,
     under: Policy | None = None,
     now: datetime = NOW,
+    delivery: Delivery | None = None,
 ) -> Examined:
     """A claim without citations. USER is stored by rule 9, AI_SYNTHESIS waits by rule 12, and one that
     `speculates` is blocked by rule 1, unless the dedup check says otherwise."""
@@ -52,6 +53,7 @@ def examined(
             owner_id=owner_id,
             validity_horizon=validity_horizon,
             metadata={"ticket": 7},
+            delivery=delivery,
         ),
         policy=under or policy(),
         capture_time=now,

@@ -31,6 +31,7 @@ from review.answers import (
     NotUndoable,
     Refused,
     Rejected,
+    Removed,
     Stale,
     Undone,
 )
@@ -86,10 +87,11 @@ class ReviewOut(PendingMemory):
 
 
 class ApprovedOut(BaseModel):
-    """The item as it now is, and the memory it became."""
+    """The item as it now is, and the memory it became; of a removal the memory that was retracted, null when the
+    gate never had it."""
 
     item: PendingMemory
-    memory: Memory
+    memory: Memory | None
 
 
 class RejectedOut(BaseModel):
@@ -204,7 +206,7 @@ async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Re
         supersede=sent.supersede,
         content=sent.content,
     )
-    if isinstance(answer, Approved):
+    if isinstance(answer, Approved | Removed):
         return ApprovedOut(item=answer.item, memory=answer.memory)
     raise _not_done(answer)
 
@@ -249,7 +251,7 @@ def _row(sent: ApproveRow | RejectRow | UndoRow) -> acts.Row:
 
 def _result(answer: acts.Outcome) -> Done | Problem:
     match answer:
-        case Approved():
+        case Approved() | Removed():
             return ApprovedOut(item=answer.item, memory=answer.memory)
         case Rejected():
             return RejectedOut(item=answer.item)

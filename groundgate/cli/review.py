@@ -21,6 +21,7 @@ from review.answers import (
     NotUndoable,
     Refused,
     Rejected,
+    Removed,
     Stale,
     Undone,
 )
@@ -202,6 +203,10 @@ def approve(
         case Approved():
             replaced = "" if answer.superseded is None else f" It replaces {answer.superseded}."
             say(f"Approved: stored as {answer.memory.id}.{replaced}")
+            return 0
+        case Removed():
+            gone = "it was never stored here" if answer.memory is None else f"{answer.memory.id} is retracted"
+            say(f"Approved: the removal is passed on; {gone}.")
             return 0
         case Refused():
             more = f"; {CONFLICT_HELP}" if answer.code == "conflict_unresolved" else ""

@@ -19,6 +19,7 @@ from review.answers import (
     NotUndoable,
     Refused,
     Rejected,
+    Removed,
     Stale,
     Undone,
 )
@@ -76,7 +77,7 @@ class Told:
 def told(item_id: str, answer: Outcome, policy: Policy) -> Told:
     """An answer in words. Nothing tells an item of another owner from one that does not exist."""
     match answer:
-        case Approved() | Rejected() | Undone():
+        case Approved() | Removed() | Rejected() | Undone():
             return _done(item_id, answer, policy)
         case ClaimRefused() | StorageError():
             return _failed(item_id, answer)
@@ -84,13 +85,16 @@ def told(item_id: str, answer: Outcome, policy: Policy) -> Told:
             return _not_done(item_id, answer)
 
 
-def _done(item_id: str, answer: Approved | Rejected | Undone, policy: Policy) -> Told:
+def _done(item_id: str, answer: Approved | Removed | Rejected | Undone, policy: Policy) -> Told:
     undo = answer.item.version if policy.queue.undo_minutes else None
     match answer:
         case Approved():
             replaced = " It replaced the stored memory." if answer.superseded else ""
             sentence = f"Approved: {_short(answer.memory.content)}.{replaced}"
             return Told(item_id, "approved", sentence, True, 200, undo)
+        case Removed():
+            sentence = f"Approved: {_short(answer.item.content)} is to be removed."
+            return Told(item_id, "approved", sentence, True, 200)
         case Rejected():
             sentence = f"Rejected: {_short(answer.item.content)}."
             return Told(item_id, "rejected", sentence, True, 200, undo)

@@ -61,10 +61,16 @@ def effect_of(
     blocked = _blocked(item, answer, now)
     if blocked or answer is None:
         return Effect((), "", blocked)
+    if item.removal_of is not None:
+        return Effect(
+            (Option("approve", "Approve the removal", _removes(item.removal_of, answer), None),), "", ""
+        )
     active = conflict if conflict is not None and conflict.status is MemoryStatus.ACTIVE else None
     recorded = None if active is None else active.id
     near = Neighbours(items=tuple(_neighbours(active)))
-    settled = settle(item.content, near, policy, supersede=None, recorded=recorded)
+    over = _at_place(answer)
+    written_over = recorded if over is not None and over.id == recorded else None
+    settled = settle(item.content, near, policy, supersede=None, recorded=recorded, at_place=written_over)
     if isinstance(settled, Refused) and settled.code != "conflict_unresolved":
         return Effect((), "", settled.message)
     options: tuple[Option, ...] = (Option("approve", "Approve", f"{_stores(answer)}.", None),)
@@ -75,6 +81,8 @@ def effect_of(
                 "keep_both", "Approve and keep both", f"{_stores(answer)}, and keeps {active.id} too.", False
             ),
         )
+    if written_over is not None:
+        options = options[:1]
     found = any(isinstance(reading, Found) for reading in answer.evidence.sources)
     return Effect(options, "Its sources are looked at again first." if found else "", "")
 
@@ -99,6 +107,19 @@ def _stores(answer: ValidationResult) -> str:
     horizon = evidence.claim.validity_horizon
     until = "" if horizon is None else f" until {horizon:%Y-%m-%d}"
     return f"Stores it as {_LABELS[evidence.label]} of {_worth(confidence)} that you vouch for{until}"
+
+
+def _at_place(answer: ValidationResult) -> Neighbour | None:
+    """The memory that was found where the claim is to be written, or from where something is to go."""
+    found = answer.evidence.at_place
+    return None if found is None else found.memory
+
+
+def _removes(name: str, answer: ValidationResult) -> str:
+    known = _at_place(answer)
+    sink, _, place = name.partition(" ")
+    retracts = "" if known is None else f", and retracts {known.id}"
+    return f"Has {place} removed from {sink}{retracts}. This cannot be taken back."
 
 
 def _worth(confidence: Confidence) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingest.checks import citations, dedup, hedge, judgement, support
+from ingest.checks import citations, dedup, hedge, judgement, place, support
 from ingest.policy import Policy
 from ingest.router import Case, route
 from ingest.types import Finding, ValidationResult, Verdict
@@ -74,6 +74,8 @@ def worst(findings: Iterable[Finding]) -> str:
 def deciding(answer: ValidationResult, policy: Policy) -> tuple[Finding, ...]:
     """The findings that an answer's rule rests on: those that the router names for them. None when the answer was
     made under a policy that decides otherwise, or some finding is not there."""
+    if any(finding.code in (place.REMOVAL, place.REMOVAL_WAITS) for finding in answer.findings):
+        return answer.findings
     found = {check: [f for f in answer.findings if f.check == check] for check in (hedge.CHECK, dedup.CHECK)}
     if not all(found.values()):
         return ()
@@ -85,6 +87,7 @@ def deciding(answer: ValidationResult, policy: Policy) -> tuple[Finding, ...]:
         score=answer.evidence.confidence_score,
         source=claim.source,
         memory_type=claim.memory_type,
+        place=next((f for f in answer.findings if f.check == place.CHECK), None),
     )
     ruling = route(case, policy)
     if ruling.rule != answer.rule:

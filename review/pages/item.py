@@ -161,7 +161,7 @@ def item_view(
         options=effect.options,
         before=effect.before,
         blocked=effect.blocked,
-        metadata=facts_of(item.metadata),
+        metadata=facts_of(item.metadata | _delivery(answer)),
         became=_became(item, decider, undo_until, now),
         decision_id=item.decision_id,
     )
@@ -277,7 +277,8 @@ def _became(
         case ReviewStatus.PENDING:
             return None
         case ReviewStatus.APPROVED:
-            words = f"Approved{by}: it is a memory now."
+            removed = item.removal_of is not None
+            words = f"Approved{by}: {'it is to be removed.' if removed else 'it is a memory now.'}"
         case ReviewStatus.REJECTED:
             words = f"Rejected{by}: it will not be stored."
         case ReviewStatus.EXPIRED:
@@ -293,6 +294,15 @@ def _became(
         when=maybe(item.decided_at, now),
         undo_words=f"can be taken back for {priority.span(undo_until - now)}" if undo and undo_until else "",
     )
+
+
+def _delivery(answer: ValidationResult | None) -> dict[str, JsonValue]:
+    """Where the claim is to be written, by the names under which it is shown."""
+    delivery = None if answer is None else answer.evidence.claim.delivery
+    if delivery is None:
+        return {}
+    shown: dict[str, JsonValue] = {f"to {delivery.op.value} in": delivery.sink, "at": delivery.place}
+    return shown | {f"with {name}": value for name, value in delivery.data.items()}
 
 
 def facts_of(metadata: Mapping[str, JsonValue]) -> tuple[Fact, ...]:

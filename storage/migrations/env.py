@@ -5,7 +5,8 @@ from __future__ import annotations
 from alembic import context
 from sqlmodel import SQLModel
 
-import storage.tables  # noqa: F401  (fills the metadata)
+import storage.outer_tables
+import storage.tables  # noqa: F401  (both fill the metadata)
 
 connection = context.config.attributes.get("connection")
 if connection is None:

@@ -72,7 +72,9 @@ def test_an_expired_memory_is_retracted_but_not_superseded(store: Store) -> None
         type(queue_of(store).retract(reviewer(), passing[0], reason="Again.", now=SOON)).__name__
         == "AlreadyGone"
     )
-    taken = store.writer.run(["ann"], lambda c: memories.supersede(c, "ann", passing[1], by="mem_x")).result()
+    taken = store.writer.run(
+        ["ann"], lambda c: memories.supersede(c, "ann", passing[1], by="mem_x", at=SOON)
+    ).result()
     assert not taken
     assert expire(queue_of(store), SOON) == Expired(0, 0)
 

@@ -138,13 +138,13 @@ def test_statuses_are_listed_only_when_asked_for(store: Store) -> None:
 
     def work(connection: Connection) -> tuple[bool, ...]:
         return (
-            memories.supersede(connection, "ann", old.id, by=active.id),
-            memories.retract(connection, "ann", taken.id, reason="was a mistake"),
-            memories.retract(connection, "ann", late.id, reason="also"),
-            memories.supersede(connection, "ann", old.id, by=taken.id),
-            memories.retract(connection, "ann", old.id, reason="again"),
-            memories.retract(connection, "bob", active.id, reason="not theirs"),
-            memories.retract(connection, "ann", "mem_0", reason="nowhere"),
+            memories.supersede(connection, "ann", old.id, by=active.id, at=NOW),
+            memories.retract(connection, "ann", taken.id, reason="was a mistake", at=NOW),
+            memories.retract(connection, "ann", late.id, reason="also", at=NOW),
+            memories.supersede(connection, "ann", old.id, by=taken.id, at=NOW),
+            memories.retract(connection, "ann", old.id, reason="again", at=NOW),
+            memories.retract(connection, "bob", active.id, reason="not theirs", at=NOW),
+            memories.retract(connection, "ann", "mem_0", reason="nowhere", at=NOW),
         )
 
     assert store.writer.run(["ann"], work).result() == (True, True, True, False, False, False, False)
@@ -162,8 +162,8 @@ def test_statuses_are_listed_only_when_asked_for(store: Store) -> None:
 @pytest.mark.parametrize(
     "leave",
     [
-        lambda connection, id_: memories.supersede(connection, "ann", id_, by="mem_f"),
-        lambda connection, id_: memories.retract(connection, "ann", id_, reason="no"),
+        lambda connection, id_: memories.supersede(connection, "ann", id_, by="mem_f", at=NOW),
+        lambda connection, id_: memories.retract(connection, "ann", id_, reason="no", at=NOW),
     ],
 )
 def test_what_is_out_of_force_is_no_neighbour(store: Store, leave: Callable[[Connection, str], bool]) -> None:

@@ -10,9 +10,10 @@ from groundgate.cli.digest import figures_of
 from ingest.types import Action
 from review.digest import digest_text
 from storage import overview, webhooks
+from storage.outer_tables import WebhookRow
 from storage.overview import Happened, QueueFigures
 from storage.store import Store
-from storage.tables import PendingRow, WebhookRow
+from storage.tables import PendingRow
 from tests.claims import NOW
 from tests.reviews import queue_of, reviewer, stored, waiting
 

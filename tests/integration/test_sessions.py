@@ -14,9 +14,9 @@ from sqlalchemy import Table, func, select
 from ingest.types import Action, Principal, Role
 from review.expiry import Expired, expire
 from storage import log, sessions, tokens
+from storage.outer_tables import SessionRow, SignInLinkRow
 from storage.sessions import LINK_LIFETIME, LONGEST_LINK, SESSION_LIFETIME, Refused
 from storage.store import Store
-from storage.tables import SessionRow, SignInLinkRow
 from tests.racers import Report, race
 from tests.reviews import queue_of
 

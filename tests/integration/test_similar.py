@@ -118,7 +118,7 @@ def test_a_memory_out_of_force_is_not_shown(store: Store) -> None:
     assert find(store, NEARLY) == ()
 
     def replace(connection: Connection) -> bool:
-        return memories.supersede(connection, "ann", replaced.id, by=passing.id)
+        return memories.supersede(connection, "ann", replaced.id, by=passing.id, at=NOW)
 
     assert store.writer.run(["ann"], replace).result()
     assert find(store, "Backups of the archive run every night at three") == ()

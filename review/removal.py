@@ -1,0 +1,41 @@
+"""Approving an item that asks for a removal: what a store behind the gate holds at a place is to go from there, and
+from the gate's own memories. Runs as the functions of `review.acts` do.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from ingest.types import Action, Memory, PendingMemory, ReviewStatus
+from review import acts, record
+from review.answers import Refused, Removed
+from storage import memories
+from storage.errors import RecordUnreadable, StorageError
+from storage.outbox import Outbox
+
+
+def approve(connection: Connection, item: PendingMemory, asked: acts.Approval) -> Removed | Refused:
+    """Has what the item names go: from its sink, and from the gate's own memories if it is one of them."""
+    if asked.edited is not None:
+        return Refused(
+            "removal_edited", "This asks for a removal: there is no text to edit. Reject it instead."
+        )
+    claim, by, now = acts.stored_answer(connection, item).evidence.claim, asked.principal.id, asked.now
+    if claim.delivery is None:
+        raise RecordUnreadable(f"the decision of removal {item.id} names no place")
+    memory_id = acts.held(connection, claim, now)
+    acts.end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory_id)
+    gone: Memory | None = None
+    if memory_id is not None:
+        memory = memories.get(connection, memory_id, now, owners=frozenset({item.owner_id}))
+        if memory is None:
+            raise StorageError(f"memory {memory_id} cannot be read back")
+        gone = acts.retract(
+            connection, memory, by=by, reason=f"removal {item.id} approved", now=now, but=claim.delivery
+        ).memory
+    outbox = Outbox(connection)
+    outbox.remove(item.owner_id, claim.delivery, memory_id, now)
+    outbox.write()
+    digest = record.digest(item=item.id, note=asked.note, memory=memory_id)
+    record.entry(connection, item.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
+    return Removed(acts.reload(connection, item), gone)

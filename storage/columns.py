@@ -1,0 +1,47 @@
+"""Types of columns that are the same on every database."""
+
+from __future__ import annotations
+
+from array import array
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ARRAY, REAL, DateTime, Dialect, LargeBinary, TypeDecorator
+from sqlalchemy.types import TypeEngine
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An aware UTC time on every database; SQLite keeps it without its zone. A naive time is refused."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a zone cannot be stored")
+        moved = value.astimezone(UTC)
+        return moved.replace(tzinfo=None) if dialect.name == "sqlite" else moved
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Float32s(TypeDecorator[bytes]):
+    """float32 numbers in machine order: as they are on SQLite, where sqlite-vec reads them so; `real[]` on
+    PostgreSQL, which pgvector casts, so that the table needs no extension while nobody asks for vectors."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(ARRAY(REAL) if dialect.name == "postgresql" else LargeBinary())
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> Any:
+        return list(array("f", value)) if value is not None and dialect.name == "postgresql" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> bytes | None:
+        return array("f", value).tobytes() if isinstance(value, list) else value

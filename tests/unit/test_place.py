@@ -1,0 +1,84 @@
+"""What the place check says, which rule follows, and that both can be made again from the evidence."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.checks.hedge import HedgeDetector
+from ingest.pipeline import examine, inspect, replay
+from ingest.types import (
+    AtPlace,
+    Claim,
+    Delivery,
+    DeliveryOp,
+    ItemKind,
+    MemoryType,
+    Neighbour,
+    Neighbours,
+    Source,
+    ValidationResult,
+)
+from tests.claims import NOW, policy
+
+DETECTOR = HedgeDetector(policy().lexicon)
+OLD = Neighbour(kind=ItemKind.MEMORY, id="mem_1", content="Deploys need two approvals.")
+ASKED = Neighbour(kind=ItemKind.PENDING, id="rev_1", content="Deploys need two approvals.")
+
+
+def answer(
+    content: str, at_place: AtPlace | None, op: DeliveryOp = DeliveryOp.PUT, source: Source = Source.USER
+) -> ValidationResult:
+    """What is answered to a claim for a place of which this is known."""
+    claim = Claim(
+        content=content,
+        memory_type=MemoryType.FACT,
+        asserted_source=source,
+        source=source,
+        owner_id="ann",
+        delivery=Delivery(sink="kg", place="deploys", op=op),
+    )
+    examined = examine(inspect(claim, DETECTOR), (), policy(), NOW)
+    decision = examined.decide(Neighbours(), at_place)
+    return examined.answer(
+        decision,
+        Neighbours(),
+        decision_id="dec_1",
+        memory_id=None,
+        queue_id=None,
+        took_ms=0.0,
+        at_place=at_place,
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "at_place", "op", "rule", "nearest"),
+    [
+        ("Deploys need three approvals.", None, DeliveryOp.PUT, 9, None),
+        ("Deploys need three approvals.", AtPlace(removal=ASKED), DeliveryOp.PUT, 9, None),
+        ("Deploys need three approvals.", AtPlace(memory=OLD), DeliveryOp.PUT, 15, "mem_1"),
+        ("I think deploys need three approvals.", AtPlace(memory=OLD), DeliveryOp.PUT, 1, None),
+        (OLD.content, AtPlace(memory=OLD), DeliveryOp.REMOVE, 15, "mem_1"),
+        ("I think deploys need three approvals.", None, DeliveryOp.REMOVE, 15, None),
+        (OLD.content, AtPlace(memory=OLD, removal=ASKED), DeliveryOp.REMOVE, 4, None),
+    ],
+)
+def test_rules(
+    content: str, at_place: AtPlace | None, op: DeliveryOp, rule: int, nearest: str | None
+) -> None:
+    answered = answer(content, at_place, op)
+    assert answered.rule == rule
+    assert answered.conflicting_memory_id == nearest
+    assert replay(answered, policy(), DETECTOR) == ()
+    again = ValidationResult.model_validate_json(answered.model_dump_json())
+    assert again == answered
+
+
+def test_nothing_vouches_for_writing_over_a_memory() -> None:
+    for source in Source:
+        assert answer("Deploys need three.", AtPlace(memory=OLD), source=source).outcome == "queued"
+
+
+def test_a_place_that_is_free_is_not_spoken_of() -> None:
+    answered = answer("Deploys need three approvals.", None)
+    assert {finding.check for finding in answered.findings} == {"hedge", "citation_detect", "dedup"}
+    assert "at_place" not in answered.model_dump_json()
