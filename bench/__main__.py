@@ -36,6 +36,12 @@ def _queue() -> None:
     queue_page.run()
 
 
+def _amsb() -> None:
+    from bench import amsb
+
+    amsb.run()
+
+
 def _dedup(asked: argparse.Namespace) -> None:
     from bench import dedup
 
@@ -50,7 +56,7 @@ def _dedup(asked: argparse.Namespace) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="text, http, web, queue or dedup; all by default"
+        "names", nargs="*", metavar="NAME", help="text, http, web, queue, amsb or dedup; all by default"
     )
     group = parser.add_argument_group("dedup")
     group.add_argument("--million", action="store_true", help="also a million claims, and floods of 100,000")
@@ -85,6 +91,7 @@ def main() -> None:
         "http": _http,
         "web": _web,
         "queue": _queue,
+        "amsb": _amsb,
         "dedup": partial(_dedup, asked),
     }
     names = asked.names or list(benches)
