@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingest.checks import citations, dedup, hedge, judgement, place, support
+from ingest.checks import citations, dedup, hedge, judgement, place, secrets, support
 from ingest.policy import Policy
 from ingest.router import Case, route
 from ingest.types import Finding, ValidationResult, Verdict
@@ -18,6 +18,8 @@ _CHECKS = {
     support.CHECK: "What the source says",
     judgement.CHECK: "Judge",
     dedup.CHECK: "Earlier claims",
+    place.CHECK: "Place",
+    secrets.CHECK: "Credentials",
 }
 # The worst first: what one of several findings says against a thing outweighs what the others say.
 _KINDS = {
@@ -88,6 +90,7 @@ def deciding(answer: ValidationResult, policy: Policy) -> tuple[Finding, ...]:
         source=claim.source,
         memory_type=claim.memory_type,
         place=next((f for f in answer.findings if f.check == place.CHECK), None),
+        secrets=next((f for f in answer.findings if f.check == secrets.CHECK), None),
     )
     ruling = route(case, policy)
     if ruling.rule != answer.rule:

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from ingest import paraphrase, priority
 from ingest.policy import Policy
 from ingest.types import (
+    DeliveryOp,
     Finding,
     ItemKind,
     Memory,
@@ -101,6 +102,7 @@ class ItemView:
     before: str
     blocked: str
     metadata: tuple[Fact, ...]
+    removal: bool  # it asks for something to go, so there is no text to edit
     became: Became | None
     decision_id: str
 
@@ -162,6 +164,7 @@ def item_view(
         before=effect.before,
         blocked=effect.blocked,
         metadata=facts_of(item.metadata | _delivery(answer)),
+        removal=item.removal_of is not None,
         became=_became(item, decider, undo_until, now),
         decision_id=item.decision_id,
     )
@@ -301,8 +304,9 @@ def _delivery(answer: ValidationResult | None) -> dict[str, JsonValue]:
     delivery = None if answer is None else answer.evidence.claim.delivery
     if delivery is None:
         return {}
-    shown: dict[str, JsonValue] = {f"to {delivery.op.value} in": delivery.sink, "at": delivery.place}
-    return shown | {f"with {name}": value for name, value in delivery.data.items()}
+    where = "Removed from" if delivery.op is DeliveryOp.REMOVE else "Written to"
+    shown: dict[str, JsonValue] = {where: f"{delivery.sink}: {delivery.place}"}
+    return shown | {f"{delivery.sink}: {name}": value for name, value in delivery.data.items()}
 
 
 def facts_of(metadata: Mapping[str, JsonValue]) -> tuple[Fact, ...]:
