@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     """Where the service keeps and looks things up. What decides about claims is in the policy instead.
 
     Lists are written as TOML lists in the file, and separated by the path separator (`REPO`) or by commas
-    (the others) in the environment.
+    (the others) in the environment. `url` is where another process finds the service, for commands that talk to one.
     """
 
     model_config = SettingsConfigDict(
@@ -53,6 +53,7 @@ class Settings(BaseSettings):
     port: int = Field(default=8080, ge=0, le=65535)
     workers: int = Field(default=1, ge=1, le=64)
     public_url: str | None = None
+    url: str | None = Field(default=None, pattern=r"^https?://")
     token: SecretStr | None = None
     github_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
     github_url: str = Field(default="https://api.github.com", pattern=r"^https?://")
