@@ -23,6 +23,7 @@ from pydantic_core import CoreSchema
 
 from ingest.policy import MAX_BATCH_CLAIMS, MAX_CITATIONS, MAX_CONTENT_CHARACTERS, MAX_METADATA_BYTES
 from ingest.types import CitationType, DeliveryOp, MemoryType, Source
+from storage.ids import sink_id
 from storage.names import MAX_NAME_CHARACTERS, valid_owner_id
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -76,6 +77,13 @@ def _iso_time(value: object) -> object:
     raise ValueError("must be an ISO 8601 date or time, like 2027-01-31T00:00:00Z")
 
 
+def _no_webhook(sink: str) -> str:
+    """Webhooks have ids like this. They get every memory by themselves, and nobody fetches anything in their place."""
+    if sink.startswith(sink_id("")):
+        raise ValueError(f"must not begin with {sink_id('')}")
+    return sink
+
+
 def _utc(value: datetime) -> datetime:
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
@@ -106,6 +114,7 @@ OwnerId = Annotated[
     AfterValidator(_says_something),
 ]
 Reason = Annotated[Words, Field(min_length=1, max_length=2000)]
+SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$"), AfterValidator(_no_webhook)]
 CitationText = Annotated[Text, Field(min_length=1, max_length=2048)]
 Time = Annotated[
     datetime,
@@ -132,7 +141,7 @@ class DeliveryIn(Wire):
     """Where in a store behind the gate (a sink) the claim is to be written once it is a memory, or with `remove`,
     what is to go from there. The same sink and place is the same thing."""
 
-    sink: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$")]
+    sink: SinkName
     place: Annotated[Words, Field(min_length=1, max_length=512)]
     op: DeliveryOp = DeliveryOp.PUT
     data: Annotated[
@@ -142,6 +151,10 @@ class DeliveryIn(Wire):
             description=f"What the sink needs besides the text. At most {MAX_METADATA_BYTES} bytes as JSON."
         ),
     ] = {}
+    replaces: Annotated[
+        bool,
+        Field(strict=True, description="Something else is there already, which the gate may not know of."),
+    ] = False
 
 
 class ClaimIn(Wire):

@@ -224,7 +224,7 @@ class Unreachable(Frozen):
     """It could not be found out whether it exists. `code` is a stable word: `timeout`, `refused` (an address
     or answer that is not safe), `forbidden` (401, 403), `rate_limited`, `server_error`, `dns`, `tls`,
     `connection`, `odd_answer`, `login` (it asks to sign in), `offline`, `no_repository`, `shallow_clone`,
-    `not_supported`, `error`."""
+    `not_supported`, `not_asked` (the claim holds a credential), `error`."""
 
     kind: Literal["unreachable"] = "unreachable"
     citation: Citation
@@ -282,6 +282,17 @@ class AtPlace(Frozen):
     removal: Neighbour | None = None
 
 
+class EchoFacts(Frozen):
+    """That a claim was submitted before, in the same or nearly the same words: how often, this time counted in, and
+    who sent it. Only of claims that were sent at least twice."""
+
+    count: int
+    first_seen: datetime
+    first_by: str  # a principal's id, as those in `agents` are
+    agents: tuple[str, ...]  # in the order in which they came, the first twenty
+    sources: tuple[Source, ...]  # that were asserted
+
+
 class Paraphrase(Frozen):
     """A stored memory or pending item of the same owner whose vector is near the claim's."""
 
@@ -331,6 +342,8 @@ class Delivery(Frozen):
     place: str
     op: DeliveryOp = DeliveryOp.PUT
     data: dict[str, JsonValue] = Field(default_factory=dict)  # what the sink needs besides the text
+    # The caller found something else there already, which may be older than the gate.
+    replaces: bool = False
 
     @property
     def name(self) -> str:
@@ -452,6 +465,7 @@ class Evidence(Frozen):
     # None, and left out of the JSON, unless the policy asks for vectors.
     paraphrases: ParaphraseFacts | None = Field(default=None, exclude_if=lambda facts: facts is None)
     at_place: AtPlace | None = Field(default=None, exclude_if=lambda found: found is None)
+    echo: EchoFacts | None = Field(default=None, exclude_if=lambda found: found is None)
     validity_horizon: datetime | None
     label: Label
     metadata: dict[str, JsonValue]

@@ -54,7 +54,7 @@ def in_memory() -> str | None:
         return None
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Lets `tmp_path` be in memory, unless whoever runs the tests says where it has to be. And lets an interrupt be one
     for the programs that tests start and interrupt, also where a shell runs the tests beside something else: it has
     them ignore it, and so would every program below."""
@@ -62,6 +62,12 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if "TMPDIR" not in os.environ and (place := in_memory()):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)
+    # mem0 reads these when it is imported: it would tell its makers of it, and write into the home directory.
+    os.environ["MEM0_TELEMETRY"] = "False"
+    if "MEM0_DIR" not in os.environ:
+        own = tempfile.TemporaryDirectory(prefix="mem0-")
+        config.add_cleanup(own.cleanup)
+        os.environ["MEM0_DIR"] = own.name
 
 
 class Postgresql:

@@ -30,7 +30,10 @@ def judge(claim: Claim, at_place: AtPlace | None) -> Finding | None:
             return _doubt(REMOVAL_WAITS, message, facts | {"id": there.removal.id})
         known = "" if there.memory is None else f", which is {there.memory.id}"
         return _doubt(REMOVAL, f"Asks to remove {where}{known}.", facts)
-    if there.memory is None or there.memory.content == claim.content:
+    if there.memory is None:
+        message = f"Something is at {where} already, which was never stored here: this would be written over it."
+        return _doubt(PLACE_TAKEN, message, facts) if delivery.replaces else None
+    if there.memory.content == claim.content:
         return None
     message = f"{there.memory.id} is at {where}: this would be written over it."
     return _doubt(PLACE_TAKEN, message, facts | {"id": there.memory.id})

@@ -26,7 +26,12 @@ ASKED = Neighbour(kind=ItemKind.PENDING, id="rev_1", content="Deploys need two a
 
 
 def answer(
-    content: str, at_place: AtPlace | None, op: DeliveryOp = DeliveryOp.PUT, source: Source = Source.USER
+    content: str,
+    at_place: AtPlace | None,
+    op: DeliveryOp = DeliveryOp.PUT,
+    source: Source = Source.USER,
+    *,
+    replaces: bool = False,
 ) -> ValidationResult:
     """What is answered to a claim for a place of which this is known."""
     claim = Claim(
@@ -35,7 +40,7 @@ def answer(
         asserted_source=source,
         source=source,
         owner_id="ann",
-        delivery=Delivery(sink="kg", place="deploys", op=op),
+        delivery=Delivery(sink="kg", place="deploys", op=op, replaces=replaces),
     )
     examined = examine(inspect(claim, DETECTOR), (), policy(), NOW)
     decision = examined.decide(Neighbours(), at_place)
@@ -71,6 +76,13 @@ def test_rules(
     assert replay(answered, policy(), DETECTOR) == ()
     again = ValidationResult.model_validate_json(answered.model_dump_json())
     assert again == answered
+
+
+def test_what_is_older_than_the_gate_is_not_written_over_either() -> None:
+    answered = answer("Deploys need three approvals.", None, replaces=True)
+    assert (answered.rule, answered.conflicting_memory_id) == (15, None)
+    assert replay(answered, policy(), DETECTOR) == ()
+    assert answer(OLD.content, AtPlace(memory=OLD), replaces=True).rule == 9
 
 
 def test_nothing_vouches_for_writing_over_a_memory() -> None:
