@@ -13,7 +13,15 @@ from groundgate.settings import SettingsError, load_settings
 from storage.store import Store
 
 COMMANDS = [found.name for found in pkgutil.iter_modules(cli.__path__, "groundgate.cli.")]
-for needed in (*COMMANDS, "pytest", "hypothesis", "tests.racers", "tests.rechecking", "tests.reviews"):
+for needed in (
+    *COMMANDS,
+    "groundgate.mcp.serving",
+    "pytest",
+    "hypothesis",
+    "tests.racers",
+    "tests.rechecking",
+    "tests.reviews",
+):
     if not needed.endswith("__main__"):
         importlib.import_module(needed)
 with suppress(SettingsError):  # of whoever runs the tests: what is made of them is thrown away
