@@ -1,8 +1,9 @@
 """The commands, their options and their help. What each does is in the module of its name, loaded when it runs.
 
 `app` holds the commands of every day; those of an operator (`token`, `review`, `log`, `db`, `policy`,
-`replay`) are in `groundgate.cli.operator`, those for webhooks in `groundgate.cli.hooks`, those that look after
-the indexes in `groundgate.cli.index`.
+`replay`) are in `groundgate.cli.operator`, those for webhooks in `groundgate.cli.hooks`, for sinks in
+`groundgate.cli.sinks`, those that look after the indexes in `groundgate.cli.index`, the MCP server in
+`groundgate.cli.mcp`.
 """
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs, so that `detect` starts fast)
 
@@ -17,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from groundgate.cli import hooks, index, operator, output
+from groundgate.cli import hooks, import_, index, mcp, mcp_gate, operator, output, sinks
 
 PORTS = {"min": 0, "max": 65535}
 
@@ -210,7 +211,11 @@ def verify(
 
 operator.register(app)
 hooks.register(app)
+import_.register(app)
 index.register(app)
+mcp.register(app)
+mcp_gate.register(app)
+sinks.register(app)
 
 
 def run(arguments: Sequence[str]) -> int:

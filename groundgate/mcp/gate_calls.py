@@ -1,0 +1,303 @@
+"""Tools of which a call writes one thing: the call as a claim, and the same call again when it may be made.
+
+The claim shows every argument. One of them (`text` in the configuration) may be edited by the owner; the others stand
+above it, a line each.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from pydantic import JsonValue
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from groundgate.client import DeadLetter
+from groundgate.mcp.gate_config import CallWrite, ReadBack
+from groundgate.mcp.gate_writes import (
+    CONTENT,
+    MAX_PLACE,
+    Answer,
+    Declined,
+    Plan,
+    Refused,
+    Server,
+    Write,
+    digest,
+    leaves,
+)
+from ingest.types import DeliveryOp
+
+_NAMED = re.compile(r"\{([#@]?)([\w.]+)\}")
+_PATH = re.compile(r"\{[\w.]+\}/")  # begins with a part that may be left out
+_ALONE = re.compile(r"\{(\w+)\}")
+_SLASHES = re.compile("/{2,}")
+
+Arguments = Mapping[str, Any]
+
+
+def shown(value: object) -> str:
+    """An argument as an owner reads it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def heading(tool: str, arguments: Arguments, text: str | None) -> str:
+    """What stands above the text: the tool, and each other argument."""
+    lines = [tool, *(f"{name}: {shown(value)}" for name, value in arguments.items() if name != text)]
+    return "\n".join(lines)
+
+
+def content_of(tool: str, arguments: Arguments, text: str | None) -> str:
+    """The claim: all text that the call would write."""
+    above = heading(tool, arguments, text)
+    return above if text is None or text not in arguments else f"{above}\n\n{shown(arguments[text])}"
+
+
+def approved(tool: str, arguments: Arguments, text: str | None, sent: object, content: str) -> dict[str, Any]:
+    """The arguments to call with, given what the owner approved. `sent` is the text argument's first value if that was
+    no text. Raises DeadLetter when an edit went beyond the text."""
+    above = heading(tool, arguments, text)
+    if text is None:
+        if content != above:
+            raise DeadLetter("The text was edited, but none of these arguments can be.")
+        return dict(arguments)
+    rest = content.removeprefix(f"{above}\n\n")
+    if rest == content and content.split("\n", 1)[0].strip() == tool:
+        raise DeadLetter("The lines above the text were edited; only the text below them can be.")
+    if sent != "json":
+        return {**arguments, text: rest}
+    try:
+        return {**arguments, text: json.loads(rest)}
+    except ValueError:
+        raise DeadLetter(f"The text was edited, and {text} is no JSON any more.") from None
+
+
+def filled(template: str, arguments: Arguments, found: Any = None) -> str:
+    """A template with its names put in: arguments, digests of arguments, and what was found at a path. What stands
+    beside a slash is a part of a path, and brings no slashes of its own to its ends."""
+
+    def value(match: re.Match[str]) -> str:
+        sign, name = match.groups()
+        if sign == "@":
+            return shown(at(found, name) or "")
+        given = arguments.get(name)
+        if given is None:
+            return ""
+        if sign == "#":
+            return digest(shown(given))
+        beside = template[: match.start()].endswith("/") or template[match.end() :].startswith("/")
+        return shown(given).strip("/") if beside else shown(given)
+
+    whole = _NAMED.sub(value, template)
+    return whole.lstrip("/") if _PATH.match(template) else whole
+
+
+def filled_all(templates: Mapping[str, JsonValue], arguments: Arguments) -> dict[str, Any]:
+    """Arguments for another tool. One that is only an argument of the write is left out when the write was without."""
+    found = dict[str, Any]()
+    for name, template in templates.items():
+        alone = _ALONE.fullmatch(template) if isinstance(template, str) else None
+        if alone is None or arguments.get(alone[1]) is not None:
+            found[name] = filled(template, arguments) if isinstance(template, str) else template
+    return found
+
+
+def place_from(template: str, arguments: Arguments, found: Any = None) -> str:
+    """A place. Parts that are left out leave no gap."""
+    place = _SLASHES.sub("/", filled(template, arguments, found))
+    return place if len(place) <= MAX_PLACE else f"{template[:64]} {digest(place)}"
+
+
+def at(found: Any, path: str) -> Any:
+    """What stands at a path of names through objects, None when nothing does."""
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found
+
+
+def holds(text: str, wanted: object) -> bool:
+    """Whether a text that was read has what was written: it itself, or of lists and objects each text in them."""
+    if isinstance(wanted, str):
+        return wanted.strip() in text
+    return all(leaf in text or json.dumps(leaf, ensure_ascii=False)[1:-1] in text for leaf in leaves(wanted))
+
+
+def fitting(schema: Mapping[str, Any] | None, words: str) -> dict[str, Any] | None:
+    """Structured content that says these words in the shape a tool promises; None when it promises another shape."""
+    told = {"result": words}
+    return told if schema is not None and _problem(schema, told) is None else None
+
+
+def _problem(schema: Mapping[str, Any], value: object) -> str | None:
+    """What is wrong with a value, in words. An empty registry, so that no schema makes us ask an address."""
+    try:
+        Draft202012Validator.check_schema(schema)
+        checker = Draft202012Validator(dict(schema), registry=Registry())
+        found: ValidationError | None = next(checker.iter_errors(value), None)
+    except (SchemaError, Unresolvable) as error:
+        return f"the tool's own schema cannot be read ({type(error).__name__})"
+    return None if found is None else f"{'.'.join(map(str, found.absolute_path))} {found.message}".strip()
+
+
+class CallWriter:
+    """How tools write of which a call writes one thing. `schemas` are the tools' input and output schemas."""
+
+    def __init__(
+        self,
+        server: Server,
+        tools: Mapping[str, CallWrite],
+        schemas: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any] | None]],
+    ) -> None:
+        self._server = server
+        self._tools = tools
+        self._schemas = schemas
+
+    async def plan(self, tool: str, arguments: Arguments) -> Plan:
+        """See `Writer`."""
+        write = self._tools[tool]
+        if (problem := _problem(self._schemas[tool][0], dict(arguments))) is not None:
+            raise Refused(f"The arguments do not fit ({tool}): {problem}.")
+        for name, allowed in write.only.items():
+            if name in arguments and arguments[name] not in allowed:
+                offered = " or ".join(json.dumps(value) for value in allowed)
+                raise Refused(
+                    f"{tool} with {name} = {shown(arguments[name])} is not passed on by Groundgate, only {offered}: "
+                    "what it takes away would go without its owner being asked."
+                )
+        if missing := [name for name in write.need if arguments.get(name) is None]:
+            raise Refused(f"Groundgate passes {tool} on only with {', '.join(missing)}.")
+        given = {name: value for name, value in arguments.items() if value is not None}
+        if write.op is DeliveryOp.REMOVE:
+            return await self._removal(tool, write, given)
+        if write.new and await self._is_something_else_there(write, given):
+            raise Refused(
+                f"There is something else at {filled(write.place, given)} already, and {tool} would take it away "
+                "without its owner being asked. Choose another name, or ask for its removal first."
+            )
+        kept: dict[str, JsonValue] = {name: value for name, value in given.items() if name != write.text}
+        data: dict[str, JsonValue] = {"tool": tool, "arguments": kept}
+        if write.text is not None and not isinstance(given.get(write.text, ""), str):
+            data["text"] = "json"
+        return Plan(
+            (Write(write.op, place_from(write.place, given), content_of(tool, given, write.text), data),)
+        )
+
+    async def _removal(self, tool: str, write: CallWrite, given: dict[str, Any]) -> Plan:
+        found = await self._read(write.read, given)
+        if found is None:
+            return Plan((), (f"There is nothing to remove: {tool} {shown(given)}.",))
+        text, answer = found
+        content = f"{heading(tool, given, None)}\n\n{text}"
+        if len(content) > CONTENT:
+            cut = f"\n… and {len(content) - CONTENT + 100} more characters"
+            content = content[: CONTENT - 100] + cut
+        data: dict[str, JsonValue] = {"tool": tool, "arguments": given, "shown": digest(text)}
+        return Plan(
+            (Write(DeliveryOp.REMOVE, place_from(write.place, given, answer.structured), content, data),)
+        )
+
+    async def apply(
+        self, op: DeliveryOp, content: str, data: Mapping[str, JsonValue], *, replacing: bool = False
+    ) -> Answer | None:
+        """See `Writer`."""
+        tool, kept = str(data.get("tool")), data.get("arguments")
+        write = self._tools[tool]
+        if not isinstance(kept, dict) or (write.op is DeliveryOp.REMOVE and op is DeliveryOp.PUT):
+            raise DeadLetter("It does not say what to call; it was not sent by this gate.")
+        if write.op is DeliveryOp.REMOVE:
+            return await self._remove(tool, write, kept, data.get("shown"))
+        arguments = approved(tool, kept, write.text, data.get("text"), content)
+        if op is DeliveryOp.REMOVE:
+            await self._take_back(tool, write, arguments)
+            return None
+        if await self._is_there(write, arguments):
+            return None
+        more = write.replace if replacing else {}
+        answer = await self._server.call(tool, {**write.always, **arguments, **more})
+        if not await self._is_there(write, arguments):
+            raise Declined(
+                f"It was written, and is not there when it is read back. {tool} answered: {answer.text}"
+            )
+        return answer
+
+    async def _remove(self, tool: str, write: CallWrite, given: Arguments, was: object) -> Answer | None:
+        found = await self._read(write.read, given)
+        if found is None:
+            return None
+        if digest(found[0]) != was:
+            raise DeadLetter(
+                "It has changed since its owner was asked, so it was left: ask for its removal again."
+            )
+        answer = await self._server.call(tool, {**write.always, **given})
+        if await self._read(write.read, given) is not None:
+            raise Declined(f"It is still there. {tool} answered: {answer.text}")
+        return answer
+
+    async def _take_back(self, tool: str, write: CallWrite, arguments: Arguments) -> None:
+        """What the gate wrote is no memory any more."""
+        if not await self._is_there(write, arguments):
+            return
+        undo, text = write.undo, arguments.get(write.text or "")
+        if undo is None or not isinstance(text, str):
+            raise DeadLetter(f"The gate cannot take back what {tool} did: it has to be undone by hand.")
+        found = await self._read(write.read, arguments)
+        if not undo.part and found is not None and found[0].strip() != text.strip():
+            raise DeadLetter("There is more by now than the gate wrote, so it was left: look at it by hand.")
+        answer = await self._server.call(undo.tool, filled_all(undo.arguments, arguments))
+        if await self._is_there(write, arguments):
+            raise Declined(f"It is still there. {undo.tool} answered: {answer.text}")
+
+    async def _is_there(self, write: CallWrite, arguments: Arguments) -> bool:
+        found = await self._read(write.read, arguments)
+        if found is None:
+            return False
+        if write.read.expect is not None:
+            return holds(found[0], filled(write.read.expect, arguments))
+        return write.text is None or holds(found[0], arguments.get(write.text, ""))
+
+    async def _is_something_else_there(self, write: CallWrite, given: Arguments) -> bool:
+        return await self._read(write.read, given) is not None and not await self._is_there(write, given)
+
+    async def _read(self, read: ReadBack, arguments: Arguments) -> tuple[str, Answer] | None:
+        """The text that is there and the answer it was in; None when nothing is."""
+        try:
+            answer = await self._server.call(read.tool, filled_all(read.arguments, arguments))
+        except Declined as error:
+            if read.missing is not None and read.missing.casefold() in str(error).casefold():
+                return None
+            raise
+        text = answer.text if read.find is None else at(answer.structured, read.find)
+        if not isinstance(text, str):
+            return None
+        for path, template in read.where.items():
+            if not str(at(answer.structured, path)).startswith(filled(template, arguments)):
+                return None
+        return text, answer
+
+    async def standing(self, writes: Collection[Write]) -> frozenset[str]:
+        """See `Writer`."""
+        found = set[str]()
+        for write in writes:
+            tool, kept = str(write.data["tool"]), write.data["arguments"]
+            if not isinstance(kept, dict):
+                continue
+            configured = self._tools[tool]
+            if write.op is DeliveryOp.REMOVE:
+                done = await self._read(configured.read, kept) is None
+            else:
+                arguments = approved(tool, kept, configured.text, write.data.get("text"), write.content)
+                done = await self._is_there(configured, arguments)
+            if done:
+                found.add(write.place)
+        return frozenset(found)
+
+    def structured(
+        self, tool: str, arguments: Arguments, plan: Plan, done: Collection[str], words: str
+    ) -> dict[str, Any] | None:
+        """See `Writer`."""
+        return fitting(self._schemas[tool][1], words)
