@@ -12,44 +12,43 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Protocol
 
-from pydantic_core import to_json
-
-from groundgate.incoming import ClaimRefused, given_citations, owner_for
+from groundgate.gathering import Reader, gather, too_late
+from groundgate.incoming import ClaimRefused, given_citations, owner_for, refuse_over_limits
 from groundgate.judge import Judge, weigh
+from groundgate.masking import not_asked, without_secrets
 from groundgate.meaning import ByMeaning, Meaning, Paraphraser
 from groundgate.wire import ClaimIn
 from ingest.checks.dedup import tokens
 from ingest.checks.hedge import HedgeDetector
+from ingest.checks.secrets import SecretDetector, mask
 from ingest.citations import TooManyCitations
 from ingest.paraphrase import stored_only
 from ingest.pipeline import Examined, Inspected, examine, focus, inspect, removes
 from ingest.policy import Policy
 from ingest.priority import words_digest
-from ingest.signature import signature_keys
+from ingest.signature import SignatureKeys, signature_keys
 from ingest.similar import prepare
 from ingest.types import (
     AtPlace,
-    Citation,
     Claim,
     DedupFacts,
     DedupUnavailable,
     Delivery,
+    EchoFacts,
     Embedding,
-    Found,
     Neighbours,
     PendingMemory,
     Principal,
     RejectedBefore,
+    SecretMatch,
     SimilarMemory,
     Source,
     SourceReading,
     Tier,
-    Unreachable,
     ValidationResult,
 )
-from storage import index, rejections, similar
+from storage import echoes, index, rejections, similar
 from storage.errors import StorageError
 from storage.ids import new_id_suffix
 from storage.outbox import Outbox
@@ -64,12 +63,6 @@ ADVICE_SECONDS = 1.0
 HOLDING_SECONDS = 1.0
 
 
-class Reader(Protocol):
-    """Reads what a citation points at, anew when it must be `fresh`. Never raises."""
-
-    async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading: ...
-
-
 class Examiner:
     """What can be said of a claim without a database. Thread-safe; `close` it when done."""
 
@@ -82,6 +75,7 @@ class Examiner:
     ) -> None:
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
+        self.secrets = SecretDetector()
         self._sources = sources
         self._clock = clock
         # For what takes the processor or a look-up too long for the event loop.
@@ -91,24 +85,16 @@ class Examiner:
         """Waits for work under way. The sources are not closed with it."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
+    def masked(self, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...]]:
+        """What was sent, with masks in place of credentials, and where they were. Raises ClaimRefused for what is
+        larger than the policy allows."""
+        refuse_over_limits(sent, self.policy.limits)
+        return without_secrets(self.secrets, sent)
+
     def build_claim(self, principal: Principal, sent: ClaimIn) -> Claim:
-        """The claim as it counts: owner, granted source, citations. Raises ClaimRefused."""
-        limits = self.policy.limits
-        if len(sent.content) > limits.content_characters:
-            raise ClaimRefused(
-                "content_too_long",
-                f"content has {len(sent.content)} characters; the limit is {limits.content_characters}",
-            )
-        if sent.metadata and (size := len(to_json(sent.metadata))) > limits.metadata_bytes:
-            raise ClaimRefused(
-                "metadata_too_large",
-                f"metadata has {size} bytes as JSON; at most {limits.metadata_bytes} are kept",
-            )
-        if sent.delivery and (size := len(to_json(sent.delivery.data))) > limits.metadata_bytes:
-            raise ClaimRefused(
-                "delivery_too_large",
-                f"delivery.data has {size} bytes as JSON; at most {limits.metadata_bytes} are kept",
-            )
+        """The claim as it counts: without credentials, with owner, granted source and citations. Raises
+        ClaimRefused."""
+        sent, secrets = self.masked(sent)
         granted = sent.source is Source.AI_SYNTHESIS or sent.source in principal.sources
         return Claim(
             content=sent.content,
@@ -120,6 +106,7 @@ class Examiner:
             validity_horizon=sent.validity_horizon,
             metadata=sent.metadata,
             delivery=sent.delivery and Delivery.model_validate(sent.delivery.model_dump()),
+            secrets=secrets,
         )
 
     def inspect(self, claim: Claim) -> Inspected:
@@ -136,6 +123,17 @@ class Examiner:
             )
         return inspected
 
+    def examine_text(self, claim: Claim) -> Examined | None:
+        """As `examine`, at once, of a claim for which nobody has to be asked; None of any other. Raises
+        ClaimRefused."""
+        if self.policy.judge.enabled or self.policy.dedup_method != "jaccard":
+            return None
+        inspected = self.inspect(claim)
+        cited = inspected.cited()
+        if cited and not claim.secrets:
+            return None
+        return examine(inspected, not_asked(cited), self.policy, self._clock())
+
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """Text checks and readings, all within the policy's deadline; with `fresh`, sources are asked again
         whatever was kept of them. Raises ClaimRefused."""
@@ -143,9 +141,11 @@ class Examiner:
         inspected = self.inspect(claim)
         captured = self._clock()
         cited = inspected.cited()
+        if claim.secrets:
+            return examine(inspected, not_asked(cited), self.policy, captured)
         by_meaning = self._start_by_meaning(claim, captured)
         if cited:
-            readings = await self._gather(cited, fresh=fresh)
+            readings = await gather(self._sources, cited, self.policy.deadline_seconds, fresh=fresh)
             # Beside the event loop: texts are long, and holding a claim against one takes some milliseconds.
             left = started + self.policy.deadline_seconds - time.perf_counter()
             examined = await self._held_in_time(inspected, readings, captured, max(left, HOLDING_SECONDS))
@@ -169,14 +169,16 @@ class Examiner:
 
     async def examine_edit(self, item: PendingMemory, content: str) -> Examined:
         """A pending item's claim with the owner's text in place of the agent's. Raises ClaimRefused."""
+        secrets = self.secrets.find(content)
         claim = Claim(
-            content=content,
+            content=mask(content, secrets),
             memory_type=item.memory_type,
             asserted_source=item.source,
             source=item.source,
             owner_id=item.owner_id,
             validity_horizon=item.validity_horizon,
             metadata=item.metadata,
+            secrets=secrets,
         )
         return await self.examine(claim)
 
@@ -193,33 +195,15 @@ class Examiner:
             return await asyncio.wait_for(held, seconds)
         except TimeoutError:
             log.warning("a claim could not be held against its sources within %.3g s", seconds)
-        return examine(inspected, [_too_late(reading) for reading in readings], self.policy, captured)
+        return examine(inspected, [too_late(reading) for reading in readings], self.policy, captured)
 
     def _held_against(
         self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, until: float
     ) -> Examined:
         held: list[SourceReading] = []
         for reading in readings:  # nobody waits any more after that time
-            held += focus(inspected, [reading]) if time.perf_counter() < until else [_too_late(reading)]
+            held += focus(inspected, [reading]) if time.perf_counter() < until else [too_late(reading)]
         return examine(inspected, held, self.policy, captured)
-
-    async def _gather(self, cited: Sequence[Citation], *, fresh: bool) -> list[SourceReading]:
-        """A reading for each; UNKNOWN for what is late."""
-        asked = {c.key: asyncio.create_task(self._sources.read(c, fresh=fresh)) for c in cited}
-        try:
-            await asyncio.wait(asked.values(), timeout=self.policy.deadline_seconds)
-        finally:
-            for task in asked.values():
-                task.cancel()  # of one that is done, this does nothing
-        readings: list[SourceReading] = []
-        for citation in cited:
-            task = asked[citation.key]
-            if task.done() and not task.cancelled() and task.exception() is None:
-                readings.append(task.result())
-                continue
-            detail = f"{citation.value} could not be looked up within {self.policy.deadline_seconds:g} s."
-            readings.append(Unreachable(citation=citation, code="timeout", detail=detail))
-        return readings
 
 
 class Gate(Examiner):
@@ -274,21 +258,27 @@ class Gate(Examiner):
         examined: Examined,
         idempotency: Idempotency | None = None,
         started: float | None = None,
+        made: tuple[SignatureKeys, tuple[int, ...]] | None = None,
     ) -> asyncio.Future[SubmitAnswer]:
-        """Hands an examined claim to the writer; claims sent in order are decided in that order."""
+        """Hands an examined claim to the writer; claims sent in order are decided in that order. `made` are the keys
+        of its words and of what is similar to it, where somebody has made them already."""
         claim = examined.claim
         # Made here, outside of the write transaction, for what it may store. What will wait has been looked up
         # (`examine`), and a claim never does better there; should that have failed, these are made for nothing.
         may_be_stored = examined.similar is None
+        keys, bands = made or (
+            signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold),
+            similar.keys_of(claim.content, claim.memory_type.value) if may_be_stored else None,
+        )
         submission = Submission(
             examined=examined,
             principal_id=principal.id,
             suffix=new_id_suffix(examined.capture_time),
-            keys=signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold),
+            keys=keys,
             idempotency=idempotency,
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
-            bands=similar.keys_of(claim.content, claim.memory_type.value) if may_be_stored else None,
+            bands=bands,
         )
         return self.store.writer.submit_async(submission)
 
@@ -298,8 +288,8 @@ class Gate(Examiner):
         examined = await super().examine(self.build_claim(principal, sent))
         examined = await self._with_similar(examined)
         dedup = Neighbours() if removes(examined.claim) else await self._neighbours_beside(examined)
-        at_place = await self._at_place_beside(examined)
-        decision = examined.decide(dedup, at_place)
+        at_place, echo = await self._known_beside(principal, examined, dedup)
+        decision = examined.decide(dedup, at_place, echo)
         rejected_before = None
         if decision.tier is not Tier.STORED:
             loop = asyncio.get_running_loop()
@@ -313,18 +303,21 @@ class Gate(Examiner):
             took_ms=(time.perf_counter() - started) * 1000,
             rejected_before=rejected_before,
             at_place=at_place,
+            echo=echo,
         )
 
-    async def _at_place_beside(self, examined: Examined) -> AtPlace | None:
-        """What is known of the claim's place. Raises StorageError: not to know could look like a free place."""
-        if examined.claim.delivery is None:
-            return None
+    async def _known_beside(
+        self, principal: Principal, examined: Examined, dedup: DedupFacts
+    ) -> tuple[AtPlace | None, EchoFacts | None]:
+        """What is known of the claim's place, and how often it was sent, this time counted in as a submit would.
+        Raises StorageError: not to know could look like a free place, or like never."""
 
-        def look() -> AtPlace | None:
+        def look() -> tuple[AtPlace | None, EchoFacts | None]:
             with self.store.read() as connection:
                 outbox = Outbox(connection)
                 outbox.look([examined.claim])
-                return outbox.at_place(examined.claim, examined.capture_time)
+                at_place = outbox.at_place(examined.claim, examined.capture_time)
+                return at_place, echoes.told(connection, examined, dedup, principal.id)
 
         return await asyncio.get_running_loop().run_in_executor(self._advice, look)
 
@@ -394,13 +387,6 @@ class Gate(Examiner):
         except Exception:  # it is advice: the decision stands without it, and the answer says null
             log.exception("similar memories could not be looked up")
             return None
-
-
-def _too_late(reading: SourceReading) -> SourceReading:
-    if not isinstance(reading, Found) or not reading.text:
-        return reading
-    detail = f"The claim could not be held against {reading.citation.value} in time."
-    return Unreachable(citation=reading.citation, code="timeout", detail=detail)
 
 
 def _at_best(examined: Examined) -> Tier:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pydantic_core import to_json
+
 from groundgate.wire import ClaimIn
 from ingest.citations import given_citation, parse_citation
+from ingest.policy import Limits
 from ingest.types import Citation, Principal
 
 
@@ -14,6 +17,25 @@ class ClaimRefused(ValueError):
         super().__init__(message)
         self.code = code
         self.status = status
+
+
+def refuse_over_limits(sent: ClaimIn, limits: Limits) -> None:
+    """Raises ClaimRefused for what is larger than the policy allows: nothing is checked in part."""
+    if len(sent.content) > limits.content_characters:
+        raise ClaimRefused(
+            "content_too_long",
+            f"content has {len(sent.content)} characters; the limit is {limits.content_characters}",
+        )
+    if sent.metadata and (size := len(to_json(sent.metadata))) > limits.metadata_bytes:
+        raise ClaimRefused(
+            "metadata_too_large",
+            f"metadata has {size} bytes as JSON; at most {limits.metadata_bytes} are kept",
+        )
+    if sent.delivery and (size := len(to_json(sent.delivery.data))) > limits.metadata_bytes:
+        raise ClaimRefused(
+            "delivery_too_large",
+            f"delivery.data has {size} bytes as JSON; at most {limits.metadata_bytes} are kept",
+        )
 
 
 def owner_for(principal: Principal, user_id: str | None) -> str:

@@ -250,7 +250,7 @@ class Rechecker:
             examined = replace(examined, similar=then.similar)
         took_ms = (time.perf_counter() - begun) * 1000
         again = await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)
-        return replace(again, rejected_before=then.rejected_before)
+        return replace(again, rejected_before=then.rejected_before, echo=then.evidence.echo)
 
     async def _read_all(self, cited: Sequence[Citation]) -> list[SourceReading]:
         """A reading of each, with its text; UNKNOWN for what is later than the policy's deadline."""

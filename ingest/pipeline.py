@@ -21,9 +21,11 @@ from datetime import datetime
 from ingest import paraphrase, passages, score
 from ingest.checks import citations as citation_checks
 from ingest.checks import dedup as dedup_check
+from ingest.checks import echo as echo_check
 from ingest.checks import hedge as hedge_check
 from ingest.checks import judgement as judgement_check
 from ingest.checks import place as place_check
+from ingest.checks import secrets as secrets_check
 from ingest.checks import support as support_check
 from ingest.checks.hedge import HedgeDetector
 from ingest.citations import detect_citations
@@ -38,12 +40,15 @@ from ingest.types import (
     Decision,
     DedupFacts,
     DeliveryOp,
+    EchoFacts,
     Embedding,
     Evidence,
     Finding,
     Found,
     HedgeMatch,
     ItemKind,
+    Neighbour,
+    Neighbours,
     Outcome,
     ParaphraseFacts,
     RejectedBefore,
@@ -120,9 +125,18 @@ class Examined:
     paraphrases: ParaphraseFacts | None = None  # None: nobody looked, see `ingest.paraphrase.weigh`
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
 
-    def decide(self, dedup: DedupFacts, at_place: AtPlace | None = None) -> Decision:
+    def repeats(self, dedup: DedupFacts) -> Neighbour | None:
+        """The earlier claim that this one is again, with no value changed; None when it is none, or nobody knows."""
+        if not isinstance(dedup, Neighbours) or not dedup.items:
+            return None
+        _, nearest = dedup_check.judge(self.claim.content, dedup, self.policy.threshold, self.policy.values)
+        return None if nearest is None or nearest.changed else nearest.neighbour
+
+    def decide(
+        self, dedup: DedupFacts, at_place: AtPlace | None = None, echo: EchoFacts | None = None
+    ) -> Decision:
         """The decision that follows. Pure: the same claim, facts and policy give the same decision. `at_place` is
-        what is known of the place that the claim names, if anything is."""
+        what is known of the place that the claim names, if anything is, and `echo` of how often it was sent."""
         finding, comparison = dedup_check.judge(
             self.claim.content, dedup, self.policy.threshold, self.policy.values
         )
@@ -132,7 +146,10 @@ class Examined:
         sure = self._sources_without(cited, Verdict.FAIL, Verdict.DOUBT, Verdict.UNKNOWN)
         lowest = score.claim_score(good, self.policy, self.capture_time)
         place = place_check.judge(self.claim, at_place)
-        case = Case(self.hedge, finding, cited, lowest, self.claim.source, self.claim.memory_type, place)
+        secrets = secrets_check.judge(self.claim.secrets, removes=removes(self.claim))
+        source, memory_type = self.claim.source, self.claim.memory_type
+        again = echo_check.judge(echo, self.policy.echo)
+        case = Case(self.hedge, finding, cited, lowest, source, memory_type, place, secrets, again)
         ruling = route(case, self.policy)
         label = score.label_of(sure, self.policy)
         findings = (self.hedge, self.detected, *cited, finding)
@@ -141,6 +158,10 @@ class Examined:
             findings = (place,) if removes(self.claim) else (*findings, place)
             if place in ruling.decided_by:
                 nearest = place_check.nearest(self.claim, at_place)
+        if secrets is not None:
+            findings = (secrets, *findings)
+        if again is not None:
+            findings = (*findings, again)
         return Decision(
             tier=ruling.tier,
             rule=ruling.rule,
@@ -173,6 +194,7 @@ class Examined:
         took_ms: float,
         rejected_before: RejectedBefore | None = None,
         at_place: AtPlace | None = None,
+        echo: EchoFacts | None = None,
     ) -> ValidationResult:
         """The answer for the caller, which is also the record that is kept. `rejected_before` is only shown, as
         `similar` is."""
@@ -195,6 +217,7 @@ class Examined:
                 dedup=dedup,
                 paraphrases=self.paraphrases,
                 at_place=at_place,
+                echo=echo,
                 validity_horizon=self.claim.validity_horizon,
                 label=decision.label,
                 metadata=self.claim.metadata,
@@ -277,7 +300,7 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
     evidence = stored.evidence
     examined = examine(inspect(evidence.claim, detector), evidence.sources, policy, evidence.capture_time)
     examined = replace(examined, similar=stored.similar, paraphrases=evidence.paraphrases)
-    decision = examined.decide(evidence.dedup, evidence.at_place)
+    decision = examined.decide(evidence.dedup, evidence.at_place, evidence.echo)
     again = examined.answer(
         decision,
         evidence.dedup,
@@ -287,6 +310,7 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         took_ms=stored.took_ms,
         rejected_before=stored.rejected_before,
         at_place=evidence.at_place,
+        echo=evidence.echo,
     )
     differences = []
     for field in ValidationResult.model_fields:
@@ -306,6 +330,8 @@ def _label(finding: Finding) -> str:
     if finding.check == hedge_check.CHECK and finding.verdict is not Verdict.PASS:
         words = finding.facts.get("words")
         return f"hedge_words_detected: {', '.join(map(str, words)) if isinstance(words, list) else ''}"
+    if finding.check == secrets_check.CHECK:
+        return f"{finding.code}: {', '.join(secrets_check.kinds_of(finding))}"
     if finding.citation is not None:
         return f"{finding.code}: {finding.citation.value}"
     if "id" in finding.facts:

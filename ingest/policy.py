@@ -113,6 +113,13 @@ class JudgePolicy(Frozen):
     questions_per_day: int = Field(ge=0)
 
 
+class EchoPolicy(Frozen):
+    """When a claim that comes again is an echo, and what becomes of it."""
+
+    count: int = Field(default=3, ge=2, le=1_000_000)  # submissions from which on it is one
+    action: Literal["report", "queue", "block"] = "report"
+
+
 class Policy(Frozen):
     """The document in force. Two policies with one digest decide alike."""
 
@@ -137,6 +144,7 @@ class Policy(Frozen):
     remember: Remember
     recheck: Recheck
     judge: JudgePolicy
+    echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     reputation: Reputation
     values: ValueWords
     lexicon: Lexicon

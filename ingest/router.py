@@ -9,6 +9,7 @@ from ingest.policy import Policy
 from ingest.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
 
 UNCLEAR = "support_unclear"  # the source was read, and the rules cannot tell whether it speaks of the claim
+ECHO_REASON = "Sent again and again"
 UNREADABLE = "support_unreadable"  # the source is there, and has no text to hold a claim against
 ASKING_AGAIN_IS_NO_USE = frozenset({UNCLEAR, UNREADABLE})
 
@@ -26,6 +27,8 @@ class Case:
     source: Source  # what counts, after grants
     memory_type: MemoryType
     place: Finding | None = None  # of the place that the claim names, when something is there or is to go
+    secrets: Finding | None = None  # when it held a credential
+    echo: Finding | None = None  # when it was sent again and again
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,13 @@ class Ruling:
 Rule = Callable[[Case, Policy], Ruling | None]
 
 
+def _credential(case: Case, policy: Policy) -> Ruling | None:
+    """Before all others: what holds a credential is not even compared with what is stored."""
+    if case.secrets is not None and case.secrets.verdict is Verdict.FAIL:
+        return Ruling(13, Tier.BLOCKED, "Contains a credential", (case.secrets,))
+    return None
+
+
 def _speculation(case: Case, policy: Policy) -> Ruling | None:
     if case.hedge.code in BLOCKING_HEDGES:
         return Ruling(1, Tier.BLOCKED, "Contains personal speculation", (case.hedge,))
@@ -50,6 +60,12 @@ def _speculation(case: Case, policy: Policy) -> Ruling | None:
 def _duplicate(case: Case, policy: Policy) -> Ruling | None:
     if case.dedup.code == "duplicate":
         return Ruling(2, Tier.BLOCKED, "Duplicate of existing memory", (case.dedup,))
+    return None
+
+
+def _echo(case: Case, policy: Policy) -> Ruling | None:
+    if case.echo is not None and policy.echo.action == "block":
+        return Ruling(14, Tier.BLOCKED, ECHO_REASON, (case.echo,))
     return None
 
 
@@ -155,9 +171,11 @@ def _ungrounded(case: Case, policy: Policy) -> Ruling:
 # Rule 4 stands before rule 3 in effect: `ingest.checks.dedup` calls a claim a conflict only when it does not
 # repeat a pending item, so that a repeated conflict is not queued twice (ADR-0005).
 RULES: tuple[Rule, ...] = (
+    _credential,
     _removal,
     _speculation,
     _duplicate,
+    _echo,
     _already_pending,
     _change,
     _conflict,
@@ -176,5 +194,13 @@ def route(case: Case, policy: Policy) -> Ruling:
     for rule in RULES:
         ruling = rule(case, policy)
         if ruling is not None:
-            return ruling
+            return _unless_echo(case, policy, ruling)
     return _ungrounded(case, policy)
+
+
+def _unless_echo(case: Case, policy: Policy, ruling: Ruling) -> Ruling:
+    """What would be stored waits when it is an echo and the policy says so; what would not be is left as it is, so
+    that rule 11 still asks again."""
+    if ruling.tier is Tier.STORED and case.echo is not None and policy.echo.action == "queue":
+        return Ruling(14, Tier.QUEUED, ECHO_REASON, (case.echo,))
+    return ruling

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import blake2b
+from threading import local
 from typing import TYPE_CHECKING
 
 from ingest.checks.dedup import jaccard, tokens
@@ -35,6 +36,23 @@ MAX_SHOWN = 5
 # else. They are left out of the sketch, not of the similarity, while at least three other words remain.
 _SMALL_LETTERS = 3
 _LEAST_WORDS = 3
+
+
+class _Sketches(local):
+    """A sketch for each thread, used again and again: making one takes as long as filling it."""
+
+    def __init__(self) -> None:
+        self.empty = _sketcher()()
+
+    def cleared(self) -> MinHash:
+        """The sketch of this thread, of no word."""
+        self.empty.clear()
+        return self.empty
+
+
+@lru_cache(maxsize=1)
+def _sketches() -> _Sketches:
+    return _Sketches()
 
 
 @lru_cache(maxsize=1)
@@ -69,7 +87,7 @@ def band_keys(content: str, memory_type: str) -> tuple[int, ...]:
     words = _telling(tokens(content))
     if not words:
         return ()
-    sketch = _sketcher()()
+    sketch = _sketches().cleared()
     sketch.update_batch([word.encode("utf-8", "surrogatepass") for word in words])
     values = sketch.hashvalues.astype("<u4").tobytes()
     size = 4 * ROWS

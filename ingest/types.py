@@ -363,7 +363,7 @@ class SecretMatch(Frozen):
 
 class Claim(Frozen):
     """The text an agent wants to save, or asks to have removed (`delivery`). `content` is the text exactly as
-    sent."""
+    sent, but for masks in place of credentials (`secrets`)."""
 
     content: str
     memory_type: MemoryType

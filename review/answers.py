@@ -56,8 +56,8 @@ class Refused:
     """It cannot be approved as asked; the item waits on, unchanged.
 
     `code` is one of: `duplicate`, `conflict_unresolved`, `dedup_unavailable`, `no_longer_valid`,
-    `edit_hedged`, `edit_citation_refuted`, `one_place` (keeping both cannot be done: a place of a sink holds one
-    memory), `removal_edited`. `message` is for the reviewer and says what can be done.
+    `edit_secret`, `edit_hedged`, `edit_citation_refuted`, `one_place` (keeping both cannot be done: a place of a
+    sink holds one memory), `removal_edited`. `message` is for the reviewer and says what can be done.
     """
 
     code: str

@@ -106,6 +106,9 @@ def horizon_problem(horizon: datetime | None, now: datetime) -> Refused | None:
 def edit_problem(edited: Examined) -> Refused | None:
     """What stands against a reviewer's own wording whatever is stored: speculation, or a citation shown to
     be false. The owner's word replaces missing support, not a check that failed."""
+    if edited.claim.secrets:
+        kinds = ", ".join(dict.fromkeys(match.kind for match in edited.claim.secrets))
+        return Refused("edit_secret", f"The edited text cannot be stored: it holds a credential ({kinds}).")
     if edited.hedge.code in BLOCKING_HEDGES:
         return Refused("edit_hedged", f"The edited text cannot be stored: {edited.hedge.message}")
     refuted = [f.message for f in edited.verified if f.verdict in (Verdict.FAIL, Verdict.DOUBT)]

@@ -21,6 +21,7 @@ from ingest.types import (
     AtPlace,
     Decision,
     DedupFacts,
+    EchoFacts,
     ItemKind,
     MemoryStatus,
     Neighbours,
@@ -69,6 +70,7 @@ class Reexamined:
     now: datetime
     took_ms: float
     rejected_before: RejectedBefore | None = None  # of the decision that was looked at
+    echo: EchoFacts | None = None  # of that decision, too: asking again is not sending again
 
 
 def subject(connection: Connection, due: Due, now: datetime) -> tuple[str, ValidationResult] | None:
@@ -198,7 +200,7 @@ def _decide(
     outbox = Outbox(connection)
     outbox.look([claim])
     known = _Facts(facts, outbox.at_place(claim, again.now))
-    return examined, known, examined.decide(known.dedup, known.at_place)
+    return examined, known, examined.decide(known.dedup, known.at_place, again.echo)
 
 
 def _is_open(decision: Decision) -> bool:
@@ -222,6 +224,7 @@ def _new_decision(
         decision,
         facts.dedup,
         at_place=facts.at_place,
+        echo=again.echo,
         decision_id=decision_id,
         memory_id=ids.memory_id(again.suffix) if stored else None,
         queue_id=None if stored else item.id,

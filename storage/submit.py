@@ -32,6 +32,7 @@ from ingest.types import (
 )
 from storage import (
     decisions,
+    echoes,
     ids,
     index,
     log,
@@ -44,6 +45,7 @@ from storage import (
     vectors,
 )
 from storage.builds import in_use
+from storage.echoes import Echoes
 from storage.outbox import Outbox
 from storage.places import Places, QueueFull
 from storage.sql import Bulk, among
@@ -194,6 +196,8 @@ class _Group:
         self._places = Places(connection, lock_total=lock_total)
         self._outbox = Outbox(connection)
         self._outbox.look(s.examined.claim for s in submissions)
+        self._echoes = Echoes(connection)
+        self._echoes.prepare((s.examined, s.keys.words, self._facts(s)) for s in submissions)
         self._rows = _Rows()
 
     def settle(self, submission: Submission) -> SubmitAnswer:
@@ -207,7 +211,10 @@ class _Group:
         examined = submission.examined
         dedup = self._facts(submission)
         at_place = self._outbox.at_place(examined.claim, examined.capture_time)
-        decision = examined.decide(dedup, at_place)
+        counted = echoes.name_of(examined, submission.keys.words, dedup)
+        source = examined.claim.asserted_source
+        echo = self._echoes.facts(counted, submission.principal_id, source)
+        decision = examined.decide(dedup, at_place, echo)
         waits_already = decision.rule == ALREADY_WAITING and decision.nearest is not None
         memory_id = queue_id = None
         if decision.tier is Tier.STORED:
@@ -233,7 +240,9 @@ class _Group:
             took_ms=(time.perf_counter() - submission.started) * 1000,
             rejected_before=rejected_before,
             at_place=at_place,
+            echo=echo,
         )
+        self._echoes.count(counted, submission.principal_id, source, examined.capture_time)
         decided = Decided(answer, answer.model_dump_json())
         self._note(submission, decided, decision_id, action)
         return decided
@@ -374,6 +383,7 @@ class _Group:
             self._connection, (self._owners[owner] for owner in {row["owner_id"] for row in rows.log})
         )
         self._places.write()
+        self._echoes.write()
 
 
 def _live_tokens(connection: Connection, ids_: set[str]) -> dict[str, datetime | None]:

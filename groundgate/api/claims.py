@@ -147,10 +147,15 @@ def _as_json(body: dict[str, Any]) -> str:
     return Problem.model_validate(body).model_dump_json(exclude_none=True)
 
 
-def _idempotency(key: str | None, sent: ClaimIn) -> Idempotency | None:
+def _idempotency(gate: Gate, key: str | None, sent: ClaimIn) -> Idempotency | None:
     if key is None:
         return None
-    return Idempotency(key, hashlib.sha256(sent.model_dump_json().encode()).hexdigest())
+    # Of what is kept: from the digest of a text with a short password the password could be guessed.
+    kept, _ = gate.masked(sent)
+    without = (
+        {"delivery"} if kept.delivery is None else set[str]()
+    )  # bodies sent before there was one keep their digest
+    return Idempotency(key, hashlib.sha256(kept.model_dump_json(exclude=without).encode()).hexdigest())
 
 
 @submit_router.post(
@@ -171,7 +176,7 @@ async def submit_claim(
     """Decides about a claim and keeps what was decided. The answer says where it went and why."""
     limit_rate(request, principal)
     gate = service_of(request).gate
-    return _respond(request, await gate.submit(principal, sent, _idempotency(idempotency_key, sent)))
+    return _respond(request, await gate.submit(principal, sent, _idempotency(gate, idempotency_key, sent)))
 
 
 @router.post("/claims/check", responses=answers(429, body=True), status_code=200)
@@ -213,7 +218,7 @@ async def submit_batch(
             continue
         # A line break cannot be in a key that was sent, so a row never meets the key of another call.
         key = None if idempotency_key is None else f"{idempotency_key}\n{number}"
-        waiting.append(gate.send(principal, row[1], _idempotency(key, row[0])))
+        waiting.append(gate.send(principal, row[1], _idempotency(gate, key, row[0])))
     results = [await _row(request, gate, item) for item in waiting]
     return Response(f'{{"results":[{",".join(results)}]}}', media_type="application/json")
 

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from groundgate.cli.database import open_store
 from groundgate.cli.lines import BadLine, Line, open_input, read_lines
 from groundgate.cli.output import FAILED, write_json, write_line
+from groundgate.earlier import Earlier, kept_as
 from groundgate.gate import Examiner
 from groundgate.incoming import ClaimRefused
 from groundgate.repositories import open_repositories
@@ -28,17 +29,14 @@ from ingest.signature import SignatureKeys, signature_keys
 from ingest.types import (
     Decision,
     DedupFacts,
-    ItemKind,
-    Neighbour,
     Neighbours,
     Principal,
     Role,
     Source,
-    Tier,
 )
 from storage import index
+from storage.echoes import Echoes, name_of
 from storage.store import Store
-from storage.window import Candidate, Reached, Window
 
 OWNER = "me"  # whose claim it is when the line does not say
 LOCAL = Principal(id="local", name="command line", role=Role.AGENT, any_owner=True, sources=frozenset(Source))
@@ -81,7 +79,8 @@ class Checker:
         self._examiner = examiner
         self._loop = loop
         self._stored = stored
-        self._earlier = Window(None, None)
+        self._earlier = Earlier()
+        self._echoes = Echoes(None)
 
     def answer(self, line: Line | BadLine) -> str | BadLine:
         """The answer as JSON, or why there is none."""
@@ -102,11 +101,14 @@ class Checker:
         except ClaimRefused as error:
             return BadLine(line.number, error.code, str(error), line.fields)
         dedup, keys = self._dedup(examined)
-        decision = examined.decide(dedup)
+        counted, source = name_of(examined, keys.words, dedup), examined.claim.asserted_source
+        echo = self._echoes.facts(counted, LOCAL.id, source)
+        self._echoes.count(counted, LOCAL.id, source, examined.capture_time)
+        decision = examined.decide(dedup, echo=echo)
         self._keep(f"line-{line.number}", examined, decision, keys)
         took_ms = (time.perf_counter() - started) * 1000
         result = examined.answer(
-            decision, dedup, decision_id=None, memory_id=None, queue_id=None, took_ms=took_ms
+            decision, dedup, decision_id=None, memory_id=None, queue_id=None, took_ms=took_ms, echo=echo
         ).model_dump_json()
         if "id" in line.fields:
             result = f'{{"id":{json.dumps(line.fields["id"])},{result[1:]}'
@@ -117,21 +119,13 @@ class Checker:
         keys = signature_keys(tokens(claim.content), claim.memory_type.value, threshold)
         facts = self._stored(examined, keys)
         if isinstance(facts, Neighbours):
-            earlier = self._earlier.reach(claim.owner_id, keys)
-            stored = [Candidate(item) for item in facts.items]
-            both = Reached(stored + earlier.candidates, facts.complete and earlier.complete)
-            facts = index.near(keys, both, examined.capture_time)
+            facts = self._earlier.near(claim.owner_id, keys, examined.capture_time, facts)
         return facts, keys
 
     def _keep(self, item_id: str, examined: Examined, decision: Decision, keys: SignatureKeys) -> None:
         """Lets the lines that follow find what would be stored or queued."""
-        if decision.tier is Tier.BLOCKED or decision.rule == 4:
-            return
-        claim = examined.claim
-        kind = ItemKind.MEMORY if decision.tier is Tier.STORED else ItemKind.PENDING
-        horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
-        kept = Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
-        self._earlier.add(claim.owner_id, kept, keys)
+        if (kind := kept_as(decision)) is not None:
+            self._earlier.add(item_id, kind, examined.claim, keys)
 
 
 def _nothing_stored(_examined: Examined, _keys: SignatureKeys) -> DedupFacts:

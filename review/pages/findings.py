@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingest.checks import citations, dedup, hedge, judgement, place, secrets, support
+from ingest.checks import citations, dedup, echo, hedge, judgement, place, secrets, support
 from ingest.policy import Policy
 from ingest.router import Case, route
 from ingest.types import Finding, ValidationResult, Verdict
@@ -20,6 +20,7 @@ _CHECKS = {
     dedup.CHECK: "Earlier claims",
     place.CHECK: "Place",
     secrets.CHECK: "Credentials",
+    echo.CHECK: "Sent before",
 }
 # The worst first: what one of several findings says against a thing outweighs what the others say.
 _KINDS = {
@@ -91,6 +92,7 @@ def deciding(answer: ValidationResult, policy: Policy) -> tuple[Finding, ...]:
         memory_type=claim.memory_type,
         place=next((f for f in answer.findings if f.check == place.CHECK), None),
         secrets=next((f for f in answer.findings if f.check == secrets.CHECK), None),
+        echo=next((f for f in answer.findings if f.check == echo.CHECK), None),
     )
     ruling = route(case, policy)
     if ruling.rule != answer.rule:

@@ -23,6 +23,7 @@ _KINDS = {
     7: Kind("refuted", "Citation does not hold", "cite something that does not hold"),
     11: Kind("unchecked", "Citation not checked yet", "cite something that could not be checked yet"),
     12: Kind("ungrounded", "Ungrounded", "have nothing that vouches for them"),
+    14: Kind("echo", "Sent again and again", "were sent again and again"),
     15: Kind("change", "Change or removal", "would change or remove what is stored"),
 }
 OTHER = Kind("other", "Waits", "wait for another reason")

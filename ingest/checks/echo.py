@@ -1,0 +1,59 @@
+"""Is the claim one that was sent before, again and again? (ADR-0018)
+
+An echo is a claim that comes back: an agent stores what it read in its own notes, or several agents repeat one
+another, and each time it looks better founded. Submissions are counted by a key that ignores how a claim is worded
+in the small: case, order, endings of words and words like "the". Storage counts (`storage.echoes`); this is the pure
+half: the key, and the finding that follows from the count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from functools import lru_cache
+from importlib import resources
+
+from ingest.policy import EchoPolicy
+from ingest.support_words import stem
+from ingest.types import EchoFacts, Finding, Verdict
+
+CHECK = "echo"
+CODE = "echo"
+_VERSION = "1"  # of the key; keys of two versions never meet
+MOST_NAMED = 20  # agents that are kept by name
+
+
+def _dropped() -> frozenset[str]:
+    raw = tomllib.loads(resources.files("ingest.data").joinpath("echo.toml").read_text("utf-8"))
+    return frozenset(raw["dropped"])
+
+
+# A constant read once from the package's own data file; the key must not depend on a policy.
+_DROPPED = _dropped()
+
+
+@lru_cache(maxsize=1024)  # one submission asks three times
+def echo_key(words: frozenset[str], memory_type: str) -> str:
+    """The key that a claim shares with what repeats it: 32 hex characters, from which no word can be read.
+
+    `words` are those of `ingest.words.tokens`. Two claims share it that differ in the order of words, in endings
+    (retry, retries) and in small words; not when any other word differs, a number least of all.
+    """
+    kept = {stem(word) for word in words if word not in _DROPPED} or words
+    text = "\n".join([_VERSION, memory_type, *sorted(kept)])
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def judge(facts: EchoFacts | None, policy: EchoPolicy) -> Finding | None:
+    """The finding of the check, DOUBT `echo`, for a claim that came as often as the policy says; else None."""
+    if facts is None or facts.count < policy.count:
+        return None
+    agents = len(facts.agents)
+    who = "1 agent" if agents == 1 else f"{agents}{' or more' if agents >= MOST_NAMED else ''} agents"
+    return Finding(
+        check=CHECK,
+        verdict=Verdict.DOUBT,
+        code=CODE,
+        message=f"Sent {facts.count} times since {facts.first_seen:%Y-%m-%d} by {who}.",
+        facts={"count": facts.count, "agents": agents, "sources": [source.value for source in facts.sources]},
+    )
