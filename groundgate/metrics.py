@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from groundgate.recheck import RecheckCounts
 from groundgate.webhooks import Result
 from ingest.types import Action, Tier, ValidationResult
+from storage.delivery_streams import DeliveryFigures
 from storage.overview import QueueFigures
 
 # The client library reads this variable when it is first imported, and from then on keeps the figures of this
@@ -73,6 +74,13 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._deliveries = Counter(
+            "groundgate_sink_messages",
+            "Tries to send a memory to a webhook that gets them all, by what came of it.",
+            ("result",),
+            registry=self._registry,
+        )
+
     def reviewed(self, action: Action, items: int) -> None:
         """Counts what became of items that waited."""
         self._reviews.labels(action.value.removeprefix("review.")).inc(items)
@@ -85,6 +93,11 @@ class Metrics:
         """Counts what tries to send messages came to."""
         for result, count in results.items():
             self._webhooks.labels(result.value).inc(count)
+
+    def delivered(self, results: Mapping[Result, int]) -> None:
+        """Counts what tries to send memories came to."""
+        for result, count in results.items():
+            self._deliveries.labels(result.value).inc(count)
 
     def rechecked(self, counts: RecheckCounts) -> None:
         """Counts what checking again came to."""
@@ -101,22 +114,34 @@ class Metrics:
         counter.inc()
         self._seconds.observe(answer.took_ms / 1000)
 
-    def text(self, waiting: int, oldest_seconds: float, queues: QueueFigures | None) -> bytes:
-        """The page for the scraper, with the state of the queues as read just now. What is not known is -1, or
-        with `queues` None left out."""
+    def text(
+        self,
+        waiting: int,
+        oldest_seconds: float,
+        queues: QueueFigures | None,
+        deliveries: DeliveryFigures | None,
+    ) -> bytes:
+        """The page for the scraper, with the state of the queues and deliveries as read just now. What is not known is
+        -1, or with `queues` and `deliveries` None left out."""
         page = CollectorRegistry()
         if self._shared is None:
             page.register(self._registry)
         else:
             MultiProcessCollector(page, path=str(self._shared))  # type: ignore[no-untyped-call]  # it has no types
-        page.register(_Queue(waiting, oldest_seconds, queues))
+        page.register(_Queue(waiting, oldest_seconds, queues, deliveries))
         return generate_latest(page)
 
 
 class _Queue(Collector):
     """What the database says, so every process says the same."""
 
-    def __init__(self, waiting: int, oldest_seconds: float, queues: QueueFigures | None) -> None:
+    def __init__(
+        self,
+        waiting: int,
+        oldest_seconds: float,
+        queues: QueueFigures | None,
+        deliveries: DeliveryFigures | None,
+    ) -> None:
         self._queues = queues
         self._gauges = [
             ("groundgate_queue_items", "Claims that wait for their owner.", waiting),
@@ -127,6 +152,16 @@ class _Queue(Collector):
                 ("groundgate_queue_owners", "Owners for whom a claim waits.", queues.owners),
                 ("groundgate_queue_largest_items", "Claims that wait for the owner of most.", queues.largest),
                 ("groundgate_queue_expiring_items", "Claims that expire within 3 days.", queues.expiring),
+            ]
+
+        if deliveries is not None:
+            self._gauges += [
+                ("groundgate_deliveries_waiting", "What sinks have yet to be told.", deliveries.waiting),
+                (
+                    "groundgate_deliveries_dead",
+                    "What sinks were to be told, and was given up.",
+                    deliveries.dead,
+                ),
             ]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from groundgate import sinks
 from groundgate.gate import Gate
 from groundgate.judge import Judge, open_judge
 from groundgate.kept import Kept
 from groundgate.recheck import Rechecker
 from groundgate.repositories import open_repositories
 from groundgate.settings import Settings, plain
+from groundgate.sinks import Deliverer
 from groundgate.sources import Sources
 from groundgate.webhooks import AT_ONCE, Webhooks
 from groundgate.world import open_sources, outbound_of
@@ -38,11 +40,12 @@ class Service:
     queue: ReviewQueue
     rechecker: Rechecker
     webhooks: Webhooks
+    deliverer: Deliverer
 
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
         judge = () if self.judge is None else self.judge.problems()
-        return (*self.sources.git.problems(), *judge, *self.webhooks.problems())
+        return (*self.sources.git.problems(), *judge, *self.webhooks.problems(), *self.deliverer.problems())
 
 
 @contextmanager
@@ -82,7 +85,8 @@ def open_service(
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         queue = ReviewQueue(store, policy)
         webhooks = open_webhooks(settings, policy, store)
-        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, webhooks)
+        deliverer = open_deliverer(settings, policy, store)
+        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, webhooks, deliverer)
 
 
 def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:
@@ -90,6 +94,13 @@ def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:
     outbound = None if settings.offline else outbound_of(settings, policy, AT_ONCE, 0.0)
     page = None if settings.public_url is None else f"{settings.public_url}/review"
     return Webhooks(store, outbound, page=page)
+
+
+def open_deliverer(settings: Settings, policy: Policy, store: Store) -> Deliverer:
+    """What sends memories to their sinks, with a client of its own, so that neither kind of webhook waits for the
+    other."""
+    outbound = None if settings.offline else outbound_of(settings, policy, sinks.AT_ONCE, 0.0)
+    return Deliverer(store, outbound)
 
 
 def _judge(settings: Settings, policy: Policy, store: Store) -> Judge | None:

@@ -11,10 +11,9 @@ import base64
 import hashlib
 import hmac
 import logging
-import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -22,6 +21,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from groundgate.rounds import keep_going, one_round
 from ingest.sources.fetched import Failed, Fetched, Outcome
 from ingest.sources.hosts import asked_to_wait
 from ingest.sources.outbound import Outbound
@@ -86,18 +86,21 @@ def headers_of(secret: str, message_id: str, body: str, at: datetime) -> dict[st
     }
 
 
-def judge(outcome: Outcome, message_id: str, attempts: int, at: datetime) -> Verdict:
-    """What the outcome of a try at `at` means, after `attempts` earlier ones. Pure."""
+def judge(
+    outcome: Outcome, message_id: str, attempts: int, at: datetime, waits: Sequence[int] = WAITS
+) -> Verdict:
+    """What the outcome of a try at `at` means, after `attempts` earlier ones; `waits` are those between the tries, in
+    seconds. Pure."""
     if isinstance(outcome, Failed) and outcome.code == "rate_limited":
-        wait = _spread(message_id, _seconds(outcome.retry_after, at) or WAITS[0])
+        wait = _spread(message_id, _seconds(outcome.retry_after, at) or waits[0])
         return Verdict(Result.NOT_SENT, said(outcome), attempts, at + timedelta(seconds=wait))
     if isinstance(outcome, Fetched) and 200 <= outcome.status < 300:
         return Verdict(Result.TOLD)
     tried = attempts + 1
     gone = isinstance(outcome, Fetched) and outcome.status == 410
-    if gone or tried > len(WAITS):
+    if gone or tried > len(waits):
         return Verdict(Result.GIVEN_UP, said(outcome), tried)
-    wait = _spread(message_id, WAITS[attempts])
+    wait = _spread(message_id, waits[attempts])
     if isinstance(outcome, Fetched):
         asked = asked_to_wait(outcome.headers.get("retry-after", ""), at, MOST_RETRY_AFTER)
         wait = max(wait, asked or 0.0)
@@ -146,38 +149,20 @@ class Webhooks:
     async def run(self, report: Callable[[Mapping[Result, int]], None]) -> None:
         """Works until it is cancelled, and tells `report` of every round that did something. What was under way is
         then sent once more when its lease ends. Offline it ends at once."""
-        while self._outbound is not None:
-            wait = ERROR_SECONDS
-            try:
-                results = await self.run_once(self._clock())
-                if results:
-                    report(results)
-                wait = await asyncio.to_thread(self._until_next)
-            except Exception:
-                log.exception("telling webhooks failed; it is tried again")
-            await asyncio.sleep(wait)
+        if self._outbound is not None:
+            await keep_going(
+                lambda: self.run_once(self._clock()),
+                self._until_next,
+                report,
+                after_error=ERROR_SECONDS,
+                what="telling webhooks",
+            )
 
     async def run_once(self, now: datetime) -> Counter[Result]:
         """Sends what is due at `now` or comes due while it works. Raises StorageError when nothing can be taken."""
-        begun = time.monotonic()
-        results: Counter[Result] = Counter()
-        under_way: set[asyncio.Task[Result]] = set()
-        more = self._outbound is not None
-        try:
-            while more or under_way:
-                at = now + timedelta(seconds=time.monotonic() - begun)
-                if more and (room := AT_ONCE - len(under_way)) > 0:
-                    messages = await self._lease(at, room)
-                    more = bool(messages)
-                    under_way |= {asyncio.create_task(self._send(message, at)) for message in messages}
-                if under_way:
-                    done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-                    results.update(task.result() for task in done)
-        finally:
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
-        return results
+        if self._outbound is None:
+            return Counter()
+        return await one_round(now, AT_ONCE, self._lease, self._send)
 
     async def test(self, to: Endpoint) -> Outcome:
         """Sends a message that says nothing, now; what came of it is noted nowhere."""
@@ -244,7 +229,7 @@ class Webhooks:
         with self._store.read() as connection:
             return webhook_messages.next_due(connection)
 
-    async def _send(self, message: Message, at: datetime) -> Result:
+    async def _send(self, message: Message, at: datetime) -> list[Result]:
         """One try, and the note of what came of it."""
         outcome = await self._post(message.to, message.id, message.body, at)
         verdict = judge(outcome, message.id, message.attempts, at)
@@ -254,8 +239,8 @@ class Webhooks:
             noted = await self._write(lambda c: _note(c, message, verdict, at))
         except Exception:  # it is sent again when the lease ends
             log.exception("what a message to webhook %s came to could not be noted", message.to.id)
-            return Result.LOST
-        return verdict.result if noted else Result.LOST
+            return [Result.LOST]
+        return [verdict.result if noted else Result.LOST]
 
     async def _post(self, to: Endpoint, message_id: str, body: str, at: datetime) -> Outcome:
         if self._outbound is None:

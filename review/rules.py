@@ -22,13 +22,19 @@ class Act(StrEnum):
     READ_REVIEWS = "read_reviews"
     REVIEW = "review"  # approve or reject
     RETRACT = "retract"
+    READ_OWN_PENDING = "read_own_pending"  # what became of the claims that this very principal submitted
+    DELIVER = "deliver"  # take what a store behind the gate is to be told, and say what came of it
+    RETRY_DELIVERY = "retry_delivery"  # put a dead letter back
+    READ_SELF = "read_self"  # who it is, and what it was granted
 
+
+_EVERYBODY = frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_SELF})
 
 ALLOWED: dict[Role, frozenset[Act]] = {
-    Role.AGENT: frozenset({Act.SUBMIT, Act.CHECK, Act.READ_MEMORY, Act.READ_DECISION}),
-    Role.REVIEWER: frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_REVIEWS, Act.REVIEW, Act.RETRACT}),
-    Role.AUDITOR: frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_EVENTS}),
-    Role.ADMIN: frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_EVENTS}),
+    Role.AGENT: _EVERYBODY | {Act.SUBMIT, Act.CHECK, Act.READ_OWN_PENDING, Act.DELIVER},
+    Role.REVIEWER: _EVERYBODY | {Act.READ_REVIEWS, Act.REVIEW, Act.RETRACT, Act.RETRY_DELIVERY},
+    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS},
+    Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS},
 }
 
 

@@ -39,3 +39,8 @@ def queue_id(suffix: str) -> str:
 def webhook_id(suffix: str) -> str:
     """Id of a webhook."""
     return f"hook_{suffix}"
+
+
+def sink_id(suffix: str) -> str:
+    """Id of a webhook that gets every memory of its owner. No claim may name a sink that begins like it."""
+    return f"sink_{suffix}"

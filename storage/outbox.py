@@ -13,9 +13,10 @@ from collections.abc import Collection, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, func, select
+from sqlalchemy import Connection, Table, bindparam, func, or_, select
 
 from ingest.types import AtPlace, Claim, Delivery, DeliveryOp, ItemKind, Neighbour, ReviewStatus
+from storage import ids
 from storage.outer_tables import DeliveryRow, SinkRow
 from storage.owners import TABLE as OWNER
 from storage.sql import Bulk, among, fetch
@@ -35,6 +36,11 @@ _REMOVALS = select(_PENDING.c.owner_id, _PENDING.c.removal_of, _PENDING.c.id, _P
     among(_PENDING.c.owner_id, "owner_ids"),
     among(_PENDING.c.removal_of, "names"),
 )
+# A webhook that was removed is told nothing more; any other sink stands for as long as somebody asks for what it gets.
+_STANDS = or_(
+    ~TABLE.c.sink.startswith(ids.sink_id(""), autoescape=True),
+    select(_SINK.c.id).where(_SINK.c.owner_id == TABLE.c.owner_id, _SINK.c.id == TABLE.c.sink).exists(),
+)
 _LATER = TABLE.alias("later")
 # Places of a memory that hold it still: whatever was put there later is another's.
 _HELD = (
@@ -43,6 +49,7 @@ _HELD = (
         TABLE.c.owner_id == bindparam("of_owner"),
         TABLE.c.memory_id == bindparam("of_memory"),
         TABLE.c.op == DeliveryOp.PUT.value,
+        _STANDS,
         ~select(_LATER.c.seq)
         .where(
             _LATER.c.owner_id == TABLE.c.owner_id,
@@ -60,6 +67,7 @@ _PUT_AT = (
         TABLE.c.owner_id == bindparam("of_owner"),
         TABLE.c.memory_id == bindparam("of_memory"),
         TABLE.c.op == DeliveryOp.PUT.value,
+        _STANDS,
     )
     .order_by(TABLE.c.seq)
 )

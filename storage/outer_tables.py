@@ -96,7 +96,7 @@ class DeliveryRow(SQLModel, table=True):
     memory_id: str | None = None  # None: what is to go was never the gate's
     data: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)  # what the sink needs besides the text
     created_at: datetime = Field(sa_type=UtcTime)
-    state: str = "waiting"  # waiting, delivered, dead
+    state: str = "waiting"  # storage.deliveries.DeliveryState
     attempts: int = 0  # that failed
     due_at: datetime = Field(sa_type=UtcTime)  # of a try; while it is leased, when the lease ends
     lease: str | None = None

@@ -15,7 +15,7 @@ from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from groundgate.api import audit, claims, memories, operations, problems, reviews
+from groundgate.api import audit, claims, deliveries, memories, operations, pending, problems, reviews, whoami
 from groundgate.auth import Authenticator, RateLimit
 from groundgate.live import Hub
 from groundgate.metrics import Metrics
@@ -57,6 +57,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
             asyncio.create_task(_sweep(service)),
             asyncio.create_task(service.rechecker.run(app.state.metrics.rechecked)),
             asyncio.create_task(service.webhooks.run(app.state.metrics.sent)),
+            asyncio.create_task(service.deliverer.run(app.state.metrics.delivered)),
         ]
         yield
         app.state.hub.close()
@@ -85,10 +86,13 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     for router in (
         claims.submit_router,
         claims.router,
+        pending.router,
         memories.router,
+        deliveries.router,
         reviews.router,
         audit.router,
         operations.router,
+        whoami.router,
     ):
         app.include_router(router)
     app.add_api_route("/", _to_the_pages, include_in_schema=False)

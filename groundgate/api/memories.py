@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field
+from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 
 from groundgate.api.base import MAX_PAGE, JsonRoute, answers, caller, not_found, owners_in_scope, service_of
@@ -24,7 +26,8 @@ from ingest.types import (
 )
 from review.answers import AlreadyGone, NotFound, Retracted
 from review.rules import Act
-from storage import decisions, memories
+from storage import decisions, deliveries, memories
+from storage.deliveries import DeliveryRecord
 
 router = APIRouter(prefix="/v1/memories", route_class=JsonRoute, tags=["memories"])
 
@@ -32,10 +35,23 @@ Reader = Annotated[Principal, Depends(caller(Act.READ_MEMORY))]
 Owner = Annotated[Principal, Depends(caller(Act.RETRACT))]
 
 
+class MemoryOut(Memory):
+    """A memory with what stores behind the gate were told of it, or are to be, oldest first; left out where that is
+    nothing. See `/v1/deliveries`."""
+
+    deliveries: tuple[DeliveryRecord, ...] = Field(default=(), exclude_if=lambda found: not found)
+
+    @classmethod
+    def of(cls, connection: Connection, found: Sequence[Memory]) -> list[Self]:
+        """The memories with their deliveries, in the order given."""
+        by_memory = deliveries.of_memories(connection, found)
+        return [cls(**dict(memory), deliveries=by_memory[memory.id]) for memory in found]
+
+
 class MemoryPage(BaseModel):
     """Memories, newest first; `next` is the cursor of the following page, null on the last."""
 
-    items: list[Memory]
+    items: list[MemoryOut]
     next: str | None
 
 
@@ -81,7 +97,7 @@ def list_memories(
         limit=limit,
     )
     with service_of(request).store.read() as connection:
-        items = memories.search(connection, wanted, datetime.now(UTC))
+        items = MemoryOut.of(connection, memories.search(connection, wanted, datetime.now(UTC)))
     return MemoryPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 
@@ -96,9 +112,11 @@ def _memory(request: Request, memory_id: str, principal: Principal) -> Memory:
 
 
 @router.get("/{memory_id}", responses=answers(404))
-def get_memory(request: Request, memory_id: str, principal: Reader) -> Memory:
+def get_memory(request: Request, memory_id: str, principal: Reader) -> MemoryOut:
     """One memory, whatever its status."""
-    return _memory(request, memory_id, principal)
+    memory = _memory(request, memory_id, principal)
+    with service_of(request).store.read() as connection:
+        return MemoryOut.of(connection, [memory])[0]
 
 
 @router.get("/{memory_id}/evidence", responses=answers(404))

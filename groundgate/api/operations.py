@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from groundgate.api.base import described, metrics_of, service_of
 from ingest.priority import NEAR_EXPIRY
-from storage import pending
+from storage import delivery_streams, pending
 from storage.errors import StorageError
 from storage.overview import queue_figures
 
@@ -63,7 +63,9 @@ def metrics(request: Request) -> Response:
         with service_of(request).store.read() as connection:
             waiting, oldest_seconds = pending.waiting(connection, now)
             queues = queue_figures(connection, now, NEAR_EXPIRY)
+            deliveries = delivery_streams.figures(connection)
     except StorageError:
-        waiting, oldest_seconds, queues = -1, -1.0, None  # not known: the counters are still worth reading
-    page = metrics_of(request).text(waiting, oldest_seconds, queues)
+        # Not known: the counters are still worth reading.
+        waiting, oldest_seconds, queues, deliveries = -1, -1.0, None, None
+    page = metrics_of(request).text(waiting, oldest_seconds, queues, deliveries)
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -58,7 +58,7 @@ def settings_from(**flags: object) -> Settings:
     return load_settings(os.environ, **flags)
 
 
-def _word(text: str, kind: type[E], option: str) -> E:
+def word(text: str, kind: type[E], option: str) -> E:
     """The member of an enum that a word names; a usage error that lists the known ones otherwise."""
     return _one_of(text, {member.value: member for member in kind}, option)
 
@@ -107,10 +107,10 @@ def token_create(
         raise typer.BadParameter(str(error), param_hint="--expires") from error
     status = command.create(
         settings_from(database_url=database_url),
-        role=_word(role, Role, "--role"),
+        role=word(role, Role, "--role"),
         owners=owner or [],
         any_owner=any_owner,
-        sources=[_word(each, Source, "--source") for each in source or []],
+        sources=[word(each, Source, "--source") for each in source or []],
         expires=lifetime,
         name=name,
     )
@@ -191,7 +191,7 @@ def review_list(
 
     answer = command.listing(
         settings_from(database_url=database_url, token=token),
-        status=_word(status, ReviewStatus, "--status"),
+        status=word(status, ReviewStatus, "--status"),
         order=_one_of(order, command.ORDERS, "--order"),
         rule=None if reason is None else _one_of(reason, command.REASONS, "--reason"),
         after=after,

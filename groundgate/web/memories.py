@@ -18,7 +18,7 @@ from groundgate.web.session import SignedIn, Visitor, form
 from review.answers import AlreadyGone, NotFound, Retracted
 from review.pages.memory import chosen_of, memory_view, rows_of
 from review.reading import understood
-from storage import decisions, memories, tokens
+from storage import decisions, deliveries, memories, tokens
 from storage.memories import MemoryFilter, storable
 
 router = APIRouter(include_in_schema=False)
@@ -96,12 +96,15 @@ def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | Non
             raise PageProblem(404, "There is no such memory.")
         text = decisions.get(connection, found.decision_id, owners=owners)
         names = tokens.names(connection, {found.approved_by or ""})
+        told = deliveries.of_memories(connection, [found])[found.id]
     return html(
         request,
         "memory.html",
         200 if problem is None else 409,
         here="memories",
         waiting=service.queue.facets(visitor.principal).waiting,
-        memory=memory_view(found, understood(text), names=names, policy=service.policy, now=now),
+        memory=memory_view(
+            found, understood(text), names=names, policy=service.policy, now=now, deliveries=told
+        ),
         problem=problem,
     )

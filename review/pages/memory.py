@@ -10,11 +10,13 @@ from urllib.parse import urlencode
 
 from ingest.policy import Policy
 from ingest.types import Confidence, Label, Memory, MemoryStatus, MemoryType, ValidationResult
+from review.pages.delivery import DeliveryView, delivery_views
 from review.pages.findings import FindingView, deciding, finding_views
 from review.pages.item import Fact, facts_of
 from review.pages.source import SourceView, source_views
 from review.pages.text import Piece, opening, pieces, plain
 from review.pages.times import Moment, maybe, moment
+from storage.deliveries import DeliveryRecord
 
 PATH = "/review/memories"
 
@@ -166,6 +168,7 @@ class MemoryView:
     asserted: str
     findings: tuple[FindingView, ...]
     sources: tuple[SourceView, ...]
+    deliveries: tuple[DeliveryView, ...]
     metadata: tuple[Fact, ...]
     decision_id: str
     policy: str
@@ -180,6 +183,7 @@ def memory_view(
     names: Mapping[str, str],
     policy: Policy,
     now: datetime,
+    deliveries: Sequence[DeliveryRecord] = (),
 ) -> MemoryView:
     """A memory as its page shows it; `answer` is the decision that stored it, None when it cannot be read."""
     score = memory.confidence_score
@@ -203,6 +207,7 @@ def memory_view(
         asserted=memory.source.value,
         findings=() if answer is None else finding_views(answer.findings, deciding(answer, policy)),
         sources=() if answer is None else source_views(answer, policy, now),
+        deliveries=delivery_views(deliveries, now),
         metadata=facts_of(memory.metadata),
         decision_id=memory.decision_id,
         policy="" if answer is None else answer.policy_digest[:16],

@@ -19,6 +19,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
     ("POST", "/v1/claims/check"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
     ("POST", "/v1/claims/batch"): ({Role.AGENT}, {"claims": [claim("The door is open", "ai_synthesis")]}),
+    ("GET", "/v1/claims/pending"): ({Role.AGENT}, None),
     ("GET", "/v1/decisions/{decision_id}"): (set(Role), None),
     ("GET", "/v1/memories"): (set(Role), None),
     ("GET", "/v1/memories/{memory_id}"): (set(Role), None),
@@ -33,7 +34,13 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
         {Role.REVIEWER},
         {"items": [{"action": "approve", "id": "x", "version": 1}]},
     ),
+    ("GET", "/v1/deliveries"): (set(Role), None),
+    ("POST", "/v1/deliveries/lease"): ({Role.AGENT}, {"sink": "shelf"}),
+    ("POST", "/v1/deliveries/{delivery_id}/done"): ({Role.AGENT}, {"lease": "filled in"}),
+    ("POST", "/v1/deliveries/{delivery_id}/failed"): ({Role.AGENT}, {"lease": "filled in", "error": "no"}),
+    ("POST", "/v1/deliveries/{delivery_id}/retry"): ({Role.REVIEWER}, None),
     ("GET", "/v1/audit/events"): ({Role.AUDITOR, Role.ADMIN}, None),
+    ("GET", "/v1/whoami"): (set(Role), None),
 }
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
 
@@ -67,7 +74,16 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
     if path.endswith("/undo"):
         decided = {"version": 1, "reason": "it is of iron"}
         assert site.reviewer(owner).post(f"/v1/reviews/{item_id}/reject", json=decided).status_code == 200
-    filled = path.format(memory_id=memory_id, item_id=item_id, decision_id=memory_id.replace("mem", "dec"))
+    delivery_id = ""
+    if "{delivery_id}" in path:
+        delivery_id, lease = leased(agent, dead=path.endswith("/retry"))
+        body = None if body is None else body | {"lease": lease}
+    filled = path.format(
+        memory_id=memory_id,
+        item_id=item_id,
+        decision_id=memory_id.replace("mem", "dec"),
+        delivery_id=delivery_id,
+    )
     before = site.events(owner)
     callers: dict[Role, httpx.Client] = {
         Role.AGENT: agent,
@@ -84,6 +100,16 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
         if role in allowed:
             answer = callers[role].request(method, filled, json=body)
             assert answer.status_code in (200, 201, 202), (role, answer.text)
+
+
+def leased(agent: httpx.Client, *, dead: bool) -> tuple[str, str]:
+    """A delivery and its lease; a dead letter's is over."""
+    store(agent, "The door has a brass knob", delivery={"sink": "shelf", "place": "door"})
+    (one,) = agent.post("/v1/deliveries/lease", json={"sink": "shelf"}).json()["deliveries"]
+    if dead:
+        said = {"lease": one["lease"], "error": "no door", "final": True}
+        assert agent.post(f"/v1/deliveries/{one['id']}/failed", json=said).status_code == 200
+    return one["id"], one["lease"]
 
 
 def test_errors_are_documented_as_problems_and_open_calls_as_open(document: dict[str, Any]) -> None:
@@ -109,7 +135,7 @@ def test_errors_are_documented_as_problems_and_open_calls_as_open(document: dict
 # What each token is tried on: the operations its role may use, and those anybody may. What it may not use is
 # held to 403 above. Memories are read with the token that may also retract them.
 TRIED = {
-    Role.AGENT: ("claims",),
+    Role.AGENT: ("claims", "deliveries"),
     Role.REVIEWER: ("reviews", "memories"),
     Role.AUDITOR: ("audit", "operations"),
 }

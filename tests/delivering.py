@@ -1,0 +1,95 @@
+"""What tests of deliveries share: claims that name a place in a store behind the gate, and looks at what became of
+their deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from groundgate import deliveries as acts
+from ingest.types import Delivery, DeliveryOp, Source, ValidationResult
+from storage import deliveries
+from storage.deliveries import DeliveryFilter, DeliveryRecord, Handed
+from storage.store import Store
+from storage.submit import Decided
+from tests.claims import NOW, examined, submission_of
+
+SINK = "shelf"
+ANN = frozenset({"ann"})
+SECOND = timedelta(seconds=1)
+
+
+def send(store: Store, content: str, place: str, **more: Any) -> ValidationResult:
+    """Submits a claim that is to be written at this place; nothing but its source vouches for it."""
+    wanted = Delivery(
+        sink=more.pop("sink", SINK),
+        place=place,
+        op=more.pop("op", DeliveryOp.PUT),
+        data=more.pop("data", {}),
+    )
+    one = examined(content, **more)
+    one = replace(one, claim=one.claim.model_copy(update={"delivery": wanted}))
+    answer = store.writer.submit(submission_of(one)).result()
+    assert isinstance(answer, Decided)
+    return answer.answer
+
+
+def put(store: Store, number: int, **more: Any) -> str:
+    """Stores a memory with a place of its own; its id."""
+    answer = send(store, f"Crate c{number}c stands in row r{number}r.", f"row {number}", **more)
+    assert answer.memory_id is not None, answer.reason
+    return answer.memory_id
+
+
+def ask(store: Store, content: str, place: str, **more: Any) -> str:
+    """Queues a claim with a place; the id of its item."""
+    answer = send(store, content, place, source=Source.AI_SYNTHESIS, **more)
+    assert answer.queue_id is not None, answer.reason
+    return answer.queue_id
+
+
+def take(
+    store: Store,
+    now: datetime = NOW,
+    most: int = 20,
+    *,
+    sink: str = SINK,
+    owners: frozenset[str] | None = ANN,
+) -> list[Handed]:
+    """Leases what is due."""
+    return acts.take(store, sink, owners, now, most)
+
+
+def done(store: Store, handed: Handed, now: datetime = NOW) -> bool:
+    """Reports it as delivered; whether that was noted."""
+    answer = acts.done(store, ANN, handed.record.id, handed.lease, now)
+    assert answer is not None
+    return isinstance(answer, DeliveryRecord)
+
+
+def fail(store: Store, handed: Handed, now: datetime = NOW, *, final: bool = False) -> DeliveryRecord | None:
+    """Reports a failure; the delivery as it is then, None when it was not noted."""
+    answer = acts.failed(
+        store, ANN, handed.record.id, handed.lease, now, error="the shelf is full", final=final
+    )
+    assert answer is not None
+    return answer if isinstance(answer, DeliveryRecord) else None
+
+
+def places(found: Sequence[Handed]) -> list[str]:
+    """Where they go, in order."""
+    return [handed.record.place for handed in found]
+
+
+def all_of(store: Store, owners: frozenset[str] | None = ANN, **wanted: Any) -> list[DeliveryRecord]:
+    """Every delivery, oldest first."""
+    with store.read() as connection:
+        found = deliveries.search(connection, DeliveryFilter(owners=owners, limit=1000, **wanted))
+    return found[::-1]
+
+
+def states(store: Store, **wanted: Any) -> list[str]:
+    """What became of every delivery, oldest first."""
+    return [record.state.value for record in all_of(store, **wanted)]
