@@ -145,6 +145,7 @@ def _number(digits: str) -> str:
     return digits.replace(",", "")
 
 
+@lru_cache(maxsize=1 << 15)  # most words come again and again; every submission asks for all of its own
 def stem(word: str) -> str:
     """A key for the forms of a word, in small letters: the word without its endings, or what its group in `same`
     goes by. Crude: now and then two words share one."""

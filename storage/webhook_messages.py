@@ -42,6 +42,8 @@ REASONS = {
     7: "A cited source does not hold",
     11: "Citation could not be checked yet",
     12: "Ungrounded assertion needs verification",
+    14: "Submitted again and again",
+    15: "Changes or removes what is stored",
 }
 _OTHER_REASON = "Needs verification"
 

@@ -93,11 +93,11 @@ class LeaseOut(BaseModel):
 
 
 class DeliveryPage(BaseModel):
-    """Deliveries, the newest of an owner first; `next_cursor` is the `cursor` of the following page, null on the
+    """Deliveries, the newest of an owner first; `next` is the `after` of the following page, null on the
     last."""
 
     items: list[DeliveryRecord]
-    next_cursor: str | None
+    next: str | None
 
 
 @router.post("/lease", responses=answers(body=True))
@@ -156,23 +156,23 @@ def list_deliveries(
     sink: Annotated[str | None, Query(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$")] = None,
     state: DeliveryState | None = None,
     memory_id: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
-    cursor: Annotated[str | None, Query(max_length=300, pattern=r"^[0-9]{1,18}:[^\x00]*$")] = None,
+    after: Annotated[str | None, Query(max_length=300, pattern=r"^[0-9]{1,18}:[^\x00]*$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> DeliveryPage:
     """What stores behind the gate were told, or are to be, and where each of it stands."""
-    number, _, owner = (cursor or "").partition(":")
+    number, _, owner = (after or "").partition(":")
     wanted = DeliveryFilter(
         owners=owners_in_scope(principal, user_id),
         sink=sink,
         state=state,
         memory_id=memory_id,
-        after=(owner, int(number)) if cursor else None,
+        after=(owner, int(number)) if after else None,
         limit=limit,
     )
     with service_of(request).store.read() as connection:
         found = deliveries.search(connection, wanted)
     last = f"{found[-1].seq}:{found[-1].owner_id}" if len(found) == limit else None
-    return DeliveryPage(items=found, next_cursor=last)
+    return DeliveryPage(items=found, next=last)
 
 
 @router.post("/{delivery_id}/retry", responses=answers(404, 409))

@@ -57,10 +57,10 @@ class OwnPending(BaseModel):
 
 
 class OwnPendingPage(BaseModel):
-    """Items of one status, newest first; `next_cursor` is the `cursor` of the following page, null on the last."""
+    """Items of one status, newest first; `next` is the `after` of the following page, null on the last."""
 
     items: list[OwnPending]
-    next_cursor: str | None
+    next: str | None
 
 
 @router.get("/claims/pending", responses=answers())
@@ -70,7 +70,7 @@ def list_own_pending(
     *,
     user_id: Annotated[OwnerId | None, Query()] = None,
     status: ReviewStatus = ReviewStatus.PENDING,
-    cursor: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
+    after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> OwnPendingPage:
     """Claims that this very token submitted and that had to wait. A token for any owner has to say whose."""
@@ -81,12 +81,12 @@ def list_own_pending(
         status=status,
         sender=principal.id,
         order="newest",
-        after=cursor,
+        after=after,
         limit=limit,
     )
     with service_of(request).store.read() as connection:
         items = pending.search(connection, wanted)
     return OwnPendingPage(
         items=[OwnPending.of(item) for item in items],
-        next_cursor=items[-1].id if len(items) == limit else None,
+        next=items[-1].id if len(items) == limit else None,
     )

@@ -71,11 +71,11 @@ class AsyncClient:
         q: str | None = None,
         user_id: str | None = None,
         limit: int | None = None,
-        cursor: str | None = None,
+        after: str | None = None,
         **filters: Value | Sequence[Value],
     ) -> Page[Memory]:
         """See `Client.memories`."""
-        return await self._ask(calls.memories(q, user_id, limit, cursor, filters))
+        return await self._ask(calls.memories(q, user_id, limit, after, filters))
 
     async def memory(self, memory_id: str) -> Memory:
         """See `Client.memory`."""
@@ -95,10 +95,10 @@ class AsyncClient:
         status: str = "pending",
         user_id: str | None = None,
         limit: int | None = None,
-        cursor: str | None = None,
+        after: str | None = None,
     ) -> Page[OwnPending]:
         """See `Client.pending`."""
-        return await self._ask(calls.pending(status, user_id, limit, cursor))
+        return await self._ask(calls.pending(status, user_id, limit, after))
 
     async def whoami(self) -> Who:
         """See `Client.whoami`."""
@@ -126,11 +126,11 @@ class AsyncClient:
         state: str | None = None,
         memory_id: str | None = None,
         limit: int | None = None,
-        cursor: str | None = None,
+        after: str | None = None,
     ) -> Page[DeliveryState]:
         """See `Client.deliveries`."""
         wanted = {"user_id": user_id, "sink": sink, "state": state, "memory_id": memory_id}
-        return await self._ask(calls.deliveries({**wanted, "limit": limit, "cursor": cursor}))
+        return await self._ask(calls.deliveries({**wanted, "limit": limit, "after": after}))
 
     async def deliver(
         self,

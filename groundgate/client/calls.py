@@ -116,11 +116,11 @@ def memories(
     q: str | None,
     user_id: str | None,
     limit: int | None,
-    cursor: str | None,
+    after: str | None,
     filters: Mapping[str, Value | Sequence[Value]],
 ) -> Call[Page[Memory]]:
     """A page of memories. `q` is a substring of their text."""
-    named: Parameters = {"text": q, "user_id": user_id, "limit": limit, "after": cursor, **filters}
+    named: Parameters = {"text": q, "user_id": user_id, "limit": limit, "after": after, **filters}
     return Call("GET", "/v1/memories", answers.reader(Page[Memory]), parameters=_given(named))
 
 
@@ -140,11 +140,9 @@ def decision(decision_id: str) -> Call[ValidationResult]:
     return Call("GET", f"/v1/decisions/{_id(decision_id, 'decision')}", answers.verdict)
 
 
-def pending(
-    status: str, user_id: str | None, limit: int | None, cursor: str | None
-) -> Call[Page[OwnPending]]:
+def pending(status: str, user_id: str | None, limit: int | None, after: str | None) -> Call[Page[OwnPending]]:
     """A page of this token's own queued claims."""
-    named = {"status": status, "user_id": user_id, "limit": limit, "cursor": cursor}
+    named = {"status": status, "user_id": user_id, "limit": limit, "after": after}
     return Call("GET", "/v1/claims/pending", answers.reader(Page[OwnPending]), parameters=_given(named))
 
 

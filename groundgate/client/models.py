@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
-from pydantic import AliasChoices, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from ingest.types import DeliveryOp, Frozen, MemoryType, ReviewStatus, Role, Source
 
@@ -17,11 +17,11 @@ T = TypeVar("T")
 
 
 class Page(Frozen, Generic[T]):
-    """One page of a listing. `next_cursor` is the `cursor` of the following page, None on the last."""
+    """One page of a listing. `next` is the `after` of the following page, None on the last."""
 
     items: tuple[T, ...]
     # `GET /v1/memories` calls it `next`. Never left out: a page that does not say is no page.
-    next_cursor: str | None = Field(validation_alias=AliasChoices("next_cursor", "next"))
+    next: str | None
 
 
 class Problem(Frozen):

@@ -84,12 +84,12 @@ class Client:
         q: str | None = None,
         user_id: str | None = None,
         limit: int | None = None,
-        cursor: str | None = None,
+        after: str | None = None,
         **filters: Value | Sequence[Value],
     ) -> Page[Memory]:
         """A page of memories, newest first. `q` is a substring of their text; `filters` are those of the API, such as
         `memory_type`, `confidence`, `label`, `source_id`, `status`, `stale`."""
-        return self._ask(calls.memories(q, user_id, limit, cursor, filters))
+        return self._ask(calls.memories(q, user_id, limit, after, filters))
 
     def memory(self, memory_id: str) -> Memory:
         """One memory, whatever its status."""
@@ -109,10 +109,10 @@ class Client:
         status: str = "pending",
         user_id: str | None = None,
         limit: int | None = None,
-        cursor: str | None = None,
+        after: str | None = None,
     ) -> Page[OwnPending]:
         """A page of the claims that this token sent and that were queued."""
-        return self._ask(calls.pending(status, user_id, limit, cursor))
+        return self._ask(calls.pending(status, user_id, limit, after))
 
     def whoami(self) -> Who:
         """Whose this token is: its role, and the owners and sources it was given."""
@@ -139,11 +139,11 @@ class Client:
         state: str | None = None,
         memory_id: str | None = None,
         limit: int | None = None,
-        cursor: str | None = None,
+        after: str | None = None,
     ) -> Page[DeliveryState]:
         """A page of deliveries and where they stand: `waiting`, `delivered` or `dead`."""
         wanted = {"user_id": user_id, "sink": sink, "state": state, "memory_id": memory_id}
-        return self._ask(calls.deliveries({**wanted, "limit": limit, "cursor": cursor}))
+        return self._ask(calls.deliveries({**wanted, "limit": limit, "after": after}))
 
     def deliver(
         self, sink: str, apply: Callable[[Delivery], None], *, user_id: str | None = None

@@ -133,7 +133,7 @@ async def perform(client: AsyncClient, call: Call) -> tuple[Result, dict[str, An
         case SearchMemories():
             filters = {} if call.memory_type is None else {"memory_type": call.memory_type.value}
             page = await client.memories(
-                q=call.query, user_id=call.user_id, limit=call.limit, cursor=call.cursor, **filters
+                q=call.query, user_id=call.user_id, limit=call.limit, after=call.cursor, **filters
             )
             return shown.found(page), None
         case GetEvidence():
@@ -141,7 +141,7 @@ async def perform(client: AsyncClient, call: Call) -> tuple[Result, dict[str, An
             return shown.evidence(memory, await client.evidence(call.memory_id)), None
         case ListMyPending():
             items = await client.pending(
-                status=call.status.value, user_id=call.user_id, limit=call.limit, cursor=call.cursor
+                status=call.status.value, user_id=call.user_id, limit=call.limit, after=call.cursor
             )
             return shown.pending(items), None
     assert_never(call)

@@ -99,7 +99,7 @@ def decision(verdict: ValidationResult) -> dict[str, Any]:
 
 def found(page: Page[Memory]) -> FoundMemories:
     """A page of memories."""
-    return FoundMemories(memories=[_found(memory) for memory in page.items], next_cursor=page.next_cursor)
+    return FoundMemories(memories=[_found(memory) for memory in page.items], next_cursor=page.next)
 
 
 def _found(memory: Memory) -> FoundMemory:
@@ -148,7 +148,7 @@ def _source(reading: SourceReading) -> CitedSource:
 
 def pending(page: Page[OwnPending]) -> PendingClaims:
     """A page of the caller's own claims."""
-    return PendingClaims(claims=[_pending(item) for item in page.items], next_cursor=page.next_cursor)
+    return PendingClaims(claims=[_pending(item) for item in page.items], next_cursor=page.next)
 
 
 def _pending(item: OwnPending) -> PendingClaim:

@@ -31,7 +31,9 @@ def judge(claim: Claim, at_place: AtPlace | None) -> Finding | None:
         known = "" if there.memory is None else f", which is {there.memory.id}"
         return _doubt(REMOVAL, f"Asks to remove {where}{known}.", facts)
     if there.memory is None:
-        message = f"Something is at {where} already, which was never stored here: this would be written over it."
+        message = (
+            f"Something is at {where} already, which was never stored here: this would be written over it."
+        )
         return _doubt(PLACE_TAKEN, message, facts) if delivery.replaces else None
     if there.memory.content == claim.content:
         return None

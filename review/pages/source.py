@@ -60,6 +60,7 @@ _BECAUSE = {
     "odd_answer": "what it answered could not be understood",
     "login": "it asks to sign in",
     "offline": "nothing is looked up here",
+    "not_asked": "it was not asked for, because the claim holds a credential",
     "no_repository": "there is no repository here to look in",
     "shallow_clone": "the repository here lacks a part of its history",
     "not_supported": "nothing here can look up a thing of this kind",

@@ -195,14 +195,12 @@ def test_pages_go_from_the_newest_to_the_oldest(site: Site, owner: str) -> None:
     agent = site.agent(owner)
     for number in range(5):
         store(agent, f"Lamp {number} burns for {number + 2} hours", delivery=to(f"lamp {number}"))
-    found, cursor = list[str](), None
+    found, after = list[str](), None
     while True:
-        page = agent.get(
-            "/v1/deliveries", params={"limit": 2} | ({"cursor": cursor} if cursor else {})
-        ).json()
+        page = agent.get("/v1/deliveries", params={"limit": 2} | ({"after": after} if after else {})).json()
         found += [one["place"] for one in page["items"]]
-        cursor = page["next_cursor"]
-        if cursor is None:
+        after = page["next"]
+        if after is None:
             break
     assert found == [f"lamp {number}" for number in (4, 3, 2, 1, 0)]
     assert [one["place"] for one in listed(agent, sink="shelf", limit=1)] == ["lamp 4"]

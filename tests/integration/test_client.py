@@ -171,9 +171,9 @@ def test_reading(client: Client) -> None:
     ]
     page = client.memories(limit=2)
     assert [memory.id for memory in page.items] == [ids[2], ids[1]]
-    rest = client.memories(limit=2, cursor=page.next_cursor)
+    rest = client.memories(limit=2, after=page.next)
     assert [memory.id for memory in rest.items] == [ids[0]]
-    assert rest.next_cursor is None
+    assert rest.next is None
     assert [memory.id for memory in client.memories(q="tea").items] == [ids[1]]
     assert [memory.id for memory in client.memories(memory_type="fact").items] == [ids[2], ids[0]]
     assert client.memories(status=["retracted", "superseded"]).items == ()
@@ -485,7 +485,7 @@ def test_what_is_stored_is_delivered_once_and_in_order(client: Client) -> None:
     (dead,) = client.deliveries(sink="notes", state="dead").items
     assert (dead.place, dead.last_error) == ("note 1", "There is no note 1.")
     first = client.deliveries(limit=2)
-    rest = client.deliveries(limit=2, cursor=first.next_cursor)
+    rest = client.deliveries(limit=2, after=first.next)
     assert [one.place for one in (*first.items, *rest.items)] == ["note 2", "note 1", "note 0"]
 
 

@@ -244,9 +244,9 @@ def test_deliveries_one_by_one(client: Client, web: WebServer) -> None:
     client.delivery_failed(one, "no", final=True)
     assert [what for what, *_ in told] == ["done", "failed"]
     state = leased(1) | {"state": "dead", "due_at": None, "delivered_at": None, "last_error": "no"}
-    web.routes["/v1/deliveries?sink=notes&state=dead"] = reply({"items": [state], "next_cursor": "7:ada"})
+    web.routes["/v1/deliveries?sink=notes&state=dead"] = reply({"items": [state], "next": "7:ada"})
     page = client.deliveries(sink="notes", state="dead")
-    assert (page.items[0].last_error, page.next_cursor) == ("no", "7:ada")
+    assert (page.items[0].last_error, page.next) == ("no", "7:ada")
 
 
 def test_own_pending_claims(client: Client, web: WebServer) -> None:
@@ -263,7 +263,7 @@ def test_own_pending_claims(client: Client, web: WebServer) -> None:
         "memory_id": None,
         "of_a_newer_service": 1,
     }
-    web.routes["/v1/claims/pending?status=rejected&limit=1"] = reply({"items": [item], "next_cursor": None})
+    web.routes["/v1/claims/pending?status=rejected&limit=1"] = reply({"items": [item], "next": None})
     (found,) = client.pending(status="rejected", limit=1).items
     assert (found.queue_id, found.note, found.seen) == ("rev_1", "It moved.", 2)
     web.routes["/v1/claims/pending?status=pending"] = reply({"items": []})

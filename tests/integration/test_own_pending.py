@@ -41,7 +41,7 @@ def test_an_agent_sees_its_own_claims_wait_and_no_others(site: Site) -> None:
 
     found = page(mine)
     assert [item["queue_id"] for item in found["items"]] == [second, first]
-    assert found["next_cursor"] is None
+    assert found["next"] is None
     assert page(mine, user_id=owner)["items"] == [found["items"][1]]
     assert found["items"][1] | {"created_at": None} == {
         "queue_id": first,
@@ -84,11 +84,11 @@ def test_pages_go_on_where_the_last_one_ended(site: Site) -> None:
     assert [item["queue_id"] for item in first["items"]] == made[:2:-1]
     # What is decided meanwhile does not move what follows.
     reviewer.post(f"/v1/reviews/{made[3]}/reject", json={"version": 1, "reason": "no"})
-    second = page(agent, limit=2, cursor=first["next_cursor"])
+    second = page(agent, limit=2, after=first["next"])
     assert [item["queue_id"] for item in second["items"]] == [made[2], made[1]]
-    third = page(agent, limit=2, cursor=second["next_cursor"])
+    third = page(agent, limit=2, after=second["next"])
     assert [item["queue_id"] for item in third["items"]] == [made[0]]
-    assert third["next_cursor"] is None
+    assert third["next"] is None
 
 
 def test_a_token_for_any_owner_says_whose_and_odd_queries_are_refused(site: Site) -> None:
@@ -97,9 +97,9 @@ def test_a_token_for_any_owner_says_whose_and_odd_queries_are_refused(site: Site
     item = queue(anybodys, "The mill stands still", user_id=owner)
     assert [found["queue_id"] for found in page(anybodys, user_id=owner)["items"]] == [item]
     is_problem(anybodys.get(PENDING), 422, "user_id_missing")
-    for query in ({"cursor": "x"}, {"status": "open"}, {"limit": "0"}, {"limit": "201"}, {"stat": "pending"}):
+    for query in ({"after": "x"}, {"status": "open"}, {"limit": "0"}, {"limit": "201"}, {"stat": "pending"}):
         is_problem(anybodys.get(PENDING, params={"user_id": owner} | query), 422)
-    assert page(anybodys, user_id=owner, cursor="rev_" + "0" * 32)["items"] == []
+    assert page(anybodys, user_id=owner, after="rev_" + "0" * 32)["items"] == []
 
 
 def test_nobody_but_agents_has_claims_of_its_own(site: Site) -> None:
@@ -116,7 +116,7 @@ def test_the_python_client_reads_the_same(site: Site) -> None:
     with Client(site.running.url, token) as client:
         first = client.pending(limit=1)
         assert [item.queue_id for item in first.items] == [made[1]]
-        (second,) = client.pending(limit=1, cursor=first.next_cursor).items
+        (second,) = client.pending(limit=1, after=first.next).items
         assert (second.queue_id, second.status, second.seen) == (made[0], ReviewStatus.PENDING, 1)
         who = client.whoami()
         assert (who.id, who.role, who.owners) == (principal.id, Role.AGENT, (owner,))

@@ -207,7 +207,9 @@ def test_memories_out_of_force_are_not_looked_at(here: Bench) -> None:
     )
     queue = queue_of(here.store)
     queue.retract(reviewer(), retracted, reason="No.", now=NOW)
-    here.store.writer.run(["ann"], lambda c: memories.supersede(c, "ann", superseded, by=kept, at=NOW)).result()
+    here.store.writer.run(
+        ["ann"], lambda c: memories.supersede(c, "ann", superseded, by=kept, at=NOW)
+    ).result()
     assert {row.item_id for row in here.schedule()} == {expired, kept}
     counts = here.work(NOW + WEEK)  # not swept yet, and yet expired
     assert (counts.gone, counts.same) == (1, 1)
