@@ -41,26 +41,7 @@ _STANDS = or_(
     ~TABLE.c.sink.startswith(ids.sink_id(""), autoescape=True),
     select(_SINK.c.id).where(_SINK.c.owner_id == TABLE.c.owner_id, _SINK.c.id == TABLE.c.sink).exists(),
 )
-_LATER = TABLE.alias("later")
-# Places of a memory that hold it still: whatever was put there later is another's.
-_HELD = (
-    select(TABLE.c.sink, TABLE.c.place, TABLE.c.data)
-    .where(
-        TABLE.c.owner_id == bindparam("of_owner"),
-        TABLE.c.memory_id == bindparam("of_memory"),
-        TABLE.c.op == DeliveryOp.PUT.value,
-        _STANDS,
-        ~select(_LATER.c.seq)
-        .where(
-            _LATER.c.owner_id == TABLE.c.owner_id,
-            _LATER.c.sink == TABLE.c.sink,
-            _LATER.c.place == TABLE.c.place,
-            _LATER.c.seq > TABLE.c.seq,
-        )
-        .exists(),
-    )
-    .order_by(TABLE.c.seq)
-)
+# Where a memory was put.
 _PUT_AT = (
     select(TABLE.c.sink, TABLE.c.place, TABLE.c.data)
     .where(
@@ -70,6 +51,18 @@ _PUT_AT = (
         _STANDS,
     )
     .order_by(TABLE.c.seq)
+)
+_LATER = TABLE.alias("later")
+# Where it still is: what was put there later is another's.
+_HELD = _PUT_AT.where(
+    ~select(_LATER.c.seq)
+    .where(
+        _LATER.c.owner_id == TABLE.c.owner_id,
+        _LATER.c.sink == TABLE.c.sink,
+        _LATER.c.place == TABLE.c.place,
+        _LATER.c.seq > TABLE.c.seq,
+    )
+    .exists()
 )
 # The memory that was put last at each place, if it is in force. CROSS JOIN makes SQLite start with what is asked for.
 _AT_PLACES = {
