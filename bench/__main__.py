@@ -42,6 +42,12 @@ def _amsb() -> None:
     amsb.run()
 
 
+def _import(asked: argparse.Namespace) -> None:
+    from bench import import_speed
+
+    import_speed.run(asked.rows or import_speed.ROWS)
+
+
 def _dedup(asked: argparse.Namespace) -> None:
     from bench import dedup
 
@@ -56,8 +62,13 @@ def _dedup(asked: argparse.Namespace) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="text, http, web, queue, amsb or dedup; all by default"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="text, http, web, queue, amsb, import or dedup; all by default",
     )
+    group = parser.add_argument_group("import")
+    group.add_argument("--rows", type=int, metavar="N", help="how many claims")
     group = parser.add_argument_group("dedup")
     group.add_argument("--million", action="store_true", help="also a million claims, and floods of 100,000")
     group.add_argument("--sizes", type=_sizes, metavar="N,N", help="how many claims, in growing order")
@@ -92,6 +103,7 @@ def main() -> None:
         "web": _web,
         "queue": _queue,
         "amsb": _amsb,
+        "import": partial(_import, asked),
         "dedup": partial(_dedup, asked),
     }
     names = asked.names or list(benches)

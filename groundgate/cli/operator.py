@@ -162,7 +162,7 @@ def token_revoke(
     raise typer.Exit(command.revoke(settings_from(database_url=database_url), token_id))
 
 
-@review.command("list", epilog="Example: groundgate review list --token gg_…")
+@review.command("list", epilog="Example: GROUNDGATE_TOKEN=gg_… groundgate review list")
 def review_list(
     *,
     database_url: DatabaseUrl = None,

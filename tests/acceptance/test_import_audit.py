@@ -1,0 +1,141 @@
+"""`groundgate import --dry-run` as a program: what it counts and asks, where it writes, and its page in a browser."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.cli_program import cli, lines
+from tests.browser import Chromium, faults_of_access, overflow, widest
+from tests.memories import LONG, ROWS
+from tests.repos import TestRepository
+from tests.web import Answer, web_server
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The rows as JSON lines."""
+    path = tmp_path / "memories.jsonl"
+    path.write_text(lines(ROWS))
+    return path
+
+
+def test_a_dry_run_needs_nothing_and_writes_a_report_alone(file: Path) -> None:
+    repository = TestRepository(file.parent / "shelf")
+    repository.commit("Decide", {"docs/adr/0003-queue.md": "# 3. Use a queue\n\n## Status\n\nAccepted\n"})
+    extra = [
+        {"text": "We use a queue, see ADR-003."},
+        {"text": "We use a heap, see ADR-077."},
+        {"text": "See https://example.com/page for the plan."},
+        {"text": "The hall is cold."},
+        {"text": "The hall is cold."},
+    ]
+    file.write_text(lines([*ROWS, *extra]) + "no JSON\n")
+    before = {path.name for path in file.parent.iterdir()}
+    done = cli("import", "--dry-run", file.name, "--offline", "--repo", "shelf", cwd=file.parent)
+    assert done.returncode == 1, done.stderr
+    assert {path.name for path in file.parent.iterdir()} - before == {
+        "groundgate-audit.md",
+        "groundgate-audit.html",
+    }
+    said = done.stdout.decode()
+    assert said.startswith("46.2 % junk: 6 of 13 memories.")
+    counts = {name: int(n) for n, name in re.findall(r"^(\d+) .*?([A-Z][\w ]+):", said, re.MULTILINE)}
+    assert counts == {
+        "Repeats": 3,
+        "Conflicts": 1,
+        "Citations that do not hold": 1,
+        "Speculation": 1,
+        "Credentials": 0,
+        "Technical hedges": 1,
+        "Citations not checked": 1,
+        "No citation": 10,
+    }
+    page = (file.parent / "groundgate-audit.html").read_text()
+    text = (file.parent / "groundgate-audit.md").read_text()
+    for report in (page, text):
+        assert "6 of 13 memories" in report
+        assert "ADR-077" in report
+        assert "line 14" in report
+        assert "over the network" in report
+
+
+def test_what_many_rows_cite_is_asked_once(file: Path) -> None:
+    page = (
+        "<!doctype html><title>Ports</title><main><p>The gateway exports its metrics on port {}.</p></main>"
+    )
+    with web_server({"/ports": Answer(page.format(9410)), "/other": Answer(page.format(9411))}) as web:
+        rows = [
+            {"text": f"The gateway of site {n} exports its metrics, see {web.url}/ports."} for n in range(30)
+        ]
+        rows += [{"text": f"Refunds of site {n} are guaranteed, see {web.url}/none."} for n in range(30)]
+        file.write_text(lines(rows))
+        env = {"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
+        done = cli("import", "--dry-run", file, cwd=file.parent, env=env)
+        asked = Counter(web.paths())
+    assert done.returncode == 0, done.stderr
+    assert asked["GET /ports"] == 1
+    assert sum(times for path, times in asked.items() if path.endswith("/none")) <= 2
+    assert re.search(r"^30 +50 % +Citations that do not hold", done.stdout.decode(), re.MULTILINE), (
+        done.stdout
+    )
+
+
+def test_the_report_goes_where_it_is_told(file: Path) -> None:
+    assert cli("import", "--dry-run", file, "--report", "new/audits", cwd=file.parent).returncode == 0
+    assert {path.name for path in (file.parent / "new/audits").iterdir()} == {
+        "groundgate-audit.md",
+        "groundgate-audit.html",
+    }
+    done = cli("import", "--dry-run", "-", "--report", "one.html", stdin=file.read_bytes(), cwd=file.parent)
+    assert done.returncode == 0
+    assert "8 memories of 2 owners" in (file.parent / "one.html").read_text()
+    assert not (file.parent / "one.md").exists()
+    limited = cli("import", "--dry-run", file, "--limit", "2", "--report", "two.md", cwd=file.parent)
+    assert limited.returncode == 0
+    assert "Not the whole file was read" in (file.parent / "two.md").read_text()
+
+
+HOSTILE = [
+    "<script>window.testHarm = 1; alert(1)</script><img src=//127.0.0.9/x onerror=alert(2)>",
+    "\"' onmouseover=alert(3) autofocus onfocus=\"window.testHarm = 4\" style='position:fixed' x=",
+    "</style></title></svg></li></main><svg onload=alert(5)><base href=//127.0.0.9/><meta http-equiv=refresh>",
+    "{{ 7 * 7 }} {% for x in y %} ${alert(7)} <%= 1 %>",
+    "The account \u202e0001 si rebmun ehT\u202c is \u2066closed\u2069 \u200ffor good",
+    "The z" + "\u0301\u0336\u0489" * 120 + "one is guarded.",
+    "w" * 8192,
+    "I think <b>maybe</b> " + "x" * 700,
+    LONG.format("<i>05:30</i>"),
+    LONG.format("<i>06:30</i>"),
+]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_hostile_text_in_the_report_does_nothing_and_nothing_is_wider_than_a_phone(
+    dark: bool, tmp_path: Path, windows: Chromium
+) -> None:
+    name = "<img src=x onerror=alert(9)>\"'"
+    rows = [
+        {"text": text, "user_id": name, "agent_id": name, "created_at": "2026-01-02"} for text in HOSTILE * 3
+    ]
+    path = tmp_path / "<b>memories.jsonl"
+    path.write_text(lines(rows))
+    assert cli("import", "--dry-run", path, "--report", "r.html", cwd=tmp_path).returncode == 0
+    with web_server({"/r.html": Answer((tmp_path / "r.html").read_bytes())}) as web:
+        page = windows.window(web.url, phone=True, dark=dark).go("/r.html")
+        assert page.evaluate("window.testHarm === undefined && !document.querySelector('script')")
+        assert page.locator("main img, main [style], main base, main meta, main form").count() == 0
+        assert page.get_by_text("window.testHarm = 1; alert(1)").count() > 0
+        for summary in page.locator("summary").all():
+            summary.click()
+        assert overflow(page) == 0, widest(page)
+        assert faults_of_access(page) == []
+        shown: str = page.inner_text("main")
+        assert web.paths() == ["GET /r.html"]
+    assert "{{ 7 * 7 }}" in shown
+    assert "U+202E" in shown
+    # Of ten texts each is there three times; one of them is speculation, and one conflicts with another.
+    assert "22 of 30 memories are junk" in shown

@@ -1,0 +1,178 @@
+"""What is read ahead in the other process is what would be found here, and each thing that is cited is asked once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundgate.cli.check import LOCAL
+from groundgate.gate import Examiner
+from groundgate.importing.ahead import BATCH, Ahead, Batch, Keys, Order, claim_of
+from groundgate.importing.feed import Once
+from groundgate.importing.formats import Format, Rows
+from groundgate.importing.rows import Defaults, Row
+from ingest.citations import parse_citation
+from ingest.pipeline import Examined
+from ingest.policy import load_policy
+from ingest.types import Citation, Claim, Found, Principal, Role, SourceReading, Standing, Unreachable
+from tests.acceptance.cli_program import lines
+
+POLICY = load_policy()
+
+
+class Counting:
+    """Sources that answer after a turn of the loop, and note what they were asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.open = asyncio.Event()
+
+    async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
+        self.asked.append(citation.key)
+        await self.open.wait()
+        if "99" in citation.key:
+            return Unreachable(citation=citation, code="timeout", detail="Nobody answered.")
+        return Found(citation=citation, source_id="ADR-1", standing=Standing.IN_FORCE, detail="In force.")
+
+
+EXAMINER = Examiner(POLICY, Counting())
+
+
+def read(path: Path, principal: Principal = LOCAL, **order: Any) -> list[Batch]:
+    """All that the other process makes of a file."""
+    values: dict[str, Any] = {"defaults": Defaults("ada"), "limit": None, "database_url": None} | order
+
+    async def take(ahead: Ahead) -> list[Batch]:
+        return [batch async for batch in ahead.batches()]
+
+    with Rows(str(path)) as rows, Ahead(rows) as ahead:
+        ahead.begin(Order(POLICY, principal, **values))
+        return asyncio.run(take(ahead))
+
+
+def test_rows_are_read_in_order_and_examined_as_here(tmp_path: Path) -> None:
+    texts = [f"The tap in room {number} drips, I think." for number in range(BATCH + 9)]
+    texts[3:5] = ["Tea is at four.", "We use a queue, see ADR-3."]
+    path = tmp_path / "f.jsonl"
+    path.write_text(lines([{"text": text, "id": number} for number, text in enumerate(texts)]))
+    batches = read(path)
+    assert [batch.rows for batch in batches] == [BATCH, 9]
+    assert batches[-1].position == path.stat().st_size
+    found = [row for batch in batches for row in batch.ready]
+    assert [row.claim.content for row in found] == texts
+    assert [number for number, row in enumerate(found) if row.examined is None] == [4]
+    for number in (0, 3, BATCH + 8):
+        row = Row(f"line {number + 1}", texts[number], metadata={"id": number})
+        claim = claim_of(EXAMINER, LOCAL, row, Defaults("ada"))
+        assert isinstance(claim, Claim)
+        assert (found[number].claim, found[number].place) == (claim, row.place)
+        here, there = EXAMINER.examine_text(claim), found[number].examined
+        assert here is not None and there is not None
+        assert there.policy is POLICY
+        assert _without_time(there) == _without_time(here)
+    assert [row.place for row in read(path, limit=2)[0].ready] == ["line 1", "line 2"]
+
+
+def _without_time(examined: Examined) -> tuple[Any, ...]:
+    return (examined.claim, examined.hedge, examined.detected, examined.verified, examined.supported)
+
+
+def test_what_goes_wrong_there_is_told_here(tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    path.write_text('{"text": "one"}\nno JSON\n{"text": "I see it"}')
+    several = Principal(id="a", name="a", role=Role.AGENT, owners=frozenset({"ada", "bob"}))
+    (batch,) = read(path, several, defaults=Defaults())
+    assert batch.error is not None and "give --owner" in batch.error and "line 1" in batch.error
+    (batch,) = read(path)
+    assert ([row.place for row in batch.ready], [row.place for row in batch.bad]) == (
+        ["line 1", "line 3"],
+        ["line 2"],
+    )
+    path.write_text('[{"memory": "one"}, {"mem')
+    (batch,) = read(path)
+    assert len(batch.ready) == 1
+    assert batch.error is not None and "cannot be read to its end" in batch.error
+    nowhere = f"sqlite:///{tmp_path / 'empty.db'}"
+    path.write_text('{"text": "one"}')
+    (batch,) = read(path, database_url=nowhere)
+    assert batch.error is not None and "the database cannot be read" in batch.error
+
+
+def test_an_end_of_the_other_process_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "f.jsonl"
+    path.write_text(lines([{"text": "one"}]))
+
+    async def first(ahead: Ahead) -> Batch:
+        return await anext(ahead.batches())
+
+    with Rows(str(path)) as rows, Ahead(rows) as ahead:
+        assert ahead.pid is not None
+        os.kill(ahead.pid, signal.SIGKILL)
+        batch = asyncio.run(first(ahead))
+    assert batch.error == "the process that reads the file has ended"
+
+
+def keys(*rows: tuple[str, str], form: Format = Format.JSONL) -> list[str]:
+    made = Keys(form)
+    found = []
+    for text, owner in rows:
+        claim = claim_of(EXAMINER, LOCAL, Row("line 1", text, owner=owner), Defaults())
+        assert isinstance(claim, Claim)
+        found.append(made.of(claim).key)
+    return found
+
+
+def test_keys_tell_equal_rows_apart_and_stay_when_a_file_grows() -> None:
+    first = keys(("a", "ada"), ("b", "ada"), ("a", "ada"), ("a", "bob"))
+    assert len(set(first)) == 4
+    grown = keys(("new", "ada"), ("b", "ada"), ("a", "ada"), ("a", "bob"), ("a", "ada"), ("a", "ada"))
+    assert set(first) < set(grown)
+    assert len(set(grown)) == 6
+    assert keys(("a", "ada"), form=Format.MEM0) != keys(("a", "ada"))
+    assert all(len(key) < 100 for key in grown)
+
+
+def test_a_key_is_no_digest_of_a_credential() -> None:
+    tokens = ["ghp_" + character * 20 + "bC1dE2fG3hJ4kL5m" for character in "xy"]
+    one, other = (keys((f"The deploy token is {token}.", "ada"))[0] for token in tokens)
+    assert one == other
+
+
+def test_each_thing_is_asked_once_whatever_came_of_it() -> None:
+    async def run() -> tuple[list[str], list[SourceReading]]:
+        sources = Counting()
+        once = Once(sources)
+        citations = [parse_citation(text) for text in ("ADR-1", "adr 1", "ADR-99", "ADR-99")]
+        first = asyncio.create_task(once.read(citations[0]))
+        late = asyncio.create_task(once.read(citations[2]))
+        await asyncio.sleep(0)
+        late.cancel()  # by the deadline of its claim: the reading goes on for the others
+        sources.open.set()
+        with pytest.raises(asyncio.CancelledError):
+            await late
+        readings = [await first, *(await asyncio.gather(*map(once.read, citations)))]
+        await once.land()
+        return sources.asked, readings
+
+    asked, readings = asyncio.run(run())
+    assert len(asked) == 2
+    assert [reading.kind for reading in readings] == ["found", "found", "found", "unreachable", "unreachable"]
+    assert readings[2].citation.value == "adr 1"
+
+
+def test_what_is_still_being_read_at_the_end_is_ended() -> None:
+    async def run() -> None:
+        sources = Counting()
+        once = Once(sources)
+        waiting = asyncio.create_task(once.read(parse_citation("ADR-1")))
+        await asyncio.sleep(0)
+        await once.land()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(run())
