@@ -58,9 +58,7 @@ def mcp_gate(
     ] = None,
     poll: Annotated[
         float,
-        typer.Option(
-            min=0.1, metavar="SECONDS", help="How often what owners approved is looked for. [default: 3]"
-        ),
+        typer.Option(min=0.1, metavar="SECONDS", help="How often what owners approved is looked for."),
     ] = 3.0,
 ) -> None:
     """Be another MCP memory server, with the gate before every tool that writes.

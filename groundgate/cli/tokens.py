@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from sqlalchemy import make_url
+
 from groundgate.cli.database import open_store
 from groundgate.cli.output import USAGE, Failure, hint, show_table, write_json
 from groundgate.settings import Settings
@@ -61,7 +63,12 @@ def create(
         except ValueError as error:
             raise Failure(str(error), USAGE) from error
     print(secret, flush=True)
-    hint(f"Token {principal.id} ({role.value}) made. It is shown this once; only its digest is kept.")
+    where = make_url(settings.database_url).render_as_string(hide_password=True)
+    hint(
+        f"Token {principal.id} ({role.value}) made in {where}. It is shown this once; only its digest is kept."
+    )
+    if role is Role.REVIEWER:
+        hint(f"A link to the pages for it: groundgate token link {principal.id}")
     if role is Role.AGENT and not sources:
         hint("It may assert no source: what it sends counts as ai_synthesis. Grant sources with --source.")
     return 0

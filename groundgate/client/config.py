@@ -66,7 +66,10 @@ def configured(
     url = url or environment.get("GROUNDGATE_URL") or DEFAULT_URL
     token = token or environment.get("GROUNDGATE_TOKEN")
     if not token:
-        raise ValueError("a token is needed: give `token`, or set GROUNDGATE_TOKEN")
+        raise ValueError(
+            "a token is needed: give `token`, or set GROUNDGATE_TOKEN; "
+            "groundgate token create --role agent --owner ID makes one"
+        )
     if not _TOKEN.fullmatch(token):
         raise ValueError("the token holds characters that no token has: white space, or letters beyond ASCII")
     if not timeout > 0:
@@ -115,7 +118,8 @@ def lost(error: httpx.RequestError) -> Lost:
     kinds = {
         httpx.ConnectTimeout: "The connection was not answered in time",
         httpx.TimeoutException: "No answer came in time",
-        httpx.ConnectError: "Nothing answers at the service's address, or its certificate does not hold",
+        httpx.ConnectError: "Nothing answers at the service's address (GROUNDGATE_URL, or the one given), "
+        "or its certificate does not hold",
         httpx.NetworkError: "The connection broke off",
         httpx.ProxyError: "The proxy did not let it through",
         httpx.ProtocolError: "The connection was closed before the answer, or what came was no HTTP",
