@@ -25,3 +25,10 @@ def open_repositories(
     if problems:
         raise RepositoryError(f"{' '.join(problems)} Give --repo the top directory of a git work tree.")
     return source
+
+
+def work_tree_here() -> tuple[Path, ...]:
+    """The work tree around the current directory: what a command that only looks is about where no repository is
+    configured. Empty outside of one."""
+    here = Path.cwd()
+    return tuple(folder for folder in (here, *here.parents) if (folder / ".git").exists())[:1]

@@ -48,7 +48,9 @@ def import_(
     database_url: operator.DatabaseUrl = None,
     repo: Annotated[
         list[Path] | None,
-        typer.Option(metavar="DIR", help="A git work tree that ADRs and commits are checked in."),
+        typer.Option(
+            metavar="DIR", help="A git work tree that ADRs and commits are checked in. Repeat it for several."
+        ),
     ] = None,
     policy: operator.PolicyFile = None,
     offline: Annotated[

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from sqlalchemy import make_url
+
 from groundgate.auth import Authenticator
 from groundgate.cli.check import LOCAL, OWNER
 from groundgate.cli.import_progress import ImportProgress
@@ -26,7 +28,7 @@ from groundgate.importing.formats import Format, Rows, Unreadable
 from groundgate.importing.report import JUNK, LOOK, Facts, html, markdown, share
 from groundgate.importing.rows import BadRow, Defaults
 from groundgate.importing.run import Importer, ImportStopped, Tally
-from groundgate.repositories import open_repositories
+from groundgate.repositories import open_repositories, work_tree_here
 from groundgate.service import Service, open_service
 from groundgate.settings import Settings, plain
 from groundgate.world import open_sources
@@ -145,7 +147,8 @@ def send(asked: Asked, settings: Settings) -> int:
 async def _authenticated(service: Service, token: str) -> Principal:
     principal = await Authenticator(service.store).principal(f"Bearer {token}")
     if principal is None:
-        raise Failure("GROUNDGATE_TOKEN is no token of this database, or was revoked, or has expired")
+        where = make_url(service.settings.database_url).render_as_string(hide_password=True)
+        raise Failure(f"GROUNDGATE_TOKEN is no token of the database {where}, or was revoked, or has expired")
     if not may(principal, Act.SUBMIT):
         raise Failure(
             f"GROUNDGATE_TOKEN is a token of a {principal.role.value}; claims are an agent's to send"
@@ -204,7 +207,7 @@ def audit(asked: Asked, settings: Settings, report: Path | None) -> int:
     logging.basicConfig(level=logging.ERROR)
     targets = _targets(report)
     policy = load_policy(settings.policy)
-    git = open_repositories(settings.repo, settings.adr_dirs)
+    git = open_repositories(settings.repo or work_tree_here(), settings.adr_dirs)
     defaults = replace(asked.defaults, owner=asked.defaults.owner or OWNER)
     interrupt, auditor = Interrupt(), Auditor(policy)
     with ExitStack() as opened:
@@ -225,6 +228,8 @@ def audit(asked: Asked, settings: Settings, report: Path | None) -> int:
         looking = _Look(examiner, auditor, bad, progress)
         unread = runner.run(looking.through(ahead.batches(), interrupt))
     found = auditor.result()
+    if not found.rows and unread is None and not interrupt.heard:
+        raise Failure("no row of this file could be read as a memory, so there is nothing to report")
     facts = Facts(
         file="standard input" if asked.file == "-" else Path(asked.file).name,
         form=rows.format.value,
@@ -287,6 +292,8 @@ def _targets(report: Path | None) -> list[Path]:
         report = Path()
     if report.suffix in (".html", ".md") and not report.is_dir():
         folder, targets = report.parent, [report]
+    elif report.suffix and not report.is_dir():
+        raise Failure(f"--report: {report} is neither a folder nor a file that ends in .html or .md")
     else:
         folder, targets = report, [report / f"{REPORT_NAME}.{kind}" for kind in ("md", "html")]
     try:
@@ -318,6 +325,10 @@ def _say_audit(facts: Facts, targets: Iterable[Path]) -> None:
             rows.append((f"{count:,}", share(count, found.rows), f"{mark}{kind.name}: {kind.means}"))
     show_table(("rows", "share", "what"), rows, whole=2)
     if facts.bad_count:
-        say(f"{facts.bad_count:,} rows could not be read.")
+        say(
+            "1 row could not be read."
+            if facts.bad_count == 1
+            else f"{facts.bad_count:,} rows could not be read."
+        )
     for target in targets:
         say(f"Report: {target}")

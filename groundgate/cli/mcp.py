@@ -79,7 +79,7 @@ def _stdio(settings: Settings, token_file: Path | None) -> int:
     from groundgate.mcp.serving import log_to_stderr, serve_stdio
 
     log_to_stderr()
-    door = _door(settings, _token(settings, token_file))
+    door = _door(settings, agent_token(settings, token_file))
     if sys.stdin.isatty():
         output.hint(
             "This speaks MCP over standard input and output: an MCP client starts it, see docs/mcp.md."
@@ -123,8 +123,8 @@ def _door(settings: Settings, token: str | None) -> Door:
         raise output.Failure(str(error)) from error
 
 
-def _token(settings: Settings, file: Path | None) -> str:
-    """Raises Failure when none is given."""
+def agent_token(settings: Settings, file: Path | None) -> str:
+    """The token of a setting or a file. Raises Failure when none is given."""
     from groundgate.mcp.door import MAKE_ONE
 
     if file is not None:

@@ -6,11 +6,10 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import assert_never
 
 from groundgate.cli.output import FAILED, USAGE, Failure, show_table, write_json
-from groundgate.repositories import open_repositories
+from groundgate.repositories import open_repositories, work_tree_here
 from groundgate.settings import Settings
 from groundgate.sources import GIT_TYPES, Sources
 from groundgate.world import open_sources
@@ -58,12 +57,7 @@ async def _read(sources: Sources, citations: Sequence[Citation]) -> list[SourceR
 def git_source(settings: Settings, *, needed: bool = True) -> GitSource:
     """The configured repositories, else the work tree around the current directory. Raises RepositoryError
     when one cannot be used; nothing is opened unless `needed`."""
-    return open_repositories(settings.repo or _work_tree(Path.cwd()), settings.adr_dirs, needed=needed)
-
-
-def _work_tree(directory: Path) -> tuple[Path, ...]:
-    found = (folder for folder in (directory, *directory.parents) if (folder / ".git").exists())
-    return tuple(found)[:1]
+    return open_repositories(settings.repo or work_tree_here(), settings.adr_dirs, needed=needed)
 
 
 def _parse(value: str) -> Citation:

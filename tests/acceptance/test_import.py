@@ -184,7 +184,7 @@ def test_a_credential_is_kept_nowhere(file: Path, migrated_url: str) -> None:
     ("case", "says"),
     [
         ("no token", "set GROUNDGATE_TOKEN"),
-        ("unknown token", "is no token of this database"),
+        ("unknown token", "is no token of the database"),
         ("reviewer", "is a token of a reviewer"),
         ("source", "may not assert the source manual"),
         ("other owner", "may not act for the owner"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.cli_program import cli, lines
+from tests.acceptance.cli_program import cli, complaint, lines
 from tests.browser import Chromium, faults_of_access, overflow, widest
 from tests.memories import LONG, ROWS
 from tests.repos import TestRepository
@@ -63,6 +63,16 @@ def test_a_dry_run_needs_nothing_and_writes_a_report_alone(file: Path) -> None:
         assert "over the network" in report
 
 
+def test_a_file_without_rows_is_no_clean_memory(file: Path) -> None:
+    for content in ("", "no JSON\n"):
+        file.write_text(content)
+        before = sorted(file.parent.iterdir())
+        done = cli("import", "--dry-run", file.name, "--offline", cwd=file.parent)
+        assert done.stderr.decode().endswith("so there is nothing to report\n")
+        assert done.returncode == 1
+        assert sorted(file.parent.iterdir()) == before
+
+
 def test_what_many_rows_cite_is_asked_once(file: Path) -> None:
     page = (
         "<!doctype html><title>Ports</title><main><p>The gateway exports its metrics on port {}.</p></main>"
@@ -85,6 +95,9 @@ def test_what_many_rows_cite_is_asked_once(file: Path) -> None:
 
 
 def test_the_report_goes_where_it_is_told(file: Path) -> None:
+    refused = cli("import", "--dry-run", file, "--offline", "--report", "out.pdf", cwd=file.parent)
+    assert "--report: out.pdf is neither a folder nor a file" in complaint(refused)
+    assert not (file.parent / "out.pdf").exists()
     assert cli("import", "--dry-run", file, "--report", "new/audits", cwd=file.parent).returncode == 0
     assert {path.name for path in (file.parent / "new/audits").iterdir()} == {
         "groundgate-audit.md",
