@@ -87,9 +87,15 @@ class Examiner:
 
     def masked(self, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...]]:
         """What was sent, with masks in place of credentials, and where they were. Raises ClaimRefused for what is
-        larger than the policy allows."""
+        larger than the policy allows, and for an owner who is called like one."""
         refuse_over_limits(sent, self.policy.limits)
+        self.refuse_secret("user_id", sent.user_id)
         return without_secrets(self.secrets, sent)
+
+    def refuse_secret(self, what: str, value: str | None) -> None:
+        """Raises ClaimRefused for a credential in what is kept as it is, because something is found by it."""
+        if value is not None and self.secrets.find(value):
+            raise ClaimRefused("credential", f"{what} holds a credential; nothing of the request was kept")
 
     def build_claim(self, principal: Principal, sent: ClaimIn) -> Claim:
         """The claim as it counts: without credentials, with owner, granted source and citations. Raises

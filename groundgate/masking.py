@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from groundgate.wire import CitationIn, ClaimIn
+from groundgate.wire import CitationIn, ClaimIn, DeliveryIn
 from ingest.checks.secrets import CONTENT, SecretDetector, mask
 from ingest.types import Citation, SecretMatch, SourceReading, Unreachable
+
+_APART = re.compile(r"[\"\[\],/\s]+")
+_MOST_NAME = 64  # characters of a name that stands for a credential
 
 
 def without_secrets(detector: SecretDetector, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...]]:
@@ -25,11 +29,38 @@ def without_secrets(detector: SecretDetector, sent: ClaimIn) -> tuple[ClaimIn, t
     ]
     changes: dict[str, object] = {"content": content, "metadata": metadata, "citations": citations}
     if sent.delivery is not None:
+        if not any(match.where == CONTENT for match in found):
+            named = _under_its_names(detector, sent.delivery, content)
+            found += named
+            changes["content"] = mask(content, named)
         sink = _text(detector, sent.delivery.sink, "delivery.sink", found)
         place = _text(detector, sent.delivery.place, "delivery.place", found)
         data = _object(detector, sent.delivery.data, "delivery.data", found)
         changes["delivery"] = sent.delivery.model_copy(update={"sink": sink, "place": place, "data": data})
     return (sent.model_copy(update=changes), tuple(found)) if found else (sent, ())
+
+
+def _under_its_names(detector: SecretDetector, sent: DeliveryIn, content: str) -> tuple[SecretMatch, ...]:
+    """A text that is a credential under the name by which it is to be written: a store that keeps `{"password": …}`
+    shows the gate the text alone, and says in the place or in the data where it belongs."""
+    for name in dict.fromkeys([*_names_in(sent.place), *_leaves(sent.data)]):
+        matches = detector.find_value(name, content, CONTENT) if len(name) <= _MOST_NAME else ()
+        if matches:
+            return matches
+    return ()
+
+
+def _names_in(place: str) -> list[str]:
+    """The labels of a place, most of which are JSON, or paths."""
+    return [label for label in _APART.split(place) if label]
+
+
+def _leaves(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(each)
 
 
 def not_asked(cited: Sequence[Citation]) -> list[SourceReading]:

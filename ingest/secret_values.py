@@ -139,5 +139,7 @@ def assignments(
     )
     # The value is only looked at: in "password is password: …" it is the next name.
     pattern = re.compile(rf"{_NO_PLACE}(?:{named})(?![^\W_]){_SUFFIX}{_SEPARATOR}(?={_VALUE})", re.IGNORECASE)
-    heads = {word.split()[0] if " " in word else word for words in listed.values() for word in words}
-    return Assignments(pattern, tuple(sorted(heads)), frozenset(names), tuple(placeholders))
+    # The last word of a name, which says more than the first: texts are full of "user", "app" and "access".
+    ends = {word.split()[-1] for words in listed.values() for word in words}
+    fewest = sorted(word for word in ends if not any(end in word for end in ends - {word}))
+    return Assignments(pattern, tuple(fewest), frozenset(names), tuple(placeholders))

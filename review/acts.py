@@ -156,7 +156,10 @@ def promote(
         memory_id=memory.id,
         decision_id=made.decision_id,
     )
-    _store(connection, memory, bands, made.answer.evidence.claim.delivery)
+    outbox, claim = Outbox(connection), made.answer.evidence.claim
+    outbox.look([claim])
+    outbox.stored_claim(claim, memory.id, memory.created_at)
+    _store(connection, memory, bands, outbox)
     _schedule(connection, memory, made.answer, policy)
     _keep_decision(connection, made.answer, Action.CLAIM_PROMOTED, by=SERVICE, now=made.now)
     return memory
@@ -311,14 +314,13 @@ def _keep_decision(
     record.entry(connection, owner_id, action, decision_id, digest, by=by, now=now)
 
 
-def _store(connection: Connection, memory: Memory, bands: tuple[int, ...], delivery: Delivery | None) -> None:
-    """Writes the memory that an item became, puts it into every index but that of vectors, and has it delivered."""
+def _store(connection: Connection, memory: Memory, bands: tuple[int, ...], outbox: Outbox) -> None:
+    """Writes the memory that an item became, puts it into every index but that of vectors, and has it delivered as it
+    was noted in the outbox."""
     memories.insert(connection, memory)
     one = Neighbour(kind=ItemKind.MEMORY, id=memory.id, content=memory.content)
     index.add(connection, memory.owner_id, one, memory.memory_type.value)
     similar.add(connection, memory.owner_id, memory.id, bands)
-    outbox = Outbox(connection)
-    outbox.stored(memory.owner_id, memory.id, delivery, memory.created_at)
     outbox.write()
 
 
@@ -339,7 +341,9 @@ def _store_approved(
         embedding = asked.edited.embedding
         vectors.add(connection, item.owner_id, ItemKind.MEMORY, memory.id, embedding)
     end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
-    _store(connection, memory, asked.bands, delivery)
+    outbox = Outbox(connection)
+    outbox.stored(memory.owner_id, memory.id, delivery, memory.created_at)
+    _store(connection, memory, asked.bands, outbox)
     digest = record.digest(item=item.id, note=asked.note, content=memory.content)
     record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
 

@@ -57,7 +57,8 @@ class Refused:
 
     `code` is one of: `duplicate`, `conflict_unresolved`, `dedup_unavailable`, `no_longer_valid`,
     `edit_secret`, `edit_hedged`, `edit_citation_refuted`, `one_place` (keeping both cannot be done: a place of a
-    sink holds one memory), `removal_edited`. `message` is for the reviewer and says what can be done.
+    sink holds one memory), `removal_edited`, `other_memory` (what is to go is not what was there when it was asked
+    for). `message` is for the reviewer and says what can be done.
     """
 
     code: str
@@ -82,7 +83,8 @@ class NotUndoable:
     `code` is one of: `waiting` (it waits: there is nothing to take back), `not_reviewed` (nobody decided),
     `too_late`, `expired` (its time to wait is over), `memory_gone` (what was stored is not in force any more),
     `duplicate` (the same claim was stored or queued meanwhile: `same_as`), `dedup_unavailable`, `queue_full`,
-    `not_embedded` (a vector is needed and could not be made), `removal` (what was removed may be gone for good).
+    `not_embedded` (a vector is needed and could not be made), `removal` (what was removed may be gone for good),
+    `place_taken` (what it replaced would be written over another memory in a store behind the gate).
     `message` is for the reviewer.
     """
 

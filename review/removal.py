@@ -24,6 +24,9 @@ def approve(connection: Connection, item: PendingMemory, asked: acts.Approval) -
     if claim.delivery is None:
         raise RecordUnreadable(f"the decision of removal {item.id} names no place")
     memory_id = acts.held(connection, claim, now)
+    if memory_id not in (None, item.conflicting_memory_id):
+        message = f"{memory_id} came to that place after this was asked for. Reject this item; it can be asked again."
+        return Refused("other_memory", message, memory_id)
     acts.end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory_id)
     gone: Memory | None = None
     if memory_id is not None:

@@ -118,6 +118,10 @@ def undo(connection: Connection, item: PendingMemory, asked: Undo, policy: Polic
             message = f"Memory {stored.id}, which the approval stored, is {stored.status.value} by now."
             return NotUndoable("memory_gone", message, item)
         restored = memories.replaced_by(connection, item.owner_id, stored.id, asked.now)
+    there = None if restored is None else _where_it_was(connection, restored, asked.now)
+    if restored is not None and there not in (None, item.memory_id):
+        message = f"{restored.id}, which it replaced, cannot come back: {there} is at its place by now."
+        return NotUndoable("place_taken", message, item)
     back: list[PendingMemory | Memory] = [] if item.removal_of is not None else [item]
     back += [] if restored is None else [restored]
     refused = _against(connection, item, back, asked, policy)
@@ -141,6 +145,11 @@ def undo(connection: Connection, item: PendingMemory, asked: Undo, policy: Polic
         retracted=None if stored is None else stored.id,
         restored=None if restored is None else restored.id,
     )
+
+
+def _where_it_was(connection: Connection, restored: Memory, now: datetime) -> str | None:
+    """The memory that is in force where `restored` would be put back."""
+    return acts.held(connection, acts.stored_answer(connection, restored).evidence.claim, now)
 
 
 def _against(

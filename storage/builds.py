@@ -5,6 +5,7 @@ Table `meta` says it. An index is good for one threshold and one version of the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, Table, select, text
 
 from ingest.signature import VERSION
 from storage.errors import StorageError
+from storage.sql import Plain
 from storage.tables import MetaRow
 
 META: Table = MetaRow.metadata.tables["meta"]
@@ -21,7 +23,7 @@ NEXT = "dedup_index_next"  # the row for one that is being built; empty when non
 OLD = "dedup_index_old"  # the row for one that is being taken out; empty when none is
 
 _BUILDS = select(META.c.name, META.c.value).where(META.c.name.in_([BUILT, NEXT]))
-_HOLD = _BUILDS.with_for_update(read=True)
+_HOLD = Plain(_BUILDS.with_for_update(read=True))
 _LOCK_TABLE = text("LOCK TABLE meta IN EXCLUSIVE MODE")
 
 
@@ -56,13 +58,13 @@ def build_of(value: str | None) -> Build | None:
 
 def builds(connection: Connection) -> Builds:
     """The indexes there are."""
-    return _builds(connection, _BUILDS)
+    return _builds(tuple(row) for row in connection.execute(_BUILDS))
 
 
 def hold(connection: Connection) -> Builds:
     """As `builds`, and keeps them as they are until this write transaction ends. Taken first, before the
     owners' locks."""
-    return _builds(connection, _HOLD)
+    return _builds(_HOLD.rows(connection, {}))
 
 
 def hold_alone(connection: Connection) -> None:
@@ -75,8 +77,8 @@ def hold_alone(connection: Connection) -> None:
         connection.execute(_LOCK_TABLE)
 
 
-def _builds(connection: Connection, statement: Any) -> Builds:
-    values = dict(tuple(row) for row in connection.execute(statement))
+def _builds(rows: Iterable[tuple[Any, ...]]) -> Builds:
+    values: dict[str, str] = dict(rows)
     return Builds(build_of(values.get(BUILT)), build_of(values.get(NEXT)))
 
 

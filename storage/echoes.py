@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from ingest.checks.dedup import tokens
 from ingest.checks.echo import MOST_NAMED, echo_key
 from ingest.pipeline import Examined, removes
-from ingest.types import DedupFacts, EchoFacts, Neighbours, Source
+from ingest.types import DedupFacts, EchoFacts, Source
 from storage.sql import fetch
 
 Name = tuple[str, str]  # an owner and a key
@@ -61,16 +61,23 @@ class _Count:
     last_at: datetime | None = None
 
 
-def name_of(examined: Examined, words: frozenset[str], dedup: DedupFacts) -> Name | None:
-    """What a claim of these words is counted under: under those of the earlier claim that it repeats according to
-    `dedup`, so that what is nearly the same counts with it, else under its own. None for what is not counted, a
-    removal."""
+def own_name(examined: Examined, words: frozenset[str]) -> Name | None:
+    """What a claim of these words is counted under when it repeats no other; None for a removal, which is not
+    counted."""
     claim = examined.claim
-    if removes(claim):
-        return None
+    return None if removes(claim) else (claim.owner_id, echo_key(words, claim.memory_type.value))
+
+
+def repeated_name(examined: Examined, dedup: DedupFacts) -> Name | None:
+    """The name of the earlier claim that this one repeats according to `dedup`; None when it repeats none."""
     repeated = examined.repeats(dedup)
-    words = words if repeated is None else tokens(repeated.content)
-    return claim.owner_id, echo_key(words, claim.memory_type.value)
+    return None if repeated is None else own_name(examined, tokens(repeated.content))
+
+
+def name_of(examined: Examined, words: frozenset[str], dedup: DedupFacts) -> Name | None:
+    """What a claim of these words is counted under: what it repeats, so that what is nearly the same counts with
+    it, else its own name."""
+    return repeated_name(examined, dedup) or own_name(examined, words)
 
 
 class Echoes:
@@ -81,14 +88,10 @@ class Echoes:
         self._connection = connection
         self._known: dict[Name, _Count] = {}
 
-    def prepare(self, claims: Iterable[tuple[Examined, frozenset[str], DedupFacts]]) -> None:
-        """Reads what claims of these words may be counted under: their own words, and those of what they repeat on
+    def prepare(self, claims: Iterable[tuple[Examined, Name | None, DedupFacts]]) -> None:
+        """Reads what claims of these own names may be counted under: these, and the names of what they repeat on
         disk. What they repeat among themselves is among their own."""
-        names = (
-            name_of(examined, words, facts)
-            for examined, words, dedup in claims
-            for facts in (Neighbours(), dedup)
-        )
+        names = (name for examined, own, dedup in claims for name in (own, repeated_name(examined, dedup)))
         self.look({name for name in names if name is not None})
 
     def look(self, names: Collection[Name]) -> None:
@@ -167,7 +170,7 @@ def _with(known: Iterable[str], one: str) -> list[str]:
 
 def _text(at: datetime) -> str:
     """As `storage.columns.UtcTime` keeps it on SQLite."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def _time(value: Any) -> datetime:

@@ -19,7 +19,7 @@ from ingest.types import AtPlace, Claim, Delivery, DeliveryOp, ItemKind, Neighbo
 from storage import ids
 from storage.outer_tables import DeliveryRow, SinkRow
 from storage.owners import TABLE as OWNER
-from storage.sql import Bulk, among, fetch
+from storage.sql import Bulk, Plain, among, fetch
 from storage.tables import PendingRow
 
 TABLE: Table = DeliveryRow.metadata.tables["delivery"]
@@ -30,7 +30,7 @@ _LAST_SEQ = select(
     OWNER.c.owner_id,
     select(func.max(TABLE.c.seq)).where(TABLE.c.owner_id == OWNER.c.owner_id).scalar_subquery().label("seq"),
 ).where(among(OWNER.c.owner_id, "owner_ids"))
-_WEBHOOKS = select(_SINK.c.owner_id, _SINK.c.id).where(among(_SINK.c.owner_id, "owner_ids"))
+_WEBHOOKS = Plain(select(_SINK.c.owner_id, _SINK.c.id).where(among(_SINK.c.owner_id, "owner_ids")))
 _REMOVALS = select(_PENDING.c.owner_id, _PENDING.c.removal_of, _PENDING.c.id, _PENDING.c.content).where(
     _PENDING.c.status == ReviewStatus.PENDING.value,
     among(_PENDING.c.owner_id, "owner_ids"),
@@ -143,10 +143,14 @@ class Outbox:
         self._told.append((owner_id, memory_id, delivery, at))
 
     def stored_claim(self, claim: Claim, memory_id: str, at: datetime) -> None:
-        """As `stored`, and shows the memory to the claims that follow."""
+        """As `stored`, and shows the memory to the claims that follow. What was at its place is past its horizon, or
+        the claim would wait: it goes first, so that a store is never asked to write over what it has."""
         self.stored(claim.owner_id, memory_id, claim.delivery, at)
         if claim.delivery is not None:
             key = claim.owner_id, claim.delivery.name
+            before = self._known.get(key, AtPlace()).memory
+            if before is not None:
+                self.left(claim.owner_id, before.id, at)
             one = Neighbour(kind=ItemKind.MEMORY, id=memory_id, content=claim.content)
             self._update(key, memory=one)
             self._horizons[key] = claim.validity_horizon
@@ -176,8 +180,8 @@ class Outbox:
         if self._told:
             hooks: dict[str, list[str]] = {}
             owner_ids = {owner_id for owner_id, *_ in self._told}
-            for row in self._connection.execute(_WEBHOOKS, {"owner_ids": owner_ids}):
-                hooks.setdefault(row.owner_id, []).append(row.id)
+            for owner_id, hook in _WEBHOOKS.rows(self._connection, {"owner_ids": owner_ids}):
+                hooks.setdefault(owner_id, []).append(hook)
             for owner_id, memory_id, delivery, at in self._told:
                 places = [Delivery(sink=hook, place=memory_id) for hook in hooks.get(owner_id, ())]
                 for place in (*([delivery] if delivery else ()), *places):

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Table, and_, bindparam, delete, func, or_, se
 from ingest.similar import BANDS, band_keys, nearest
 from ingest.types import MemoryStatus, SimilarMemory
 from storage.columns import UtcTime
-from storage.sql import Bulk, among
+from storage.sql import Bulk, Plain, among
 from storage.tables import MemoryRow, SimilarKeyRow
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ _FIRST = (
     .limit(MOST_READ)
     .subquery("first")
 )
-_CANDIDATES = (
+_CANDIDATES = Plain(
     select(_MEMORY.c.id, _MEMORY.c.content)
     .join_from(
         _FIRST, _MEMORY, and_(_MEMORY.c.owner_id == bindparam("of_owner"), _MEMORY.c.id == _FIRST.c.memory_id)
@@ -109,8 +109,8 @@ def find(
     if not keys:
         return ()
     asked = {"of_owner": owner_id, "of_type": memory_type, "now": now}
-    rows = connection.execute(_CANDIDATES, asked | {f"key_{band}": key for band, key in enumerate(keys)})
-    return nearest(content, ((row.id, row.content) for row in rows), threshold)
+    rows = _CANDIDATES.rows(connection, asked | {f"key_{band}": key for band, key in enumerate(keys)})
+    return nearest(content, ((memory_id, text) for memory_id, text in rows), threshold)
 
 
 def keys_of(content: str, memory_type: str) -> tuple[int, ...]:

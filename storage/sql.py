@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy import (
     ARRAY,
@@ -105,6 +105,60 @@ def fetch(connection: Connection, statement: str, parameters: tuple[Any, ...] | 
         ) from error
     finally:
         cursor.close()
+
+
+class Plain:
+    """A SELECT of SQLAlchemy's that every claim or group of claims asks: written out once for each database, and run
+    with `fetch`. Values go through the column types, both ways."""
+
+    def __init__(self, statement: Select[Any]) -> None:
+        self._statement = statement
+        self._by_dialect: dict[str, _Written] = {}
+
+    def rows(self, connection: Connection, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """All rows, for these values of its parameters. Raises DBAPIError."""
+        dialect = connection.dialect
+        if dialect.name not in self._by_dialect:
+            self._by_dialect[dialect.name] = _written(self._statement, dialect)
+        written = self._by_dialect[dialect.name]
+        values = {name: parameters.get(name, default) for name, default, _ in written.parameters}
+        values |= {name: convert(values[name]) for name, _, convert in written.parameters if convert}
+        sent = values if written.order is None else tuple([values[name] for name in written.order])
+        rows = fetch(connection, written.text, sent)
+        if not any(written.columns):
+            return rows
+        return [
+            tuple(
+                [
+                    value if convert is None else convert(value)
+                    for value, convert in zip(row, written.columns, strict=True)
+                ]
+            )
+            for row in rows
+        ]
+
+
+class _Written(NamedTuple):
+    text: str
+    order: tuple[str, ...] | None  # of the parameters where they go by position
+    parameters: tuple[tuple[str, Any, Converter | None], ...]  # name, value if none is given, its converter
+    columns: tuple[Converter | None, ...]
+
+
+def _written(statement: Select[Any], dialect: Dialect) -> _Written:
+    compiled = statement.compile(dialect=dialect, compile_kwargs={"render_postcompile": True})
+    if not isinstance(compiled, SQLCompiler):
+        raise TypeError(f"no statement for a database: {statement}")
+    parameters = tuple(
+        (name, value, _converter(compiled.binds[name].type, dialect) if name in compiled.binds else None)
+        for name, value in compiled.params.items()
+    )
+    columns = tuple(
+        column.type.dialect_impl(dialect).result_processor(dialect, None)
+        for column in statement.selected_columns
+    )
+    order = None if compiled.positiontup is None else tuple(compiled.positiontup)
+    return _Written(str(compiled), order, parameters, columns)
 
 
 def _is_lost(connection: Connection, error: Any, cursor: Any) -> bool:

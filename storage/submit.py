@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, update
@@ -48,7 +47,7 @@ from storage.builds import in_use
 from storage.echoes import Echoes
 from storage.outbox import Outbox
 from storage.places import Places, QueueFull
-from storage.sql import Bulk, among
+from storage.sql import Bulk, Plain, among
 from storage.tables import IdempotencyRow, TokenRow
 from storage.window import Candidate, Window
 
@@ -78,8 +77,8 @@ _KNOWN_KEYS = (
 )
 
 _TOKEN: Table = TokenRow.metadata.tables["token"]
-_LIVE_TOKENS = select(_TOKEN.c.id, _TOKEN.c.expires_at).where(
-    among(_TOKEN.c.id, "ids"), _TOKEN.c.revoked_at.is_(None)
+_LIVE_TOKENS = Plain(
+    select(_TOKEN.c.id, _TOKEN.c.expires_at).where(among(_TOKEN.c.id, "ids"), _TOKEN.c.revoked_at.is_(None))
 )
 
 
@@ -147,7 +146,7 @@ def write_submissions(
     raises QueueFilledMeanwhile unless `lock_total`.
     """
     group = _Group(connection, submissions, lock_total=lock_total)
-    answers = [group.settle(submission) for submission in submissions]
+    answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
     return answers
 
@@ -186,7 +185,8 @@ class _Group:
                 keys.setdefault(submission.principal_id, set()).add(submission.idempotency.key)
         self._owners = owners.lock_owners(connection, list(dict.fromkeys(s.owner_id for s in submissions)))
         to_check = {s.principal_id for s in submissions if s.recheck_token}
-        self._live = _live_tokens(connection, to_check) if to_check else {}
+        # When each token that is not revoked expires.
+        self._live = dict(_LIVE_TOKENS.rows(connection, {"ids": to_check})) if to_check else {}
         self._known = {
             (principal, row.key): (row.body_digest, row.answer)
             for principal, wanted in keys.items()
@@ -197,11 +197,14 @@ class _Group:
         self._outbox = Outbox(connection)
         self._outbox.look(s.examined.claim for s in submissions)
         self._echoes = Echoes(connection)
-        self._echoes.prepare((s.examined, s.keys.words, self._facts(s)) for s in submissions)
+        self.echo_names = [echoes.own_name(s.examined, s.keys.words) for s in submissions]
+        self._echoes.prepare(
+            (s.examined, own, self._facts(s)) for s, own in zip(submissions, self.echo_names, strict=True)
+        )
         self._rows = _Rows()
 
-    def settle(self, submission: Submission) -> SubmitAnswer:
-        """Decides one submission and notes its rows."""
+    def settle(self, submission: Submission, own: echoes.Name | None) -> SubmitAnswer:
+        """Decides one submission, of this own name in the counts of echoes, and notes its rows."""
         if submission.recheck_token and not self._holds(submission):
             return TokenGone()
         name = submission.idempotency and (submission.principal_id, submission.idempotency.key)
@@ -211,7 +214,7 @@ class _Group:
         examined = submission.examined
         dedup = self._facts(submission)
         at_place = self._outbox.at_place(examined.claim, examined.capture_time)
-        counted = echoes.name_of(examined, submission.keys.words, dedup)
+        counted = echoes.repeated_name(examined, dedup) or own
         source = examined.claim.asserted_source
         echo = self._echoes.facts(counted, submission.principal_id, source)
         decision = examined.decide(dedup, at_place, echo)
@@ -382,13 +385,8 @@ class _Group:
         owners.save(
             self._connection, (self._owners[owner] for owner in {row["owner_id"] for row in rows.log})
         )
-        self._places.write()
         self._echoes.write()
-
-
-def _live_tokens(connection: Connection, ids_: set[str]) -> dict[str, datetime | None]:
-    """When each token that is not revoked expires."""
-    return {row.id: row.expires_at for row in connection.execute(_LIVE_TOKENS, {"ids": ids_})}
+        self._places.write()
 
 
 def _words_of(submission: Submission) -> rejections.Name:

@@ -61,13 +61,11 @@ Behaviour = Callable[[Line, bytes], None]
 
 @dataclass
 class Hostile:
-    """`heads` are the requests that came, in order; `open` how many connections are not ended yet."""
+    """`heads` are the requests that came, in order."""
 
     port: int
     heads: list[bytes] = field(default_factory=list)
     started: list[float] = field(default_factory=list)  # time.monotonic() of each
-    open: int = 0
-    most_open: int = 0
 
 
 @contextmanager
@@ -93,13 +91,7 @@ def hostile(behave: Behaviour, tls: ssl.SSLContext | None = None) -> Iterator[Ho
                 with lock:
                     server.heads.append(head)
                     server.started.append(time.monotonic())
-                    server.open += 1
-                    server.most_open = max(server.most_open, server.open)
-                try:
-                    behave(Line(connection, over), head)
-                finally:
-                    with lock:
-                        server.open -= 1
+                behave(Line(connection, over), head)
 
     def accept() -> None:
         with suppress(OSError):

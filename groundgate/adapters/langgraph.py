@@ -22,7 +22,15 @@ except ImportError as missing:
         "GatedStore needs the extra \"langgraph\": pip install 'groundgate[langgraph]'"
     ) from missing
 
-from groundgate.adapters.langgraph_ops import Namespace, Terms, WriteAnswer, op_of
+from groundgate.adapters.langgraph_ops import (
+    Namespace,
+    Terms,
+    WriteAnswer,
+    look_at,
+    not_agreed,
+    op_of,
+    over_another,
+)
 from groundgate.adapters.langgraph_steps import Deliver, Done, Inner, Pause, Save, batch
 from groundgate.adapters.rendering import Unrenderable
 from groundgate.client import AsyncClient, Client, Delivered, Delivery, GroundgateError
@@ -214,26 +222,40 @@ class GatedStore(BaseStore):
         return self._aclient
 
     def _deliver(self, owner: str | None, errors: list[str]) -> Delivered:
+        client = self._sync()
+
         def apply(delivery: Delivery) -> None:
             try:
-                self._store.batch([op_of(delivery)])
+                op = op_of(delivery, self._terms)
+                (there,) = self._store.batch([look_at(op)])
+                if over_another(op, there) and client.memory(str(delivery.memory_id)).approved_by is None:
+                    raise not_agreed(delivery)
+                self._store.batch([op])
             except Exception as error:
                 errors.append(str(error) or type(error).__name__)
                 raise
 
         with self._lock:
-            return self._sync().deliver(self._terms.sink, apply, user_id=owner)
+            return client.deliver(self._terms.sink, apply, user_id=owner)
 
     async def _adeliver(self, owner: str | None, errors: list[str]) -> Delivered:
+        client = self._async()
+
         async def apply(delivery: Delivery) -> None:
             try:
-                await self._store.abatch([op_of(delivery)])
+                op = op_of(delivery, self._terms)
+                (there,) = await self._store.abatch([look_at(op)])
+                if over_another(op, there):
+                    memory = await client.memory(str(delivery.memory_id))
+                    if memory.approved_by is None:
+                        raise not_agreed(delivery)
+                await self._store.abatch([op])
             except Exception as error:
                 errors.append(str(error) or type(error).__name__)
                 raise
 
         async with self._alock:
-            return await self._async().deliver(self._terms.sink, apply, user_id=owner)
+            return await client.deliver(self._terms.sink, apply, user_id=owner)
 
 
 def _in_a_loop() -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from langgraph.store.base import Item, PutOp, validate_op_namespace
+from langgraph.store.base import GetOp, Item, PutOp, Result, validate_op_namespace
 from pydantic import JsonValue
 
 from groundgate.adapters.rendering import (
@@ -116,15 +116,16 @@ def removal_of(op: PutOp, there: Item, terms: Terms) -> Write:
     return Write(op.namespace, op.key, terms.owner(op.namespace), text, options, None)
 
 
-def op_of(delivery: Delivery) -> PutOp:
+def op_of(delivery: Delivery, terms: Terms) -> PutOp:
     """The write that a delivery allows. Raises DeadLetter when it allows none: the owner edited it out of shape, or it
-    is not from here."""
+    is not from here, or it is for a namespace of somebody else's."""
     try:
         *namespace, key = labels_of(delivery.place)
         if not namespace:
             raise Unrestorable(f"{delivery.place} names no namespace.")
         op = PutOp(tuple(namespace), key, None)
         validate_op_namespace(op)
+        _check_owner(op.namespace, delivery.owner_id, terms)
         if delivery.op is DeliveryOp.REMOVE:
             return op
         path = delivery.data.get("path")
@@ -134,6 +135,37 @@ def op_of(delivery: Delivery) -> PutOp:
         return op._replace(value=value, index=_index(delivery.data), ttl=_ttl(delivery.data))
     except ValueError as error:
         raise DeadLetter(f"It cannot be written to the LangGraph store. {error}") from error
+
+
+def look_at(op: PutOp) -> GetOp:
+    """Reads what is where this is to be written."""
+    return GetOp(op.namespace, op.key, refresh_ttl=False)
+
+
+def over_another(op: PutOp, there: Result) -> bool:
+    """Whether the write takes something away. What is put at once is for a place that the gate took for free: whoever
+    sent it may have kept from the gate that something older is there."""
+    return op.value is not None and isinstance(there, Item) and there.value != op.value
+
+
+def not_agreed(delivery: Delivery) -> DeadLetter:
+    """Why such a write is not made, where no owner has approved it."""
+    return DeadLetter(
+        f"Something else is at {delivery.place} already, and nobody agreed to replace it. Retract the memory, and put "
+        "it through the gated store, which asks."
+    )
+
+
+def _check_owner(namespace: Namespace, owner_id: str, terms: Terms) -> None:
+    """A place says nothing of whose it is; where the namespace does, it must be that of who let the claim through."""
+    if not callable(terms.user_id):
+        return
+    try:
+        whose = terms.user_id(namespace)
+    except Exception as error:  # of the application's own function, on a namespace that an agent made up
+        raise Unrestorable(f"Nobody owns the namespace {namespace}.") from error
+    if whose != owner_id:
+        raise Unrestorable(f"The namespace {namespace} is of another owner.")
 
 
 def _labels(op: PutOp) -> tuple[str, ...]:

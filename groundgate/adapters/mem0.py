@@ -305,6 +305,8 @@ class GatedMemory:
         text = put.piece.text
         if row is not None and forms.delivered(row) == delivery.id and row["memory"] == text:
             return _result(row, "ADD")  # written by an earlier try whose answer was lost
+        if row is not None and forms.delivered(row) != delivery.id:
+            self._agreed(delivery)
         metadata = {
             **put.metadata,
             forms.PLACE: delivery.place,
@@ -324,6 +326,12 @@ class GatedMemory:
         if read is None or read["memory"] != text:
             raise RuntimeError(f"mem0 reads back something else than was written to {memory_id}")
         return _result(read, event)
+
+    def _agreed(self, delivery: Delivery) -> None:
+        """Raises DeadLetter unless an owner let the claim through: what is put at once is for a place that the gate
+        took for free, and whoever sent it may have kept from the gate that a memory is there."""
+        if self._client.memory(str(delivery.memory_id)).approved_by is None:
+            raise DeadLetter("another memory is there already, and nobody agreed to replace it")
 
     def _remove(self, row: Any) -> None:
         if row is None:

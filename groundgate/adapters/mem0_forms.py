@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from groundgate.adapters.rendering import plain
+from groundgate.adapters.rendering import plain, told
 from ingest.policy import MAX_CONTENT_CHARACTERS
 
 # Kept in a memory's metadata, so that a delivery finds what it has written already.
@@ -33,7 +33,9 @@ _TAKEN = frozenset(
 )
 _MAX_ID_CHARACTERS = 200  # as the gate's owner ids
 _MAX_NAME_CHARACTERS = 200
-_ROLE = re.compile(r"[A-Za-z][A-Za-z_-]{0,31}")  # written beside the text: a word, not prose
+_ROLE = re.compile(
+    r"[A-Za-z]{1,20}(?:[_-][A-Za-z]{1,10})?"
+)  # written beside the text: a word or two, not prose
 
 
 @dataclass(frozen=True)
@@ -164,10 +166,7 @@ def _tail(beside: Mapping[str, Any]) -> str:
     if not beside:
         return ""
     # Sorted, because the gate may give the same metadata back in another order.
-    lines = (
-        f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)}"
-        for name, value in sorted(beside.items())
-    )
+    lines = (f"{name}: {told(value)}" for name, value in sorted(beside.items()))
     return "\n\n" + "\n".join(lines)
 
 

@@ -18,6 +18,7 @@ names in alphabetical order:
 `:` stands before a string, written as it is, and ` = ` before any other JSON value. A string's further lines are
 indented by two spaces. A key that is not plain has a line of its own, where the checks read it as they read any
 sentence (in quotes or brackets it could pass for code), and is called `@1` from there on; so has a label of the place.
+Plain names that are many words together are no lone path, and labels of a place that are have lines, all of them.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ MAX_DEPTH = 32  # levels of a value, as of a claim's metadata
 _WHOLE_NUMBERS = range(-(2**63), 2**64)  # what JSON stores hold exactly
 _PLAIN_CHARACTERS = 64  # a UUID has 36
 _PLAIN_WORDS = 4  # of letters; a sentence has more
+_PLACE_WORDS = 8  # of all labels of a place together: a sentence can be cut into them
 _PLAIN = re.compile(r"[A-Za-z0-9]+(?:[._:@+/-]{1,2}[A-Za-z0-9]+)*|_{1,2}[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
 _WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2,}(?![A-Za-z0-9])")
+_ESCAPE = re.compile(r'\\(?:["\\bfnrt]|u[0-9a-f]{4})')  # those that JSON of Python's has
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # a key that can stand in a path as it is
 _NAME = rf"(?:{_BARE.pattern}|@[0-9]{{1,6}})"
 _STEP = re.compile(rf"({_BARE.pattern})|@([0-9]{{1,6}})|\[([0-9]{{1,6}})\]")
@@ -76,10 +79,25 @@ def plain(name: str) -> bool:
     """Whether `name` is an identifier, which needs no check: at most 64 ASCII letters, digits and `._:@+/-`, with at
     most four words in it. A UUID, `users/ada` and `favourite_food` are plain; `we_should_really_use_redis` is not."""
     return (
-        len(name) <= _PLAIN_CHARACTERS
-        and _PLAIN.fullmatch(name) is not None
-        and len(_WORD.findall(name.replace("_", "-"))) <= _PLAIN_WORDS
+        len(name) <= _PLAIN_CHARACTERS and _PLAIN.fullmatch(name) is not None and _words(name) <= _PLAIN_WORDS
     )
+
+
+def _words(name: str) -> int:
+    return len(_WORD.findall(name.replace("_", "-")))
+
+
+def told(value: object) -> str:
+    """A value as a part of a claim: a text as it is, anything else as JSON whose white space stands as it is. An escape
+    would join the words at its sides, and the checks would read other words. `json.loads(…, strict=False)` reads it."""
+    if isinstance(value, str):
+        return value
+    return _ESCAPE.sub(_unescaped, json.dumps(value, ensure_ascii=False, sort_keys=True))
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    whole: str = escape[0]
+    return whole if whole[1] in '"\\' else str(json.loads(f'"{whole}"'))
 
 
 def place_of(labels: Sequence[str]) -> str:
@@ -209,7 +227,8 @@ def _leaves(value: JsonValue, path: Path) -> Iterator[tuple[Path, Leaf]]:
 
 
 def _place_lines(labels: Sequence[str]) -> list[str]:
-    return [f"@place {at}: {label}" for at, label in enumerate(labels, 1) if not plain(label)]
+    long = sum(map(_words, labels)) > _PLACE_WORDS
+    return [f"@place {at}: {label}" for at, label in enumerate(labels, 1) if long or not plain(label)]
 
 
 def _value_lines(leaves: Sequence[tuple[Path, Leaf]]) -> list[str]:
@@ -259,7 +278,8 @@ def _path_of(steps: Sequence[object]) -> Path | None:
 
 
 def _plain_path(path: Path) -> bool:
-    return all(plain(step) for step in path if isinstance(step, str))
+    names = [step for step in path if isinstance(step, str)]
+    return all(map(plain, names)) and sum(map(_words, names)) <= _PLAIN_WORDS
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -150,6 +150,7 @@ def _as_json(body: dict[str, Any]) -> str:
 def _idempotency(gate: Gate, key: str | None, sent: ClaimIn) -> Idempotency | None:
     if key is None:
         return None
+    gate.refuse_secret("Idempotency-Key", key)
     # Of what is kept: from the digest of a text with a short password the password could be guessed.
     kept, _ = gate.masked(sent)
     without = (
@@ -197,6 +198,7 @@ async def submit_batch(
     gate = service_of(request).gate
     if len(sent.claims) > gate.policy.limits.batch_claims:
         raise ClaimRefused("batch_too_large", f"at most {gate.policy.limits.batch_claims} claims a batch")
+    gate.refuse_secret("Idempotency-Key", idempotency_key)
     limit_rate(request, principal, len(sent.claims))
     at_once = asyncio.Semaphore(EXAMINING_AT_ONCE)
 

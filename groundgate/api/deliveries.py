@@ -13,6 +13,7 @@ from groundgate.api.base import MAX_PAGE, JsonRoute, answers, caller, not_found,
 from groundgate.api.problems import ProblemError
 from groundgate.deliveries import NotDead, NotHeld, Outdated
 from groundgate.wire import OwnerId, SinkName, Text, Wire
+from ingest.checks.secrets import mask
 from ingest.types import DeliveryOp, MemoryType, Principal
 from review.rules import Act, is_owner
 from storage import deliveries
@@ -122,6 +123,7 @@ def delivery_failed(
 ) -> DeliveryRecord:
     """A try came to nothing: it is due again later, and what was leased with it waits behind it. After the eighth, or
     with `final`, it is a dead letter, and what comes after it goes on."""
+    detector = service_of(request).gate.secrets
     return _noted(
         acts.failed(
             service_of(request).store,
@@ -129,7 +131,9 @@ def delivery_failed(
             delivery_id,
             sent.lease,
             datetime.now(UTC),
-            error=sent.error,
+            error=mask(
+                sent.error, detector.find(sent.error)
+            ),  # a store's error may tell how to sign in to it
             final=sent.final,
         )
     )

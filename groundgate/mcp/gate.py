@@ -123,10 +123,10 @@ class MemoryGate:
         kept, memory_id = self._remembered, delivery.memory_id
         tool = str(delivery.data.get("tool"))
         try:
-            replacing = await self._replaces(tool, delivery)
-            answer = await self._writer(tool).apply(
-                delivery.op, delivery.content, delivery.data, replacing=replacing
-            )
+            writer, what = self._writer(tool), (delivery.op, delivery.place, delivery.content, delivery.data)
+            if not writer.as_sent(*what):
+                await self._agreed(delivery)
+            answer = await writer.apply(*what, replacing=await self._replaces(tool, delivery))
         except (Failed, DeadLetter) as error:
             kept.keep(kept.failures, memory_id, str(error))
             if isinstance(error, Declined) and delivery.attempts >= _TRIES - 1:
@@ -135,6 +135,16 @@ class MemoryGate:
         kept.keep(kept.applied, memory_id, None)
         if answer is not None:
             kept.keep(kept.answers, memory_id, answer)
+
+    async def _agreed(self, delivery: Delivery) -> None:
+        """Raises DeadLetter unless an owner, who is shown the data too, let the claim through."""
+        if delivery.memory_id is not None:
+            memory = await self._client.memory(delivery.memory_id)
+            if memory.approved_by is not None:
+                return
+        raise DeadLetter(
+            "It would write more than was checked, and no owner approved it: it was not sent by this gate."
+        )
 
     async def _replaces(self, tool: str, delivery: Delivery) -> bool:
         """Whether the owner agreed to replace what the gate had written at this place. What stands there now may be
@@ -234,7 +244,7 @@ class MemoryGate:
                 found.gone.add(write.place)
                 continue
             async with self._writing:
-                await writer.apply(write.op, write.content, write.data)
+                await writer.apply(write.op, write.place, write.content, write.data)
             found.new.add(write.place)
 
     def _told(

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from groundgate.adapters.rendering import told
 from groundgate.client import DeadLetter
 from groundgate.mcp.gate_config import CallWrite, ReadBack
 from groundgate.mcp.gate_writes import (
@@ -29,6 +30,7 @@ from groundgate.mcp.gate_writes import (
     Server,
     Write,
     digest,
+    elsewhere,
     leaves,
 )
 from ingest.types import DeliveryOp
@@ -41,21 +43,16 @@ _SLASHES = re.compile("/{2,}")
 Arguments = Mapping[str, Any]
 
 
-def shown(value: object) -> str:
-    """An argument as an owner reads it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def heading(tool: str, arguments: Arguments, text: str | None) -> str:
     """What stands above the text: the tool, and each other argument."""
-    lines = [tool, *(f"{name}: {shown(value)}" for name, value in arguments.items() if name != text)]
+    lines = [tool, *(f"{name}: {told(value)}" for name, value in arguments.items() if name != text)]
     return "\n".join(lines)
 
 
 def content_of(tool: str, arguments: Arguments, text: str | None) -> str:
     """The claim: all text that the call would write."""
     above = heading(tool, arguments, text)
-    return above if text is None or text not in arguments else f"{above}\n\n{shown(arguments[text])}"
+    return above if text is None or text not in arguments else f"{above}\n\n{told(arguments[text])}"
 
 
 def approved(tool: str, arguments: Arguments, text: str | None, sent: object, content: str) -> dict[str, Any]:
@@ -72,7 +69,7 @@ def approved(tool: str, arguments: Arguments, text: str | None, sent: object, co
     if sent != "json":
         return {**arguments, text: rest}
     try:
-        return {**arguments, text: json.loads(rest)}
+        return {**arguments, text: json.loads(rest, strict=False)}
     except ValueError:
         raise DeadLetter(f"The text was edited, and {text} is no JSON any more.") from None
 
@@ -84,14 +81,14 @@ def filled(template: str, arguments: Arguments, found: Any = None) -> str:
     def value(match: re.Match[str]) -> str:
         sign, name = match.groups()
         if sign == "@":
-            return shown(at(found, name) or "")
+            return told(at(found, name) or "")
         given = arguments.get(name)
         if given is None:
             return ""
         if sign == "#":
-            return digest(shown(given))
+            return digest(told(given))
         beside = template[: match.start()].endswith("/") or template[match.end() :].startswith("/")
-        return shown(given).strip("/") if beside else shown(given)
+        return told(given).strip("/") if beside else told(given)
 
     whole = _NAMED.sub(value, template)
     return whole.lstrip("/") if _PATH.match(template) else whole
@@ -160,17 +157,7 @@ class CallWriter:
     async def plan(self, tool: str, arguments: Arguments) -> Plan:
         """See `Writer`."""
         write = self._tools[tool]
-        if (problem := _problem(self._schemas[tool][0], dict(arguments))) is not None:
-            raise Refused(f"The arguments do not fit ({tool}): {problem}.")
-        for name, allowed in write.only.items():
-            if name in arguments and arguments[name] not in allowed:
-                offered = " or ".join(json.dumps(value) for value in allowed)
-                raise Refused(
-                    f"{tool} with {name} = {shown(arguments[name])} is not passed on by Groundgate, only {offered}: "
-                    "what it takes away would go without its owner being asked."
-                )
-        if missing := [name for name in write.need if arguments.get(name) is None]:
-            raise Refused(f"Groundgate passes {tool} on only with {', '.join(missing)}.")
+        self._check(tool, write, arguments)
         given = {name: value for name, value in arguments.items() if value is not None}
         if write.op is DeliveryOp.REMOVE:
             return await self._removal(tool, write, given)
@@ -187,10 +174,24 @@ class CallWriter:
             (Write(write.op, place_from(write.place, given), content_of(tool, given, write.text), data),)
         )
 
+    def _check(self, tool: str, write: CallWrite, arguments: Arguments) -> None:
+        """Raises Refused for arguments that a call may not have."""
+        if (problem := _problem(self._schemas[tool][0], dict(arguments))) is not None:
+            raise Refused(f"The arguments do not fit ({tool}): {problem}.")
+        for name, allowed in write.only.items():
+            if name in arguments and arguments[name] not in allowed:
+                offered = " or ".join(json.dumps(value) for value in allowed)
+                raise Refused(
+                    f"{tool} with {name} = {told(arguments[name])} is not passed on by Groundgate, only {offered}: "
+                    "what it takes away would go without its owner being asked."
+                )
+        if missing := [name for name in write.need if arguments.get(name) is None]:
+            raise Refused(f"Groundgate passes {tool} on only with {', '.join(missing)}.")
+
     async def _removal(self, tool: str, write: CallWrite, given: dict[str, Any]) -> Plan:
         found = await self._read(write.read, given)
         if found is None:
-            return Plan((), (f"There is nothing to remove: {tool} {shown(given)}.",))
+            return Plan((), (f"There is nothing to remove: {tool} {told(given)}.",))
         text, answer = found
         content = f"{heading(tool, given, None)}\n\n{text}"
         if len(content) > CONTENT:
@@ -201,22 +202,53 @@ class CallWriter:
             (Write(DeliveryOp.REMOVE, place_from(write.place, given, answer.structured), content, data),)
         )
 
-    async def apply(
-        self, op: DeliveryOp, content: str, data: Mapping[str, JsonValue], *, replacing: bool = False
-    ) -> Answer | None:
-        """See `Writer`."""
+    def as_sent(self, op: DeliveryOp, place: str, content: str, data: Mapping[str, JsonValue]) -> bool:
+        """See `Writer`. The place of what is to go is known when it was read."""
+        tool, write, kept = self._named(op, data)
+        if write.op is DeliveryOp.REMOVE:
+            return True
+        arguments = approved(tool, kept, write.text, data.get("text"), content)
+        try:
+            self._check(tool, write, arguments)
+        except Refused as error:
+            raise DeadLetter(str(error)) from None
+        whole = content == content_of(tool, arguments, write.text)
+        # An edit changes the digest of the text, where it is a part of the place.
+        if (whole or "{#" not in write.place) and place != place_from(write.place, arguments):
+            raise elsewhere(place)
+        return whole
+
+    def _named(
+        self, op: DeliveryOp, data: Mapping[str, JsonValue]
+    ) -> tuple[str, CallWrite, dict[str, JsonValue]]:
+        """The tool that a delivery names, and its arguments. Raises DeadLetter."""
         tool, kept = str(data.get("tool")), data.get("arguments")
         write = self._tools[tool]
         if not isinstance(kept, dict) or (write.op is DeliveryOp.REMOVE and op is DeliveryOp.PUT):
             raise DeadLetter("It does not say what to call; it was not sent by this gate.")
+        return tool, write, kept
+
+    async def apply(
+        self,
+        op: DeliveryOp,
+        place: str,
+        content: str,
+        data: Mapping[str, JsonValue],
+        *,
+        replacing: bool = False,
+    ) -> Answer | None:
+        """See `Writer`."""
+        tool, write, kept = self._named(op, data)
         if write.op is DeliveryOp.REMOVE:
-            return await self._remove(tool, write, kept, data.get("shown"))
+            return await self._remove(tool, write, place, kept, data.get("shown"))
         arguments = approved(tool, kept, write.text, data.get("text"), content)
         if op is DeliveryOp.REMOVE:
             await self._take_back(tool, write, arguments)
             return None
         if await self._is_there(write, arguments):
             return None
+        if write.new and await self._is_something_else_there(write, arguments):
+            raise DeadLetter("Something else came there since, and would be taken away: look at it by hand.")
         more = write.replace if replacing else {}
         answer = await self._server.call(tool, {**write.always, **arguments, **more})
         if not await self._is_there(write, arguments):
@@ -225,10 +257,14 @@ class CallWriter:
             )
         return answer
 
-    async def _remove(self, tool: str, write: CallWrite, given: Arguments, was: object) -> Answer | None:
+    async def _remove(
+        self, tool: str, write: CallWrite, place: str, given: Arguments, was: object
+    ) -> Answer | None:
         found = await self._read(write.read, given)
         if found is None:
             return None
+        if place_from(write.place, given, found[1].structured) != place:
+            raise elsewhere(place)
         if digest(found[0]) != was:
             raise DeadLetter(
                 "It has changed since its owner was asked, so it was left: ask for its removal again."

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from groundgate.client import DeadLetter
-from groundgate.mcp.gate_writes import CONTENT, Answer, Failed, Refused, Write, digest, place_of
+from groundgate.mcp.gate_writes import (
+    CONTENT,
+    Answer,
+    Failed,
+    Refused,
+    Write,
+    digest,
+    elsewhere,
+    place_of,
+)
 from ingest.types import DeliveryOp
 
 _PUT, _REMOVE = DeliveryOp.PUT, DeliveryOp.REMOVE
@@ -121,6 +130,43 @@ def relation_write(relation: Relation, op: DeliveryOp) -> Write:
     tool = "create_relations" if op is _PUT else "delete_relations"
     data = {"tool": tool, "from": relation.start, "type": relation.type, "to": relation.end}
     return Write(op, relation_place(relation), sentence(relation), {**data})
+
+
+def as_sent(place: str, content: str, data: Mapping[str, JsonValue]) -> bool:
+    """See `Writer`. Of an observation that its owner edited, the place tells the entity alone; of what is to go, the
+    place tells all."""
+    name, kind = str(data.get("name")), str(data.get("type"))
+    relation = Relation(start=str(data.get("from")), type=kind, end=str(data.get("to")))
+    match data.get("tool"):
+        case "add_observations":
+            whole = observation(name, kind, content.removeprefix(observation_prefix(name, kind)))
+            if whole.place != place and not _is_of(place, name):
+                raise elsewhere(place)
+            return (whole.place, whole.content) == (place, content)
+        case "create_entities":
+            whole = bare_entity(name, kind)
+        case "create_relations":
+            whole = relation_write(relation, _PUT)
+        case "delete_observations":
+            whole = Write(_REMOVE, place_of("observation", name, str(data.get("digest"))), content, {})
+        case "delete_relations":
+            whole = Write(_REMOVE, relation_place(relation), content, {})
+        case "delete_entities":
+            whole = Write(_REMOVE, entity_place(name), content, {})
+        case _:
+            raise DeadLetter("It does not say what to write; it was not sent by this gate.")
+    if whole.place != place:
+        raise elsewhere(place)
+    return whole.content == content
+
+
+def _is_of(place: str, name: str) -> bool:
+    """Whether a place is that of an observation of this entity."""
+    try:
+        parts = json.loads(place)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(parts, list) and parts[:1] == ["observation"] and parts[1:2] in ([name], [digest(name)])
 
 
 def parts_of(entity: Entity, graph: Graph) -> list[str]:

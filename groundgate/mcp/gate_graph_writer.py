@@ -24,6 +24,7 @@ from groundgate.mcp.gate_graph import (
     Entity,
     Graph,
     Relation,
+    as_sent,
     bare_entity,
     dumped,
     edited_observation,
@@ -153,8 +154,18 @@ class GraphWriter:
         notes = tuple(f"There is no such relation: {sentence(one)}" for one in asked if one not in known)
         return Plan(distinct([relation_write(relation, _REMOVE) for relation in there]), notes)
 
+    def as_sent(self, op: DeliveryOp, place: str, content: str, data: Mapping[str, JsonValue]) -> bool:
+        """See `Writer`."""
+        return as_sent(place, content, data)
+
     async def apply(
-        self, op: DeliveryOp, content: str, data: Mapping[str, JsonValue], *, replacing: bool = False
+        self,
+        op: DeliveryOp,
+        place: str,
+        content: str,
+        data: Mapping[str, JsonValue],
+        *,
+        replacing: bool = False,
     ) -> None:
         """See `Writer`."""
         start, end = str(data.get("from")), str(data.get("to"))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pydantic import JsonValue
 
+from groundgate.client import DeadLetter
 from ingest.types import DeliveryOp
 
 MAX_PLACE = 512  # characters, as the API has it
@@ -72,8 +73,20 @@ class Writer(Protocol):
         """What the call would write; nothing is written. Raises Refused, or Failed when it had to ask."""
         ...
 
+    def as_sent(self, op: DeliveryOp, place: str, content: str, data: Mapping[str, JsonValue]) -> bool:
+        """Whether `content` tells all that `data` would have written, as `plan` makes it. If not, an owner edited it,
+        or it comes from another program. Raises DeadLetter for another place than that of `data`: whatever the gate
+        and the owner knew of the place, they did not know of this."""
+        ...
+
     async def apply(
-        self, op: DeliveryOp, content: str, data: Mapping[str, JsonValue], *, replacing: bool = False
+        self,
+        op: DeliveryOp,
+        place: str,
+        content: str,
+        data: Mapping[str, JsonValue],
+        *,
+        replacing: bool = False,
     ) -> Answer | None:
         """Does what a write asked for, with the text that was approved, unless it is done already, and looks whether it
         is there. `replacing`: the owner agreed that it takes the place of what the gate wrote there before. Gives the
@@ -94,6 +107,13 @@ class Writer(Protocol):
 def digest(text: str) -> str:
     """A short name of a text. 96 bits: two texts of one owner with the same are not to be feared."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def elsewhere(place: str) -> DeadLetter:
+    """What is said of a delivery whose data are those of another place."""
+    return DeadLetter(
+        f"It is not for {place[:80]}, as was said when it was sent: it was not sent by this gate."
+    )
 
 
 def place_of(kind: str, *parts: str) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from functools import lru_cache
 from importlib import resources
 
 from ingest.policy import EchoPolicy
@@ -32,7 +31,6 @@ def _dropped() -> frozenset[str]:
 _DROPPED = _dropped()
 
 
-@lru_cache(maxsize=1024)  # one submission asks three times
 def echo_key(words: frozenset[str], memory_type: str) -> str:
     """The key that a claim shares with what repeats it: 32 hex characters, from which no word can be read.
 

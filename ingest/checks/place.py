@@ -17,7 +17,8 @@ PLACE_TAKEN = "place_taken"  # something else is in force there
 
 
 def judge(claim: Claim, at_place: AtPlace | None) -> Finding | None:
-    """None for a claim that names no place, or one that is free or holds these very words."""
+    """None for a claim that names no place, or one that is free. That these very words are there makes no difference:
+    of the same type they are a duplicate, which comes first; of another they would be a second memory at one place."""
     delivery = claim.delivery
     if delivery is None:
         return None
@@ -35,8 +36,6 @@ def judge(claim: Claim, at_place: AtPlace | None) -> Finding | None:
             f"Something is at {where} already, which was never stored here: this would be written over it."
         )
         return _doubt(PLACE_TAKEN, message, facts) if delivery.replaces else None
-    if there.memory.content == claim.content:
-        return None
     message = f"{there.memory.id} is at {where}: this would be written over it."
     return _doubt(PLACE_TAKEN, message, facts | {"id": there.memory.id})
 

@@ -48,6 +48,7 @@ class SecretDetector:
     def __init__(self) -> None:
         raw = tomllib.loads(resources.files("ingest.data").joinpath("secrets.toml").read_text("utf-8"))
         self._kinds = tuple(_kind(entry) for entry in raw["kinds"])
+        self._passwords = tuple(kind for kind in self._kinds if kind.password)
         table = raw["assignment"]
         groups = {group: table[group] for group in _ASSIGNED}
         self._assignments = assignments(groups, table["names"], table["placeholders"])
@@ -84,9 +85,7 @@ class SecretDetector:
     def _found(self, text: str) -> Iterator[tuple[str, int, int]]:
         lowered = text.lower()
         long = _LONG.search(text) is not None
-        for kind in self._kinds:
-            if not long and not kind.password:
-                continue
+        for kind in self._kinds if long else self._passwords:
             if kind.words and not any(word in lowered for word in kind.words):
                 continue
             reached = 0

@@ -131,6 +131,42 @@ def test_what_is_blocked_or_waits_is_nowhere_behind_the_gate(graph: Graph) -> No
     assert f"Entity with name {name} not found" in words(missing)
 
 
+def test_who_sends_deliveries_past_the_gate_gets_nothing_written_that_was_not_checked(graph: Graph) -> None:
+    """With the gate's own token, straight to the API: what vouches for the text says nothing of names beside it."""
+    name, unseen = next(MADE_UP), "I think we should perhaps close Faro"
+    kept = f"Orders of {name} are rows in PostgreSQL, see ADR-1."
+    place = verdicts(observe(graph, name, kept))[0]["place"]
+
+    def send(where: str, content: str, op: str = "put", **data: str) -> str:
+        delivery = {"sink": "knowledge-graph", "place": where, "op": op, "data": data}
+        body = {"content": content, "memory_type": "fact", "source": "ai_synthesis", "delivery": delivery}
+        answer = graph.agent.post("/v1/claims", json=body)
+        assert answer.status_code == (202 if op == "remove" else 201), answer.text
+        return str(answer.json()["queue_id"])
+
+    def vouched() -> str:
+        return f"Orders of {next(MADE_UP)} are rows in PostgreSQL, see ADR-1."
+
+    send("1", vouched(), tool="add_observations", name=unseen, type="service")
+    send(json.dumps(["observation", unseen, "x"]), vouched(), tool="add_observations", name=unseen, type="x")
+    send(json.dumps(["entity", unseen]), vouched(), tool="create_entities", name=unseen, type="service")
+    relation = {"tool": "create_relations", "from": unseen, "type": "feeds", "to": "Search"}
+    send(json.dumps(["relation", unseen, "feeds", "Search"]), vouched(), **relation)
+    # The same observation under another place, from which it could be taken away again.
+    send("2", f"{name} (pg): {kept}", tool="add_observations", name=name, type="pg")
+    send("3", vouched(), tool="reboot")
+    # The owner is asked for something else than what is to go.
+    gone = {"tool": "delete_observations", "name": name, "digest": json.loads(place)[2]}
+    graph.settle(send("4", "An old note about nothing", "remove", **gone))
+    eventually(lambda: graph.delivery("4")["state"] == "dead")
+    items = graph.reviewer.get("/v1/deliveries", params={"state": "dead", "limit": 200}).json()["items"]
+    assert len([item for item in items if unseen in item["place"] or len(item["place"]) == 1]) == 7
+    assert b"Faro" not in graph.bytes()
+    entity = graph.entity(name)
+    assert entity is not None
+    assert entity["observations"] == [kept]
+
+
 def test_what_its_owner_approves_is_written_once_and_what_is_rejected_never(graph: Graph) -> None:
     name = next(MADE_UP)
     good, bad, changed = ungrounded("login"), ungrounded("export"), ungrounded("billing")

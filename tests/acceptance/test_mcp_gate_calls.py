@@ -35,6 +35,7 @@ class Notes:
     caller: Caller
     folder: Path
     reviewer: httpx.Client
+    agent: httpx.Client  # with the gate's own token
 
     def texts(self) -> str:
         """Everything on disk, with the names of the files."""
@@ -103,7 +104,7 @@ def notes(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Note
         folder,
     ]
     with connected(command, here / "errors", settings) as caller:
-        yield Notes(caller, folder, site.reviewer(owner))
+        yield Notes(caller, folder, site.reviewer(owner), site.caller(token))
 
 
 def test_a_call_that_is_stored_is_made_and_answered_by_the_server(notes: Notes) -> None:
@@ -135,6 +136,56 @@ def test_what_is_blocked_or_waits_is_in_no_file(notes: Notes) -> None:
     eventually(lambda: "at night" in notes.texts())
     eventually(lambda: notes.delivery(waits)["state"] == "delivered")
     assert notes.texts().count("at night") == 1
+
+
+def test_who_sends_deliveries_past_the_gate_gets_no_call_made_that_was_not_checked(notes: Notes) -> None:
+    (notes.folder / "plans").mkdir(exist_ok=True)
+    (notes.folder / "plans/Relic.md").write_text("---\ntags:\n---\n\nOlder than the gate", "utf-8")
+    (notes.folder / "plans/Map.canvas").write_text("An old map", "utf-8")
+    old, unseen = {"title": "Relic", "directory": "plans"}, {"title": "Faro may close", "directory": "plans"}
+    over = {**old, "overwrite": True}
+
+    def send(place: str, content: str, tool: str, arguments: dict[str, Any], **more: Any) -> None:
+        data = {"tool": tool, "arguments": arguments, **more}
+        body = {"content": content, "memory_type": "fact", "source": "user"}
+        delivery = {"sink": "our-notes", "place": place, "data": data}
+        answer = notes.agent.post("/v1/claims", json=body | {"delivery": delivery})
+        assert answer.status_code == 201, answer.text
+
+    send("note/plans/Faro may close.md", "The lamp is lit at six.", "write_note", unseen)
+    send(
+        "1",
+        "write_note\ntitle: Lit\ndirectory: plans\n\nThe lamps are lit.",
+        "write_note",
+        {**unseen, "title": "Lit"},
+    )
+    head = "write_note\ntitle: Relic\ndirectory: plans\noverwrite: true"
+    send("note/plans/Relic.md", f"{head}\n\nThe oven is hot at nine.", "write_note", over)
+    drawn = {"title": "Map", "directory": "plans", "edges": []}
+    head = "canvas\ntitle: Map\ndirectory: plans\nedges: []"
+    send("canvas/plans/Map.canvas", f'{head}\n\n[{{"text": "Harbours"}}]', "canvas", drawn, text="json")
+    wanted = {"note/plans/Faro may close.md", "1", "note/plans/Relic.md", "canvas/plans/Map.canvas"}
+
+    def dead() -> set[str]:
+        items = notes.reviewer.get("/v1/deliveries", params={"state": "dead", "limit": 200}).json()["items"]
+        return wanted & {item["place"] for item in items}
+
+    eventually(lambda: dead() == wanted)
+    assert notes.note("plans/Relic.md").endswith("Older than the gate")
+    assert notes.note("plans/Map.canvas") == "An old map"
+    for text in ("Faro", "lamp", "oven", "Harbours"):
+        assert text not in notes.texts()
+
+
+def test_no_escape_of_json_hides_a_word_from_the_checks(notes: Notes) -> None:
+    """In the JSON of a list a tab is `\\t`, and nobody finds "I think" in `I\\tthink`."""
+    hidden = notes.write("Menu", "The menu has soups.", tags=["soup", "I\tthink it should be red"])
+    drawn = [{"id": "a", "text": "I\nthink the harbour is too small"}]
+    canvas = notes.caller.call("canvas", nodes=drawn, edges=[], title="Harbour", directory="plans")
+    assert [states(one) for one in (hidden, canvas)] == [["blocked"]] * 2
+    drawn = [{"id": "a", "text": 'The harbour\nhas two "basins".'}]
+    canvas = notes.caller.call("canvas", nodes=drawn, edges=[], title="Harbour", directory="plans")
+    assert states(canvas) == ["written"]
 
 
 def test_the_owner_may_edit_the_text_and_nothing_above_it(notes: Notes) -> None:

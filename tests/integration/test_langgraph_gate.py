@@ -194,6 +194,9 @@ def test_what_cannot_be_told_is_refused_before_anything_is_sent(in_memory: Desk)
         {"place": '["memories", "ada", "k"]', "data": {}},
         {"place": '["memories", "ada", "k"]', "data": {"path": "content"}},
         {"place": '["memories", "ada", "k"]', "data": {"path": ["content"], "ttl": "soon"}},
+        # A sentence in names that are plain, each by itself.
+        {"place": '["I-think-we-should", "close-Faro-in-autumn", "for-good"]', "data": {"path": ["content"]}},
+        {"place": '["memories", "k"]', "data": {"path": ["I_think_we_should", "close_Faro_in_autumn"]}},
     ],
 )
 def test_a_delivery_that_was_not_made_here_is_refused(in_memory: Desk, delivery: dict[str, Any]) -> None:
@@ -202,6 +205,32 @@ def test_a_delivery_that_was_not_made_here_is_refused(in_memory: Desk, delivery:
     assert tuple(in_memory.gated().deliver()) == (0, 0, 1)
     assert b"Faro" not in in_memory.everywhere()
     assert in_memory.inner.search(()) == []
+
+
+def test_what_is_older_than_the_gate_is_not_written_over_by_who_keeps_it_from_the_gate(
+    in_memory: Desk,
+) -> None:
+    in_memory.inner.put(NAMESPACE, "k", {"content": "The safe is behind the clock."})
+    delivery = {"sink": "langgraph", "place": '["memories", "ada", "k"]', "data": {"path": ["content"]}}
+    assert in_memory.client.save(STORED, source="user", delivery=delivery).outcome is Outcome.STORED
+    assert tuple(in_memory.gated().deliver()) == (0, 0, 1)
+    assert in_memory.values() == {"k": {"content": "The safe is behind the clock."}}
+
+
+def test_nobody_writes_into_the_namespace_of_another_owner(site: Site) -> None:
+    """Both owners' deliveries go to the same store; which namespace is whose, only the application knows."""
+    ada, bob = site.owner("ada"), site.owner("bob")
+    both = site.token(Role.AGENT, ada, bob, sources=ALL_SOURCES)[1]
+    bobs = site.token(Role.AGENT, bob, sources=ALL_SOURCES)[1]
+    inner = InMemoryStore()
+    with Client(site.running.url, both) as client, Client(site.running.url, bobs) as agent:
+        store = GatedStore(inner, client, source="user", user_id=lambda namespace: namespace[1])
+        for place in (f'["memories", "{ada}", "k"]', '["memories", "k"]'):
+            delivery = {"sink": "langgraph", "place": place, "data": {"path": ["content"]}}
+            text = f"{STORED} {place.count(',')}"
+            assert agent.save(text, source="user", delivery=delivery).outcome is Outcome.STORED
+        assert tuple(store.deliver()) == (0, 0, 2)
+        assert inner.search(()) == []
 
 
 def test_readers_cannot_change_what_a_store_keeps_in_memory(in_memory: Desk) -> None:

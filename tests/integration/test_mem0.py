@@ -474,6 +474,15 @@ def test_a_memory_cannot_be_written_over_by_another_name_for_its_place(desk: Des
     assert desk.store.memory.get(row["id"])["memory"] == "The admiral's house is on the island"
 
 
+def test_an_old_memory_is_not_written_over_by_who_keeps_it_from_the_gate(desk: Desk) -> None:
+    old = desk.store.memory.add("Older than the gate", user_id=desk.user, infer=False)["results"][0]["id"]
+    delivery = {"sink": "mem0", "place": f"id:{old}", "data": {"user_id": desk.user, "role": "user"}}
+    sent = desk.client.save("Over it", source="user", user_id=desk.user, delivery=delivery)
+    assert sent.outcome == "stored"
+    assert desk.gated.deliver(desk.user) == (0, 0, 1)
+    assert desk.texts() == ["Older than the gate"]
+
+
 def test_metadata_that_the_checks_never_saw_is_not_written(desk: Desk) -> None:
     data = {"user_id": desk.user, "role": "user", "metadata": {"note": "unseen words"}}
     delivery = {"sink": "mem0", "place": f"new:{uuid.uuid4().hex}", "data": data}

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from ingest.types import Delivery, DeliveryOp, MemoryStatus, PendingMemory, Source, ValidationResult
+from ingest.types import (
+    Delivery,
+    DeliveryOp,
+    MemoryStatus,
+    MemoryType,
+    PendingMemory,
+    Source,
+    ValidationResult,
+)
 from review.answers import Approved, NotUndoable, Refused, Rejected, Removed, Retracted, Undone
 from storage import outbox, upkeep, window
 from storage.outer_tables import SinkRow
@@ -170,7 +178,7 @@ def test_an_expired_memory_leaves_its_place(store: Store) -> None:
     old = send(store, TEA, AT_ONE, validity_horizon=until)
     assert send(store, COFFEE, AT_ONE, now=until).outcome == "stored"  # swept or not
     queue_of(store).expire_memories(until)
-    assert [row[3] for row in rows(store)] == ["put", "put"]  # what is there now is the other's
+    assert [row[3] for row in rows(store)] == ["put", "remove", "put"]  # what is there now is the other's
     assert memory(store, str(old.memory_id), until).status is MemoryStatus.EXPIRED
 
 
@@ -207,6 +215,48 @@ def test_what_the_gate_never_had_can_be_removed_too(store: Store) -> None:
     assert isinstance(removed, Removed)
     assert removed.memory is None
     assert rows(store) == [(1, "kg", "drinks/1", "remove", None)]
+
+
+def test_a_removal_is_of_what_its_owner_was_shown(store: Store) -> None:
+    send(store, TEA, AT_ONE)
+    asked = item(store, send(store, TEA, removal(AT_ONE)))
+    precious = approve(store, item(store, send(store, COFFEE, AT_ONE)))
+    assert isinstance(precious, Approved)
+    answer = approve(store, asked)
+    assert isinstance(answer, Refused)
+    assert (answer.code, answer.conflicting_memory_id) == ("other_memory", precious.memory.id)
+    assert memory(store, precious.memory.id).status is MemoryStatus.ACTIVE
+
+
+def test_a_removal_asked_for_while_nothing_was_known_is_of_nothing_that_came_since(store: Store) -> None:
+    asked = item(store, send(store, "Old tea", removal(AT_ONE)))
+    send(store, COFFEE, AT_ONE)
+    answer = approve(store, asked)
+    assert isinstance(answer, Refused)
+    assert answer.code == "other_memory"
+
+
+def test_what_was_replaced_does_not_come_back_over_another(store: Store) -> None:
+    long = f"{TEA}, and what is left over is kept in the tall cupboard beside the window until floor {{}} needs it"
+    old = send(store, long.format(3), AT_ONE)
+    conflict = item(store, send(store, long.format(4), AT_ONE.model_copy(update={"place": "drinks/2"})))
+    assert conflict.conflicting_memory_id == old.memory_id
+    new = approve(store, conflict, supersede=True)
+    assert isinstance(new, Approved)
+    send(store, COFFEE, AT_ONE)  # the place is free again
+    before = everything(store)
+    undone = queue_of(store).undo(reviewer(), conflict.id, version=new.item.version, now=LATER)
+    assert isinstance(undone, NotUndoable)
+    assert undone.code == "place_taken"
+    assert everything(store) == before
+
+
+def test_the_same_text_of_another_type_is_no_way_to_a_place(store: Store) -> None:
+    """It would be a second memory there, and take the first with it when its time is over."""
+    send(store, TEA, AT_ONE)
+    soon = NOW + timedelta(seconds=1)
+    again = send(store, TEA, AT_ONE, memory_type=MemoryType.DECISION, validity_horizon=soon)
+    assert (again.outcome, again.rule) == ("queued", 15)
 
 
 def test_a_rejected_removal_removes_nothing_and_can_be_taken_back(store: Store) -> None:

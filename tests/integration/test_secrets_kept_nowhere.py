@@ -33,6 +33,14 @@ PLACES: list[dict[str, Any]] = [
         "content": "The build logs in with a key that is kept elsewhere",
         "delivery": {"sink": "kg", "place": f"logins/{TOKEN}", "data": {"api_key": TOKEN}},
     },
+    # What a store keeps as {"password": …} is the text alone, and the name beside it.
+    {"content": PASSWORD, "delivery": {"sink": "kg", "place": "logins/1", "data": {"path": ["password"]}}},
+    {"content": PASSWORD, "delivery": {"sink": "kg", "place": '["logins", "password"]'}},
+    {
+        "content": PASSWORD,
+        "metadata": {"token": TOKEN},
+        "delivery": {"sink": "kg", "place": "logins/password"},
+    },
 ]
 
 
@@ -131,6 +139,31 @@ def test_an_owner_cannot_write_one_into_a_memory_either(gate: Site) -> None:
     assert_nowhere(everything_kept(gate))
     assert_nowhere("".join(gate.running.output))
     assert reviewer.get(f"/v1/reviews/{waits.queue_id}").json()["status"] == "pending"
+
+
+def test_it_is_no_name_by_which_something_is_found(gate: Site) -> None:
+    anybody, body = gate.agent(), claim("The depot opens at eight")
+    for more, key in (({"user_id": TOKEN}, "k"), ({"user_id": gate.owner()}, TOKEN)):
+        named = {"Idempotency-Key": key}
+        for path, sent in (("claims", body | more), ("claims/batch", {"claims": [body | more]})):
+            answer = anybody.post(f"/v1/{path}", json=sent, headers=named)
+            assert "holds a credential" in answer.text, answer.text
+            assert answer.status_code in (200, 422)
+            assert_nowhere(answer.text)
+    assert_nowhere(everything_kept(gate))
+    assert_nowhere("".join(gate.running.output))
+
+
+def test_the_error_of_a_store_is_kept_without_its_password(gate: Site) -> None:
+    agent = gate.agent(gate.owner())
+    submit(agent, claim("The depot opens at nine", delivery={"sink": "kg", "place": "hours/1"}), 201)
+    (taken,) = agent.post("/v1/deliveries/lease", json={"sink": "kg"}).json()["deliveries"]
+    error = f"OperationalError: postgresql://kg:{PASSWORD}@db.example/kg is not there, password={PASSWORD}"
+    told = agent.post(f"/v1/deliveries/{taken['id']}/failed", json={"lease": taken["lease"], "error": error})
+    assert told.status_code == 200, told.text
+    assert "is not there" in told.json()["last_error"]
+    assert_nowhere(told.text)
+    assert_nowhere(everything_kept(gate))
 
 
 def test_what_holds_one_can_be_asked_to_go(gate: Site) -> None:

@@ -234,7 +234,7 @@ def test_a_flood_of_one_template_is_read_in_small_part(store: Store) -> None:
     asked = {"of_owner": "ann", "of_type": "fact", "now": NOW} | keys
     with store.read() as connection:
         (gathered,) = connection.execute(select(func.count()).select_from(similar._SHARED), asked).one()
-        texts = connection.execute(similar._CANDIDATES, asked).all()
+        texts = similar._CANDIDATES.rows(connection, asked)
     assert similar.NEWEST < gathered <= similar.NEWEST * len(keys)
     assert len(texts) == similar.MOST_READ
     assert len(find(store, RETRIES)) == MAX_SHOWN
@@ -309,19 +309,23 @@ def test_the_gate_shows_what_is_similar_to_a_claim_that_waits(store: Store) -> N
 
 def test_a_claim_that_is_stored_at_once_does_not_wait_for_it(store: Store) -> None:
     stored(store, RETRIES)
-    statements: list[str] = []
+    reads: list[Connection] = []
 
-    def note(_conn: object, _cursor: object, statement: str, *_: object) -> None:
-        statements.append(statement)
+    def note(connection: Connection) -> None:
+        if not connection.get_execution_options().get("groundgate_write"):
+            reads.append(connection)
 
-    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(Engine, "begin", note)
     try:
         with door_of(store) as door:
             result = submitted(door, NEARLY, Source.USER)
+            of_stored = len(reads)
+            waits = submitted(door, NEARLY + " again")
     finally:
-        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(Engine, "begin", note)
     assert (result.outcome, result.similar) == (Outcome.STORED, None)
-    assert not any("FROM similar_key" in statement for statement in statements)
+    assert waits.outcome is Outcome.QUEUED and waits.similar
+    assert len(reads) - of_stored == of_stored + 1 == 2  # `submitted` itself reads once
     assert_holds_the_active(store)
 
 

@@ -73,6 +73,7 @@ def test_a_name_that_could_be_prose_is_shown_and_not_written_unseen() -> None:
         {"role": "user"},
         {"user_id": "ada"},
         {"user_id": "ada", "role": "one two"},
+        {"user_id": "ada", "role": "I-think-we-should-close-it"},
         {"user_id": "a da", "role": "user"},
         {"user_id": "ada", "role": "user", "metadata": {"hash": "x"}},
         {"user_id": "ada", "role": "user", "metadata": "topic"},
@@ -85,6 +86,14 @@ def test_a_name_that_could_be_prose_is_shown_and_not_written_unseen() -> None:
 def test_data_of_another_program_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):
         forms.read_put("Tea at four", data)
+
+
+def test_no_escape_of_json_hides_a_word_from_the_checks() -> None:
+    """In `I\\tthink` nobody finds "I think"."""
+    metadata = {"notes": ["I\tthink", 'the "tea"\nis\\cold']}
+    text = forms.render(Piece("Tea at four", "user"), metadata, ADA)
+    assert text == 'Tea at four\n\nnotes: ["I\tthink", "the \\"tea\\"\nis\\\\cold"]'
+    assert forms.read_put(text, forms.as_data(Piece("", "user"), metadata, ADA, {})).metadata == metadata
 
 
 def test_a_content_that_is_metadata_only_is_refused() -> None:

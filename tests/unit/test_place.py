@@ -82,7 +82,11 @@ def test_what_is_older_than_the_gate_is_not_written_over_either() -> None:
     answered = answer("Deploys need three approvals.", None, replaces=True)
     assert (answered.rule, answered.conflicting_memory_id) == (15, None)
     assert replay(answered, policy(), DETECTOR) == ()
-    assert answer(OLD.content, AtPlace(memory=OLD), replaces=True).rule == 9
+
+
+def test_the_same_words_are_no_way_to_a_place_either() -> None:
+    """Of another type they are no duplicate, and would be a second memory there."""
+    assert answer(OLD.content, AtPlace(memory=OLD)).rule == 15
 
 
 def test_nothing_vouches_for_writing_over_a_memory() -> None:
