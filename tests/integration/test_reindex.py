@@ -92,7 +92,7 @@ def assert_exact(store: Store, threshold: Fraction) -> int:
     """Every item in force finds what brute force finds; no row is too many. How many pairs there were."""
     pairs = 0
     items = in_force(store)
-    assert sum(map(len, items.values())) > 200
+    assert sum(map(len, items.values())) > 150  # enough that some of them are alike
     with store.read() as connection:
         window = Window(connection, None)
         for owner_id, of_owner in items.items():
