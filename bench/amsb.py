@@ -42,7 +42,7 @@ _OUTCOMES = {
 }
 
 
-class GateAdapter(MemorySystemAdapter):
+class GateAdapter(MemorySystemAdapter):  # type: ignore[misc]  # of the extra `bench`, which lint does without
     """The gate as a memory: `remember` submits a claim, `recall` reads what is stored for its owner."""
 
     name = "groundgate"
