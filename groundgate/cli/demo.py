@@ -68,7 +68,7 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
     with _website() as site, open_service(settings) as service:
         _, agent = make_token(service.store, Role.AGENT, "demo agent", sources=GRANTED)
         owner, reviewer = make_token(service.store, Role.REVIEWER, "demo reviewer")
-        with _serving(service, port) as (listener, thread):
+        with _serving(service, port) as (listener, stopped):
             address = address_of(listener)
             screen.print(
                 f"A gate at {address}, with an empty database, a small git repository and a website at {site}."
@@ -77,25 +77,34 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
             if not once:
                 link = make_link(service, owner, port_of(listener))
                 _say_more(screen, address, link, reviewer, settings.database_url)
-                while thread.is_alive():
-                    thread.join(0.5)
+                stopped.wait()
 
 
 @contextmanager
-def _serving(service: Service, port: int) -> Iterator[tuple[socket.socket, threading.Thread]]:
-    """Serves in a thread of this process; stops gracefully at the end."""
+def _serving(service: Service, port: int) -> Iterator[tuple[socket.socket, threading.Event]]:
+    """Serves in a thread of this process; stops gracefully at the end. The event tells that it has stopped: a `join`
+    that Ctrl-C breaks off would take the thread for ended (CPython before 3.13)."""
     with bind(HOST, port) as listener:
         listen(listener)
         ready = threading.Event()
         server = server_for(create_app(service), ready.set, service.sources.land)
-        thread = threading.Thread(target=server.run, args=([listener],), name="server")
+        stopped = threading.Event()
+
+        def serve() -> None:
+            try:
+                server.run([listener])
+            finally:
+                stopped.set()
+
+        thread = threading.Thread(target=serve, name="server")
         thread.start()
         try:
             if not ready.wait(START_SECONDS):
                 raise Failure("the demo's server did not start")
-            yield listener, thread
+            yield listener, stopped
         finally:
             server.should_exit = True
+            stopped.wait()
             thread.join()
 
 

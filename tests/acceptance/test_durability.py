@@ -91,13 +91,19 @@ def test_a_database_server_that_crashes_under_load_costs_answers_but_nothing_ans
             postgresql.crash()
             postgresql.start()
         load.wait_for(40)
+        for _ in range(6):  # a server that is back soon enough may have cost no answer
+            if load.ledger.refused:
+                break
+            postgresql.crash()
+            postgresql.start()
+            load.wait_for(25)
         ledger = load.finish()
         kept, broken = look(database_url)
         assert broken == []
         check_told(ledger, kept)
         check_refused(ledger, kept)
         check_through_api(ledger, where, database_url)
-    assert ledger.refused, "the crash hit nothing"
+    assert ledger.refused, "the crashes hit nothing"
     assert {reply.headers["retry-after"] for _, reply in ledger.refused} == {"1"}
 
 
