@@ -18,7 +18,7 @@ from ingest.checks.dedup import tokens
 from ingest.checks.echo import MOST_NAMED, echo_key
 from ingest.pipeline import Examined, removes
 from ingest.types import DedupFacts, EchoFacts, Source
-from storage.sql import fetch
+from storage.sql import fetch, time_of
 
 Name = tuple[str, str]  # an owner and a key
 
@@ -107,7 +107,7 @@ class Echoes:
             rows = fetch(self._connection, _READ[dialect], {"owners": owners, "keys": keys})
         for owner_id, key, count, first_at, first_by, agents, sources in rows:
             self._known[owner_id, key] = _Count(
-                count, _time(first_at), first_by, _list(agents), _list(sources)
+                count, time_of(first_at), first_by, _list(agents), _list(sources)
             )
 
     def facts(self, name: Name | None, by: str, source: Source) -> EchoFacts | None:
@@ -171,11 +171,6 @@ def _with(known: Iterable[str], one: str) -> list[str]:
 def _text(at: datetime) -> str:
     """As `storage.columns.UtcTime` keeps it on SQLite."""
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
-
-
-def _time(value: Any) -> datetime:
-    at = datetime.fromisoformat(value) if isinstance(value, str) else value  # SQLite keeps it as text in UTC
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
 def _list(value: Any) -> list[str]:

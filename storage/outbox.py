@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, func, or_, select
@@ -19,7 +19,7 @@ from ingest.types import AtPlace, Claim, Delivery, DeliveryOp, ItemKind, Neighbo
 from storage import ids
 from storage.outer_tables import DeliveryRow, SinkRow
 from storage.owners import TABLE as OWNER
-from storage.sql import Bulk, Plain, among, fetch
+from storage.sql import Bulk, Plain, among, fetch, time_of
 from storage.tables import PendingRow
 
 TABLE: Table = DeliveryRow.metadata.tables["delivery"]
@@ -107,7 +107,7 @@ class Outbox:
             key = owner_id, f"{sink} {place}"
             one = Neighbour(kind=ItemKind.MEMORY, id=memory_id, content=content)
             self._known[key] = AtPlace(memory=one)
-            self._horizons[key] = _time(horizon)
+            self._horizons[key] = None if horizon is None else time_of(horizon)
         names = {"owner_ids": {a[0] for a in asked}, "names": {f"{sink} {place}" for _, sink, place in asked}}
         for row in self._connection.execute(_REMOVALS, names):
             one = Neighbour(kind=ItemKind.PENDING, id=row.id, content=row.content)
@@ -224,10 +224,3 @@ def _row(
         "delivered_at": None,
         "last_error": None,
     }
-
-
-def _time(value: Any) -> datetime | None:
-    if value is None:
-        return None
-    at = datetime.fromisoformat(value) if isinstance(value, str) else value  # SQLite keeps it as text in UTC
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from ingest.types import PendingMemory, RejectedBefore, ReviewStatus
-from storage.sql import fetch
+from storage.sql import fetch, time_of
 
 Name = tuple[str, str]  # an owner, and the digest of a claim (`ingest.priority.words_digest`)
 
@@ -42,7 +41,7 @@ def latest(connection: Connection, wanted: Collection[Name]) -> dict[Name, Rejec
         rows = fetch(connection, _STATEMENT[dialect], {"owners": owners, "digests": digests})
     found: dict[Name, RejectedBefore] = {}
     for owner_id, digest, item_id, note, decided_at in rows:
-        one = RejectedBefore(queue_id=item_id, reason=note or "", rejected_at=_time(decided_at))
+        one = RejectedBefore(queue_id=item_id, reason=note or "", rejected_at=time_of(decided_at))
         known = found.get((owner_id, digest))
         if known is None or known.rejected_at < one.rejected_at:
             found[owner_id, digest] = one
@@ -59,8 +58,3 @@ def rejection_of(item: PendingMemory) -> RejectedBefore | None:
     if item.status is not ReviewStatus.REJECTED or item.decided_at is None:
         return None
     return RejectedBefore(queue_id=item.id, reason=item.note or "", rejected_at=item.decided_at)
-
-
-def _time(value: Any) -> datetime:
-    at = datetime.fromisoformat(value) if isinstance(value, str) else value  # SQLite keeps it as text in UTC
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple, Self
@@ -159,6 +160,12 @@ def _written(statement: Select[Any], dialect: Dialect) -> _Written:
     )
     order = None if compiled.positiontup is None else tuple(compiled.positiontup)
     return _Written(str(compiled), order, parameters, columns)
+
+
+def time_of(value: Any) -> datetime:
+    """A time as `fetch` gives it; on SQLite that is a text in UTC."""
+    at = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
 def _is_lost(connection: Connection, error: Any, cursor: Any) -> bool:

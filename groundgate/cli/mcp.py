@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from groundgate.mcp.door import Door
     from groundgate.settings import Settings
 
+GateUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="Where the gate is; or set GROUNDGATE_URL. [default: http://127.0.0.1:8080]"
+    ),
+]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A file with the agent's token; or set GROUNDGATE_TOKEN."),
+]
+
 TOKEN_BYTES = 1000  # of a file that holds a token, and white space around it
 
 
@@ -30,16 +41,8 @@ def register(app: typer.Typer) -> None:
 
 def mcp(
     *,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="Where the gate is; or set GROUNDGATE_URL. [default: http://127.0.0.1:8080]"
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A file with the agent's token; or set GROUNDGATE_TOKEN."),
-    ] = None,
+    url: GateUrl = None,
+    token_file: TokenFile = None,
     http: Annotated[
         str | None,
         typer.Option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from groundgate.cli import operator, output
+from groundgate.cli.mcp import GateUrl, TokenFile, agent_token
 
 if TYPE_CHECKING:
     from groundgate.mcp.gate_config import Config
@@ -46,16 +47,8 @@ def mcp_gate(
     owner: Annotated[
         str | None, typer.Option(metavar="ID", help="Whose memory it is, when the token is for several.")
     ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="Where the gate is; or set GROUNDGATE_URL. [default: http://127.0.0.1:8080]"
-        ),
-    ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A file with the agent's token; or set GROUNDGATE_TOKEN."),
-    ] = None,
+    url: GateUrl = None,
+    token_file: TokenFile = None,
     poll: Annotated[
         float,
         typer.Option(min=0.1, metavar="SECONDS", help="How often what owners approved is looked for."),
@@ -81,7 +74,6 @@ def mcp_gate(
 
 def settings_of(url: str | None, token_file: Path | None) -> tuple[str, str]:
     """Where the gate is, and the agent's token. Raises Failure when there is none."""
-    from groundgate.cli.mcp import agent_token
     from groundgate.client.config import DEFAULT_URL
 
     settings = operator.settings_from(url=url)
