@@ -26,14 +26,15 @@ from agent_memory_guard.bench.adapters.baseline import (
 from agent_memory_guard.bench.harness import run_suite
 from agent_memory_guard.bench.scoring import Scorecard, score_report
 
-from groundgate.gate import Gate
-from groundgate.service import open_service
-from groundgate.settings import Settings
-from groundgate.wire import ClaimIn
-from ingest.types import Outcome, Principal, Role, Source
-from storage import memories, tokens
-from storage.memories import MemoryFilter
-from storage.submit import Decided
+from vouchgate.gate.gate import Gate
+from vouchgate.ingest.claims.types import Outcome, Principal, Role, Source
+from vouchgate.service import open_service
+from vouchgate.settings import Settings
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.memories import MemoryFilter
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.identity import tokens
+from vouchgate.wire import ClaimIn
 
 _OUTCOMES = {
     Outcome.STORED: RememberOutcome.STORED,
@@ -45,7 +46,7 @@ _OUTCOMES = {
 class GateAdapter(MemorySystemAdapter):  # type: ignore[misc]  # of the extra `bench`, which lint does without
     """The gate as a memory: `remember` submits a claim, `recall` reads what is stored for its owner."""
 
-    name = "groundgate"
+    name = "vouchgate"
     self_submission = True
 
     def __init__(
@@ -118,8 +119,8 @@ def run() -> None:
     """Runs the package's whole corpus against the gate and the package's own modes."""
     print("AMSB: score (of 100), grade, attacks stopped, benign controls lost")
     for name, trusted in (
-        ("groundgate", frozenset({"user_input"})),
-        ("groundgate, every word taken for the user's", frozenset({"user_input", "external_tool"})),
+        ("vouchgate", frozenset({"user_input"})),
+        ("vouchgate, every word taken for the user's", frozenset({"user_input", "external_tool"})),
     ):
         with _gates(trusted) as factory:
             card = score_report(run_suite(factory))

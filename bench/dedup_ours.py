@@ -15,11 +15,8 @@ from itertools import islice
 
 from sqlalchemy import Connection, bindparam, select
 
-from ingest.checks.dedup import tokens
-from ingest.pipeline import Examined
-from ingest.policy import Policy, load_policy
-from ingest.signature import SignatureKeys, signature_keys
-from ingest.types import (
+from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.claims.types import (
     Claim,
     DedupFacts,
     Finding,
@@ -30,21 +27,26 @@ from ingest.types import (
     Source,
     Verdict,
 )
-from storage import index, memories, owners, similar
-from storage.builds import in_use
-from storage.engine import migrate, open_engine, reading, writing
-from storage.ids import memory_id, new_id_suffix
-from storage.reindex import reindex
-from storage.sql import Bulk
-from storage.submit import Decided, Submission, write_submissions
-from storage.window import Candidate, Window
+from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.submit import Decided, Submission, write_submissions
+from vouchgate.storage.dedup import index, similar
+from vouchgate.storage.dedup.builds import in_use
+from vouchgate.storage.dedup.reindex import reindex
+from vouchgate.storage.dedup.window import Candidate, DedupIndexView
+from vouchgate.storage.engine import migrate, open_engine, reading, writing
+from vouchgate.storage.identity import owners
+from vouchgate.storage.ids import memory_id, new_id_suffix
+from vouchgate.storage.sql import BulkInsert
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
 TYPE = MemoryType.FACT
 LOAD_BATCH = 5_000  # rows of one INSERT; how many does not matter from some hundreds on
 
 _MEMORY = memories.TABLE
-_ROWS = Bulk(_MEMORY)
+_ROWS = BulkInsert(_MEMORY)
 _BY_KEY = (_MEMORY.c.owner_id == bindparam("of_owner"), _MEMORY.c.id == bindparam("of_id"))
 _BARE = select(_MEMORY.c.id, _MEMORY.c.content, _MEMORY.c.validity_horizon).where(*_BY_KEY)
 _WHOLE = select(_MEMORY).where(*_BY_KEY)
@@ -178,7 +180,7 @@ class Ours:
 
     def check(self, connection: Connection, owner: str, keys: SignatureKeys) -> DedupFacts:
         """The look-up of the gate."""
-        return index.facts(connection, owner, keys, NOW)
+        return index.find_neighbours(connection, owner, keys, NOW)
 
     def bare(self, connection: Connection, owner: str, item_id: str) -> object:
         """One look-up by primary key of what a candidate is read with: id, text and horizon."""
@@ -214,8 +216,8 @@ class Ours:
         keys = self.keys(text)
         with writing(self._engine) as connection:
             build, _ = in_use(connection)
-            window = Window(connection, build)
-            if not index.near(keys, window.reach(owner_id(owner), keys), NOW).items:
+            window = DedupIndexView(connection, build)
+            if not index.select_neighbours(keys, window.find_candidates(owner_id(owner), keys), NOW).items:
                 neighbour = Neighbour(kind=ItemKind.MEMORY, id=str(row["id"]), content=text)
                 window.add(owner_id(owner), Candidate(neighbour), keys)
                 window.write()

@@ -31,7 +31,7 @@ def draw(sections: Sequence[dict[str, Any]], path: Path) -> None:
     from matplotlib import pyplot
 
     style = {
-        "svg.hashsalt": "groundgate",  # otherwise every file has other ids
+        "svg.hashsalt": "vouchgate",  # otherwise every file has other ids
         "font.size": 9,
         "text.color": INK,
         "axes.labelcolor": INK,

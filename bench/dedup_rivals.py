@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
-from ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.checks.dedup import jaccard, tokens
 
 PERMUTATIONS = 128  # the default of datasketch
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ingest.checks.dedup import tokens
+from vouchgate.ingest.checks.dedup import tokens
 
 
 class Truth:

@@ -12,7 +12,7 @@ from itertools import combinations
 from random import Random
 
 from bench.claims import Generator, made_name, made_word
-from ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.checks.dedup import jaccard, tokens
 
 Slot = Callable[[Random], str]
 

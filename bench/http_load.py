@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from groundgate.wire import ClaimIn
+from vouchgate.wire import ClaimIn
 
 Serve = Callable[[socket.socket, str], None]
 
@@ -76,10 +76,10 @@ def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
     from fastapi import FastAPI
     from sqlmodel import Session, SQLModel
 
-    from storage.engine import open_engine
-    from storage.tables import MetaRow
+    from vouchgate.storage.engine import open_engine
+    from vouchgate.storage.tables.claims import MetaRow
 
-    engine = open_engine(f"sqlite:///{folder}/model.db").execution_options(groundgate_write=True)
+    engine = open_engine(f"sqlite:///{folder}/model.db").execution_options(vouchgate_write=True)
     SQLModel.metadata.create_all(engine)
     app = FastAPI()
 
@@ -94,10 +94,10 @@ def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
 
 
 def _serve_gate(listener: socket.socket, folder: str) -> None:
-    from groundgate.api.app import create_app
-    from groundgate.cli.serve import tune_interpreter
-    from groundgate.service import open_service
-    from groundgate.settings import Settings
+    from vouchgate.cli.serve import tune_interpreter
+    from vouchgate.server.app import create_app
+    from vouchgate.service import open_service
+    from vouchgate.settings import Settings
 
     with open_service(Settings(database_url=f"sqlite:///{folder}/gate.db")) as service:
         tune_interpreter()
@@ -105,10 +105,10 @@ def _serve_gate(listener: socket.socket, folder: str) -> None:
 
 
 def token_for(folder: str) -> str:
-    from groundgate.service import open_service
-    from groundgate.settings import Settings
-    from ingest.types import Role, Source
-    from storage import tokens
+    from vouchgate.ingest.claims.types import Role, Source
+    from vouchgate.service import open_service
+    from vouchgate.settings import Settings
+    from vouchgate.storage.identity import tokens
 
     with open_service(Settings(database_url=f"sqlite:///{folder}/gate.db")) as service:
         _, secret = tokens.create(

@@ -1,4 +1,4 @@
-"""`groundgate import` of many claims without citations, beside a plain loop over the same file that inserts and commits
+"""`vouchgate import` of many claims without citations, beside a plain loop over the same file that inserts and commits
 500 rows at a time into one table, on SQLite with the same durability.
 
 The loop keeps the texts and nothing else. The import checks each claim for credentials, hedges, citations, duplicates
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench.claims import Generator
 from bench.http_load import token_for
-from ingest.citations import detect_citations
+from vouchgate.ingest.citations import detect_citations
 
 ROWS = 100_000
 COMMIT_EVERY = 500
@@ -37,14 +37,14 @@ def run(rows: int = ROWS) -> None:
         print(f"  a plain loop, {COMMIT_EVERY} rows a commit   {plain:>10,.0f} rows/s")
         environment = {
             **os.environ,
-            "GROUNDGATE_TOKEN": token_for(made),
-            "GROUNDGATE_DATABASE_URL": f"sqlite:///{folder}/gate.db",
-            "GROUNDGATE_OFFLINE": "true",
+            "VOUCHGATE_TOKEN": token_for(made),
+            "VOUCHGATE_DATABASE_URL": f"sqlite:///{folder}/gate.db",
+            "VOUCHGATE_OFFLINE": "true",
         }
         first = rows / _import(file, environment, "--source", "user")
-        _line("groundgate import", first, plain)
+        _line("vouchgate import", first, plain)
         _line("again, all of it done before", rows / _import(file, environment, "--source", "user"), plain)
-        _line("groundgate import --dry-run", rows / _import(file, environment, "--dry-run"), plain)
+        _line("vouchgate import --dry-run", rows / _import(file, environment, "--dry-run"), plain)
         _check(folder / "gate.db", rows)
 
 
@@ -95,7 +95,7 @@ def _insert(connection: sqlite3.Connection, rows: list[tuple[object, ...]]) -> N
 def _import(file: Path, environment: dict[str, str], *options: str) -> float:
     """Seconds of one run. A full queue is no failure here: what is hedged waits for owners who never come."""
     started = time.perf_counter()
-    command = [sys.executable, "-m", "groundgate.cli", "import", str(file), *options]
+    command = [sys.executable, "-m", "vouchgate.cli", "import", str(file), *options]
     done = subprocess.run(
         command, cwd=file.parent, env=environment, capture_output=True, check=False, text=True
     )

@@ -27,7 +27,7 @@ from bench.postgres import postgresql
 
 ROUNDS = 30
 BATCH = 500
-ROWS = 100  # of a full page; see groundgate.web.queue.PAGE
+ROWS = 100  # of a full page; see vouchgate.web.queue.PAGE
 SIZES = {"short": 10, "middle": 400, "long": 10_000}
 _POLICY = "[queue]\nper_owner = 10000\ntotal = 20000\n"
 # What is asked, and whether something happened to the owner since: then what waits is counted anew.
@@ -53,8 +53,8 @@ class _Statements:
 @contextmanager
 def _gate(url: str, folder: Path) -> Iterator[Any]:
     """The service without its timers, so that nothing else is measured."""
-    from groundgate.service import open_service
-    from groundgate.settings import Settings
+    from vouchgate.service import open_service
+    from vouchgate.settings import Settings
 
     policy = folder / "policy.toml"
     policy.write_text(_POLICY)
@@ -95,10 +95,10 @@ async def _change(api: httpx.AsyncClient, owner: str, number: int) -> None:
 
 
 async def _measure(url: str, folder: Path) -> None:
-    from groundgate.api.app import create_app
-    from groundgate.web.session import COOKIE
-    from ingest.types import Role
-    from storage import sessions, tokens
+    from vouchgate.ingest.claims.types import Role
+    from vouchgate.server.app import create_app
+    from vouchgate.storage.identity import sessions, tokens
+    from vouchgate.web.session import COOKIE
 
     generator = Generator(5)
     with _gate(url, folder) as service:
@@ -129,10 +129,10 @@ async def _measure(url: str, folder: Path) -> None:
 
 
 async def _report(service: Any, api: httpx.AsyncClient, pages: dict[str, httpx.AsyncClient]) -> None:
-    from storage import owners
+    from vouchgate.storage.identity import owners
 
     with service.store.read() as connection:
-        ends = owners.ends(connection, list(pages))
+        ends = owners.log_ends(connection, list(pages))
     named = ", ".join(f"{owner} {ends[owner][1]:,}" for owner in pages)
     print(f"\nGET /review on {service.store.dialect}, median of {ROUNDS}; there wait: {named}")
     for what, address, changed in _ASKED:
@@ -162,8 +162,8 @@ async def _report(service: Any, api: httpx.AsyncClient, pages: dict[str, httpx.A
 
 def _last(service: Any, owner: str) -> str:
     """The last item of the owner's first page, or of all the last but one."""
-    from storage import pending
-    from storage.pending import QueueFilter
+    from vouchgate.storage.queue import pending
+    from vouchgate.storage.queue.pending import QueueFilter
 
     with service.store.read() as connection:
         found = pending.search(connection, QueueFilter(owners=frozenset({owner}), limit=ROWS))

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 
 from bench import naive
-from ingest.checks.hedge import HedgeDetector
-from ingest.citations import TooManyCitations
-from ingest.pipeline import inspect
-from ingest.policy import MAX_CONTENT_CHARACTERS, load_policy
-from ingest.types import Claim, MemoryType, Source
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.citations import TooManyCitations
+from vouchgate.ingest.claims.types import Claim, MemoryType, Source
+from vouchgate.ingest.pipeline import inspect
+from vouchgate.ingest.policy import MAX_CONTENT_CHARACTERS, load_policy
 
 CLAIMS = (
     "The payment worker retries a failed call three times with exponential backoff and then moves the message "

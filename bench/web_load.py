@@ -89,10 +89,10 @@ def _serve_site(commands: Connection) -> None:
 
 
 def _serve_gate(listener: socket.socket, folder: str) -> None:
-    from groundgate.api.app import create_app
-    from groundgate.cli.serve import tune_interpreter
-    from groundgate.service import open_service
-    from groundgate.settings import Settings
+    from vouchgate.cli.serve import tune_interpreter
+    from vouchgate.server.app import create_app
+    from vouchgate.service import open_service
+    from vouchgate.settings import Settings
 
     settings = Settings(database_url=f"sqlite:///{folder}/gate.db", allow_networks=("127.0.0.0/8",))
     with open_service(settings) as service:

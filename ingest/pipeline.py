@@ -18,21 +18,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ingest import paraphrase, passages, score
-from ingest.checks import citations as citation_checks
-from ingest.checks import dedup as dedup_check
-from ingest.checks import echo as echo_check
-from ingest.checks import hedge as hedge_check
-from ingest.checks import judgement as judgement_check
-from ingest.checks import place as place_check
-from ingest.checks import secrets as secrets_check
-from ingest.checks import support as support_check
-from ingest.checks.hedge import HedgeDetector
-from ingest.citations import detect_citations
-from ingest.policy import Policy
-from ingest.router import Case, route
-from ingest.text import normalise
-from ingest.types import (
+from vouchgate.ingest.checks import citations as citation_checks
+from vouchgate.ingest.checks import dedup as dedup_check
+from vouchgate.ingest.checks import echo as echo_check
+from vouchgate.ingest.checks import hedge as hedge_check
+from vouchgate.ingest.checks import judgement as judgement_check
+from vouchgate.ingest.checks import place as place_check
+from vouchgate.ingest.checks import secrets as secrets_check
+from vouchgate.ingest.checks import support as support_check
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.types import (
     TEXT_CHARACTERS,
     AtPlace,
     Citation,
@@ -59,6 +55,12 @@ from ingest.types import (
     ValidationResult,
     Verdict,
 )
+from vouchgate.ingest.dedup import paraphrase
+from vouchgate.ingest.language.normalise import normalise
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.router import Case, route
+from vouchgate.ingest.scoring import score
+from vouchgate.ingest.support import passages
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +124,7 @@ class Examined:
         Finding, ...
     ]  # one for each that does: whether it speaks of the claim, and what a judge said
     similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
-    paraphrases: ParaphraseFacts | None = None  # None: nobody looked, see `ingest.paraphrase.weigh`
+    paraphrases: ParaphraseFacts | None = None  # None: nobody looked, see `ingest.dedup.paraphrase.weigh`
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
 
     def repeats(self, dedup: DedupFacts) -> Neighbour | None:
@@ -157,7 +159,7 @@ class Examined:
         if place is not None:
             findings = (place,) if removes(self.claim) else (*findings, place)
             if place in ruling.decided_by:
-                nearest = place_check.nearest(self.claim, at_place)
+                nearest = place_check.nearest_at_place(self.claim, at_place)
         if secrets is not None:
             findings = (secrets, *findings)
         if again is not None:
@@ -287,7 +289,7 @@ def _supported(
             yield support_check.judge(inspected.claim.content, citations, reading, alone=alone)
         except Exception:
             log.exception("the claim could not be held against %a", reading.source_id)
-            yield support_check.failed(reading)
+            yield support_check.failure_finding(reading)
         if (said := judgement_check.judge(reading)) is not None:
             yield said
 
@@ -316,7 +318,7 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
     for field in ValidationResult.model_fields:
         was, now = getattr(stored, field), getattr(again, field)
         if was != now:
-            differences.append(f"{field}: was {_shown(was)}, is now {_shown(now)}")
+            differences.append(f"{field}: was {_difference_value(was)}, is now {_difference_value(now)}")
     return tuple(differences)
 
 
@@ -339,6 +341,6 @@ def _label(finding: Finding) -> str:
     return finding.code
 
 
-def _shown(value: object) -> str:
+def _difference_value(value: object) -> str:
     text = str(value)
     return text if len(text) <= 200 else text[:200] + "…"

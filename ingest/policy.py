@@ -15,11 +15,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from ingest.lexicon import Lexicon, extend_lexicon, load_lexicon
-from ingest.reputation import Group, Reputation, extend_reputation, load_reputation
-from ingest.sites import host_of, is_public_suffix, site_of
-from ingest.types import Frozen, MemoryType, Source, Tier
-from ingest.valuewords import ValueWords
+from vouchgate.ingest.claims.types import Frozen, MemoryType, Source, Tier
+from vouchgate.ingest.hedges.lexicon import Lexicon, extend_lexicon, load_lexicon
+from vouchgate.ingest.language.value_words import ValueWords
+from vouchgate.ingest.scoring.reputation import Reputation, SiteGroup, extend_reputation, load_reputation
+from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
 
 # The built-in ceilings: matching was measured to be linear up to here, so a policy may only lower them.
 MAX_CONTENT_CHARACTERS = 8192
@@ -45,7 +45,7 @@ class Limits(Frozen):
 
 
 class HeadStart(Frozen):
-    """How many days of waiting a reason counts for in the order of the queue; see `ingest.priority`."""
+    """How many days of waiting a reason counts for in the order of the queue; see `ingest.scoring.priority`."""
 
     conflict: float = Field(ge=0, le=365)
     citation: float = Field(ge=0, le=365)
@@ -167,7 +167,7 @@ class Policy(Frozen):
     @cached_property
     def banned(self) -> frozenset[str]:
         """Every domain and account that is never support, whichever list names it."""
-        listed = (*self.banned_domains, *self.reputation.sites.get(Group.BANNED, ()))
+        listed = (*self.banned_domains, *self.reputation.sites.get(SiteGroup.BANNED, ()))
         return frozenset(entry.lower().removeprefix(".") for entry in listed)
 
     @cached_property
@@ -196,7 +196,7 @@ def _overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _built_in(name: str) -> dict[str, Any]:
-    return tomllib.loads(files("ingest.data").joinpath(name).read_text("utf-8"))
+    return tomllib.loads(files("vouchgate.ingest.data").joinpath(name).read_text("utf-8"))
 
 
 def load_policy(path: Path | None = None) -> Policy:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ingest.policy import Policy
-from ingest.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
+from vouchgate.ingest.claims.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
+from vouchgate.ingest.policy import Policy
 
 UNCLEAR = "support_unclear"  # the source was read, and the rules cannot tell whether it speaks of the claim
 ECHO_REASON = "Sent again and again"

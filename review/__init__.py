@@ -1,0 +1,6 @@
+"""`vouchgate.review`; this folder is linked into the package."""
+
+if (
+    __name__ != "vouchgate.review"
+):  # two copies of one module have two copies of every enum, which are unequal
+    raise ImportError("this package is called vouchgate.review; it cannot be imported as " + __name__)

@@ -13,16 +13,12 @@ from datetime import datetime
 from pydantic import ValidationError
 from sqlalchemy import Connection, insert
 
-from ingest.checks.dedup import tokens
-from ingest.pipeline import Examined
-from ingest.policy import Policy
-from ingest.priority import head_start
-from ingest.signature import signature_keys
-from ingest.types import (
+from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.claims.types import (
     Action,
     Claim,
     DedupFacts,
-    Delivery,
+    DeliveryTarget,
     ItemKind,
     Memory,
     MemoryStatus,
@@ -33,12 +29,19 @@ from ingest.types import (
     Tier,
     ValidationResult,
 )
-from review import record
-from review.answers import AlreadyGone, Approved, Refused, Rejected, Retracted
-from review.approval import edit_problem, horizon_problem, settle, stored_only
-from storage import decisions, ids, index, memories, pending, rechecks, similar, vectors
-from storage.errors import RecordUnreadable, StorageError
-from storage.outbox import Outbox
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.priority import head_start
+from vouchgate.review import record
+from vouchgate.review.answers import AlreadyGone, ApprovalRefused, Approved, Rejected, Retracted
+from vouchgate.review.approval import check_conflicts, edit_problem, horizon_problem, stored_only
+from vouchgate.storage import ids
+from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.dedup import index, similar, vectors
+from vouchgate.storage.errors import RecordUnreadable, StorageError
+from vouchgate.storage.outgoing.outbox import Outbox
+from vouchgate.storage.queue import pending, rechecks
 
 _INSERT_DECISION = insert(decisions.TABLE)
 
@@ -56,7 +59,7 @@ class Approval:
     note: str | None
     supersede: bool | None
     edited: Examined | None
-    bands: tuple[int, ...]  # storage.similar.keys_of what is to be stored
+    bands: tuple[int, ...]  # storage.dedup.similar.keys_of what is to be stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class NewDecision:
 
 def approve(
     connection: Connection, item: PendingMemory, asked: Approval, policy: Policy
-) -> Approved | Refused:
+) -> Approved | ApprovalRefused:
     """Stores the item's claim, or the edited one, as an owner-vouched memory. A refusal writes nothing.
 
     Raises ValueError when the edit is about another owner or memory type, or was examined under another
@@ -81,7 +84,7 @@ def approve(
     answer = stored_answer(connection, item)
     claim = answer.evidence.claim
     delivery = claim.delivery
-    at_place = held(connection, claim, asked.now)
+    at_place = memory_at_place(connection, claim, asked.now)
     if asked.edited is not None:
         claim = asked.edited.claim
         if (claim.owner_id, claim.memory_type) != (item.owner_id, item.memory_type):
@@ -95,12 +98,12 @@ def approve(
     if over is not None:
         return over
     keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
-    facts = stored_only(index.facts(connection, item.owner_id, keys, asked.now))
+    facts = stored_only(index.find_neighbours(connection, item.owner_id, keys, asked.now))
     recorded = _recorded_conflict(connection, item, asked.now)
-    settled = settle(
+    settled = check_conflicts(
         claim.content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place
     )
-    if isinstance(settled, Refused):
+    if isinstance(settled, ApprovalRefused):
         return settled
     decision_id = item.decision_id
     if asked.edited is not None:
@@ -123,7 +126,7 @@ def approve(
 
 def reject(connection: Connection, item: PendingMemory, *, by: str, reason: str, now: datetime) -> Rejected:
     """Ends the wait without a memory."""
-    end(connection, item, ReviewStatus.REJECTED, by=by, now=now, note=reason)
+    end_wait(connection, item, ReviewStatus.REJECTED, by=by, now=now, note=reason)
     digest = record.digest(item=item.id, note=reason)
     record.entry(connection, item.owner_id, Action.REVIEW_REJECTED, item.id, digest, by=by, now=now)
     return Rejected(reload(connection, item))
@@ -131,7 +134,7 @@ def reject(connection: Connection, item: PendingMemory, *, by: str, reason: str,
 
 def expire(connection: Connection, item: PendingMemory, now: datetime) -> None:
     """Ends the wait of an item whose time is over; nobody decided."""
-    end(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)
+    end_wait(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)
     digest = record.digest(item=item.id)
     record.entry(connection, item.owner_id, Action.REVIEW_EXPIRED, item.id, digest, by=SERVICE, now=now)
 
@@ -147,7 +150,7 @@ def promote(
         created_at=made.now,
     )
     vectors.become_memory(connection, item.owner_id, item.id, memory.id)
-    end(
+    end_wait(
         connection,
         item,
         ReviewStatus.PROMOTED,
@@ -157,8 +160,8 @@ def promote(
         decision_id=made.decision_id,
     )
     outbox, claim = Outbox(connection), made.answer.evidence.claim
-    outbox.look([claim])
-    outbox.stored_claim(claim, memory.id, memory.created_at)
+    outbox.load([claim])
+    outbox.note_stored_claim(claim, memory.id, memory.created_at)
     _store(connection, memory, bands, outbox)
     _schedule(connection, memory, made.answer, policy)
     _keep_decision(connection, made.answer, Action.CLAIM_PROMOTED, by=SERVICE, now=made.now)
@@ -172,7 +175,7 @@ def redecide(connection: Connection, item: PendingMemory, made: NewDecision, pol
         connection,
         item,
         decision_id=made.decision_id,
-        reason=readable(made.reason),
+        reason=storable_text(made.reason),
         conflicting_memory_id=made.answer.conflicting_memory_id,
         rule=rule,
         priority_at=item.created_at - head_start(rule, policy.queue.head_start_days),
@@ -183,10 +186,10 @@ def redecide(connection: Connection, item: PendingMemory, made: NewDecision, pol
     _keep_decision(connection, made.answer, Action.CLAIM_RECHECKED, by=SERVICE, now=made.now)
 
 
-def stale(connection: Connection, memory: Memory, *, reason: str, now: datetime) -> bool:
+def mark_stale(connection: Connection, memory: Memory, *, reason: str, now: datetime) -> bool:
     """Notes that a source of an active memory went away or changed. False, and nothing is written: that was
     noted already."""
-    said = readable(reason)
+    said = storable_text(reason)
     if memory.stale_reason == said:
         return False
     since = memory.stale_since or now
@@ -197,7 +200,7 @@ def stale(connection: Connection, memory: Memory, *, reason: str, now: datetime)
     return True
 
 
-def fresh(connection: Connection, memory: Memory, now: datetime) -> bool:
+def mark_fresh(connection: Connection, memory: Memory, now: datetime) -> bool:
     """Takes that note back. False, and nothing is written: there was none."""
     if memory.stale_since is None:
         return False
@@ -225,7 +228,7 @@ def retract(
     by: str,
     reason: str,
     now: datetime,
-    but: Delivery | None = None,
+    but: DeliveryTarget | None = None,
 ) -> Retracted | AlreadyGone:
     """Withdraws a memory that is in force, or was until its horizon passed. `but` is a place that the caller
     tells of it."""
@@ -261,7 +264,7 @@ def stored_answer(connection: Connection, of: PendingMemory | Memory) -> Validat
         raise RecordUnreadable(f"decision {of.decision_id} of {of.id} cannot be understood") from error
 
 
-def readable(text: str) -> str:
+def storable_text(text: str) -> str:
     """The text with a mark in place of each character that a database cannot hold, and not longer than anybody
     would read. Sources say what they like."""
     held = text.replace("\x00", "?").encode("utf-8", "replace").decode("utf-8")
@@ -276,11 +279,11 @@ def _recorded_conflict(connection: Connection, item: PendingMemory, now: datetim
     return memory.id if memory is not None and memory.status is MemoryStatus.ACTIVE else None
 
 
-def held(connection: Connection, claim: Claim, now: datetime) -> str | None:
+def memory_at_place(connection: Connection, claim: Claim, now: datetime) -> str | None:
     """The memory in force at the place where the claim is to be written."""
     outbox = Outbox(connection)
-    outbox.look([claim])
-    there = outbox.at_place(claim, now)
+    outbox.load([claim])
+    there = outbox.find_at_place(claim, now)
     return None if there is None or there.memory is None else there.memory.id
 
 
@@ -332,7 +335,11 @@ def _schedule(connection: Connection, memory: Memory, answer: ValidationResult, 
 
 
 def _store_approved(
-    connection: Connection, item: PendingMemory, memory: Memory, asked: Approval, delivery: Delivery | None
+    connection: Connection,
+    item: PendingMemory,
+    memory: Memory,
+    asked: Approval,
+    delivery: DeliveryTarget | None,
 ) -> None:
     by, now = asked.principal.id, asked.now
     if asked.edited is None:
@@ -340,15 +347,15 @@ def _store_approved(
     else:
         embedding = asked.edited.embedding
         vectors.add(connection, item.owner_id, ItemKind.MEMORY, memory.id, embedding)
-    end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
+    end_wait(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
     outbox = Outbox(connection)
-    outbox.stored(memory.owner_id, memory.id, delivery, memory.created_at)
+    outbox.note_stored(memory.owner_id, memory.id, delivery, memory.created_at)
     _store(connection, memory, asked.bands, outbox)
     digest = record.digest(item=item.id, note=asked.note, content=memory.content)
     record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
 
 
-def _replace(connection: Connection, old_id: str, memory: Memory, delivery: Delivery | None) -> None:
+def _replace(connection: Connection, old_id: str, memory: Memory, delivery: DeliveryTarget | None) -> None:
     at = memory.created_at
     if not memories.supersede(connection, memory.owner_id, old_id, by=memory.id, at=at, but=delivery):
         raise StorageError(f"memory {old_id} changed although its owner was locked")
@@ -363,7 +370,7 @@ def _replace(connection: Connection, old_id: str, memory: Memory, delivery: Deli
     )
 
 
-def end(
+def end_wait(
     connection: Connection,
     item: PendingMemory,
     status: pending.Ending,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.types import Memory, PendingMemory
+from vouchgate.ingest.claims.types import Memory, PendingMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class NotFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class ItemChanged:
     """The item changed since the version that was named; `current` is how it stands."""
 
     current: PendingMemory
@@ -52,7 +52,7 @@ class AlreadyDecided:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class ApprovalRefused:
     """It cannot be approved as asked; the item waits on, unchanged.
 
     `code` is one of: `duplicate`, `conflict_unresolved`, `dedup_unavailable`, `no_longer_valid`,

@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from ingest.checks import dedup
-from ingest.pipeline import Examined
-from ingest.policy import Policy
-from ingest.types import BLOCKING_HEDGES, DedupFacts, DedupUnavailable, ItemKind, Neighbours, Verdict
-from review.answers import Refused
+from vouchgate.ingest.checks import dedup
+from vouchgate.ingest.claims.types import (
+    BLOCKING_HEDGES,
+    DedupFacts,
+    DedupUnavailable,
+    ItemKind,
+    Neighbours,
+    Verdict,
+)
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Policy
+from vouchgate.review.answers import ApprovalRefused
 
 
 @dataclass(frozen=True, slots=True)
-class Go:
+class ApprovalAllowed:
     """Nothing stands against storing it. `replaces` is the id of the memory it supersedes, if any."""
 
     replaces: str | None
@@ -27,7 +34,7 @@ def stored_only(facts: DedupFacts) -> DedupFacts:
     return Neighbours(items=tuple(item for item in facts.items if item.kind is ItemKind.MEMORY))
 
 
-def settle(
+def check_conflicts(
     content: str,
     facts: DedupFacts,
     policy: Policy,
@@ -35,7 +42,7 @@ def settle(
     supersede: bool | None,
     recorded: str | None,
     at_place: str | None = None,
-) -> Go | Refused:
+) -> ApprovalAllowed | ApprovalRefused:
     """Holds the text against the stored memories as they are now. `at_place` is the memory over which it would be
     written in a store behind the gate: that one is replaced, and no other.
 
@@ -48,16 +55,16 @@ def settle(
         return _settle_over(at_place, content, facts, policy, supersede)
     finding, nearest = dedup.judge(content, facts, policy.threshold, policy.values)
     if isinstance(facts, DedupUnavailable) or finding.verdict is Verdict.UNKNOWN:
-        return Refused(
+        return ApprovalRefused(
             "dedup_unavailable",
             f"It could not be found out whether this is stored already: {finding.message}"
             " The item waits on; try again.",
         )
     if nearest is None:
-        return Go(recorded if supersede else None)
+        return ApprovalAllowed(recorded if supersede else None)
     if not nearest.changed:
         same = nearest.neighbour.id
-        return Refused(
+        return ApprovalRefused(
             "duplicate",
             f"The same claim has been stored meanwhile, as {same}. Reject this item, or approve it with"
             " edited content.",
@@ -66,52 +73,58 @@ def settle(
     conflicts = dedup.compare(content, facts.items, policy.threshold, policy.values)
     target = next((c for c in conflicts if c.neighbour.id == recorded), nearest)
     if supersede is None:
-        return Refused(
+        return ApprovalRefused(
             "conflict_unresolved",
             f"Memory {target.neighbour.id} says nearly the same with other values"
             f" ({', '.join(target.changed[:8])}). Say which holds: replace it (supersede true), or keep"
             " both (supersede false).",
             target.neighbour.id,
         )
-    return Go(target.neighbour.id if supersede else None)
+    return ApprovalAllowed(target.neighbour.id if supersede else None)
 
 
 def _settle_over(
     at_place: str, content: str, facts: DedupFacts, policy: Policy, supersede: bool | None
-) -> Go | Refused:
+) -> ApprovalAllowed | ApprovalRefused:
     others = facts
     if isinstance(facts, Neighbours):
         others = facts.model_copy(update={"items": tuple(i for i in facts.items if i.id != at_place)})
-    settled = settle(content, others, policy, supersede=supersede, recorded=None)
-    if isinstance(settled, Refused):
+    settled = check_conflicts(content, others, policy, supersede=supersede, recorded=None)
+    if isinstance(settled, ApprovalRefused):
         return settled
     if settled.replaces is not None:
         message = f"It is written over {at_place}, so it cannot replace {settled.replaces} too. Keep that one"
-        return Refused("one_place", f"{message} (supersede false), or reject this item.", settled.replaces)
+        return ApprovalRefused(
+            "one_place", f"{message} (supersede false), or reject this item.", settled.replaces
+        )
     nothing_else = dedup.judge(content, others, policy.threshold, policy.values)[1] is None
     if supersede is False and nothing_else:
         message = f"It is written over {at_place}: both cannot be kept. Approve it to replace that one, or reject it."
-        return Refused("one_place", message, at_place)
-    return Go(at_place)
+        return ApprovalRefused("one_place", message, at_place)
+    return ApprovalAllowed(at_place)
 
 
-def horizon_problem(horizon: datetime | None, now: datetime) -> Refused | None:
+def horizon_problem(horizon: datetime | None, now: datetime) -> ApprovalRefused | None:
     """What stands against a claim that was to hold until `horizon` only (None: for good), when that has passed."""
     if horizon is None or horizon > now:
         return None
     message = f"The claim was to hold until {horizon.isoformat()}, which has passed. Reject this item."
-    return Refused("no_longer_valid", message)
+    return ApprovalRefused("no_longer_valid", message)
 
 
-def edit_problem(edited: Examined) -> Refused | None:
+def edit_problem(edited: Examined) -> ApprovalRefused | None:
     """What stands against a reviewer's own wording whatever is stored: speculation, or a citation shown to
     be false. The owner's word replaces missing support, not a check that failed."""
     if edited.claim.secrets:
         kinds = ", ".join(dict.fromkeys(match.kind for match in edited.claim.secrets))
-        return Refused("edit_secret", f"The edited text cannot be stored: it holds a credential ({kinds}).")
+        return ApprovalRefused(
+            "edit_secret", f"The edited text cannot be stored: it holds a credential ({kinds})."
+        )
     if edited.hedge.code in BLOCKING_HEDGES:
-        return Refused("edit_hedged", f"The edited text cannot be stored: {edited.hedge.message}")
+        return ApprovalRefused("edit_hedged", f"The edited text cannot be stored: {edited.hedge.message}")
     refuted = [f.message for f in edited.verified if f.verdict in (Verdict.FAIL, Verdict.DOUBT)]
     if refuted:
-        return Refused("edit_citation_refuted", f"The edited text cannot be stored: {' '.join(refuted)}")
+        return ApprovalRefused(
+            "edit_citation_refuted", f"The edited text cannot be stored: {' '.join(refuted)}"
+        )
     return None

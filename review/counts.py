@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from storage import owners, pending
-from storage.pending import Facets
+from vouchgate.storage.identity import owners
+from vouchgate.storage.queue import pending
+from vouchgate.storage.queue.pending import Facets
 
 _OWNERS = 1000  # whose counts are remembered: those looked at lately
 
 
-class Counts:
+class QueueCounts:
     """What was counted lately. Every change of a queue adds to its owner's log, so the number of the last entry
     tells whether a count still holds. Safe to share between threads."""
 
@@ -22,9 +23,9 @@ class Counts:
         self._known: OrderedDict[str, Facets] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, connection: Connection, owner_id: str) -> Facets:
+    def counts_of(self, connection: Connection, owner_id: str) -> Facets:
         """The counts of one owner's queue, as it is in this reading transaction."""
-        log_seq, waiting = owners.ends(connection, [owner_id]).get(owner_id, (0, 0))
+        log_seq, waiting = owners.log_ends(connection, [owner_id]).get(owner_id, (0, 0))
         with self._lock:
             known = self._known.get(owner_id)
         if known is not None and known.seq == log_seq:
@@ -38,7 +39,7 @@ class Counts:
         return facets
 
 
-def together(found: Sequence[Facets]) -> Facets:
+def sum_facets(found: Sequence[Facets]) -> Facets:
     """The counts of several queues, or of none, as those of one."""
     if len(found) == 1:
         return found[0]

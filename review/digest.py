@@ -14,12 +14,12 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from ingest.priority import NEAR_EXPIRY, span
-from ingest.types import Action, PendingMemory
-from review.pages.reasons import kind_of
-from review.pages.text import plain
-from storage.overview import MOST_ENTRIES, Happened
-from storage.webhooks import Webhook
+from vouchgate.ingest.claims.types import Action, PendingMemory
+from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, span
+from vouchgate.review.pages.reasons import kind_of
+from vouchgate.review.pages.text import plain_line
+from vouchgate.storage.outgoing.webhooks import Webhook
+from vouchgate.storage.queue.overview import MOST_ENTRIES, EventCounts
 
 WIDTH = 72
 MOST_SHOWN = 5  # items, the most pressing first
@@ -43,7 +43,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DigestFigures:
     """What a digest is made of, as it was at one moment."""
 
     owner_id: str
@@ -54,12 +54,12 @@ class Figures:
     oldest: datetime | None  # since when the oldest item waits
     expiring: int  # within NEAR_EXPIRY
     first: Sequence[PendingMemory]  # the most pressing ones
-    happened: Happened
+    happened: EventCounts
     failing: Sequence[Webhook]  # those whose last try failed
     page: str | None  # where the queue can be cleared
 
 
-def digest_text(figures: Figures) -> str:
+def digest_text(figures: DigestFigures) -> str:
     """The digest for people; one line when there is nothing to tell."""
     parts = [
         [_headline(figures)],
@@ -72,7 +72,7 @@ def digest_text(figures: Figures) -> str:
     return "\n\n".join("\n".join(part) for part in map(list, parts) if part)
 
 
-def _headline(figures: Figures) -> str:
+def _headline(figures: DigestFigures) -> str:
     if not figures.waiting:
         return "Nothing waits for you: the queue is clear."
     one = figures.waiting == 1
@@ -86,7 +86,7 @@ def _headline(figures: Figures) -> str:
     return _wrapped(text)
 
 
-def _reasons(figures: Figures) -> Iterator[str]:
+def _reasons(figures: DigestFigures) -> Iterator[str]:
     if figures.waiting:
         yield "Why they wait" if figures.waiting > 1 else "Why it waits"
     counts = sorted(figures.by_rule.items(), key=lambda pair: (-pair[1], pair[0]))
@@ -94,7 +94,7 @@ def _reasons(figures: Figures) -> Iterator[str]:
         yield f"{count:>8,}  {kind_of(rule).label}"
 
 
-def _first(figures: Figures) -> Iterator[str]:
+def _first(figures: DigestFigures) -> Iterator[str]:
     if figures.first:
         yield "First in line"
     for item in figures.first:
@@ -102,11 +102,11 @@ def _first(figures: Figures) -> Iterator[str]:
         near = f", expires in {span(left)}" if left <= NEAR_EXPIRY else ""
         yield ""
         yield f"  {kind_of(item.rule).label}, waits {span(figures.at - item.created_at)}{near}"
-        yield _wrapped(f"“{plain(item.content, MOST_CLAIM)}”", "    ")
+        yield _wrapped(f"“{plain_line(item.content, MOST_CLAIM)}”", "    ")
         yield f"    {item.id}"
 
 
-def _happened(figures: Figures) -> Iterator[str]:
+def _happened(figures: DigestFigures) -> Iterator[str]:
     told = [
         f"{count:,} {words}"
         for action, (_, words) in _WORDS.items()
@@ -127,20 +127,20 @@ def _webhook(hook: Webhook) -> Iterator[str]:
     since = "" if hook.failing_since is None else f" since {hook.failing_since:%Y-%m-%d %H:%M} UTC"
     state = "It was given up" if hook.due_at is None else "It is tried again"
     yield _wrapped(f"Your webhook at {_host(hook)} has not answered{since}. {state}. The last error:")
-    yield _wrapped(plain(hook.last_error or "not known", _MOST_ERROR), "  ")
-    yield f"  groundgate webhook test {hook.id}"
+    yield _wrapped(plain_line(hook.last_error or "not known", _MOST_ERROR), "  ")
+    yield f"  vouchgate webhook test {hook.id}"
 
 
-def _where(figures: Figures) -> Iterator[str]:
+def _where(figures: DigestFigures) -> Iterator[str]:
     if figures.waiting and figures.page is not None:
         yield f"Clear the queue: {figures.page}"
     elif figures.waiting:
-        yield "Clear the queue on the review page, or with groundgate review list."
+        yield "Clear the queue on the review page, or with vouchgate review list."
 
 
 def _host(hook: Webhook) -> str:
     """The host alone: the path of a webhook is often what makes it secret."""
-    return plain(urlsplit(hook.url).hostname or "an unknown host", 100)
+    return plain_line(urlsplit(hook.url).hostname or "an unknown host", 100)
 
 
 def _wrapped(text: str, indent: str = "") -> str:
@@ -167,7 +167,7 @@ def _parts(word: str, most: int) -> Iterator[str]:
     yield word
 
 
-def digest_document(figures: Figures) -> dict[str, Any]:
+def digest_document(figures: DigestFigures) -> dict[str, Any]:
     """The digest for programs; texts are whole."""
     return {
         "owner_id": figures.owner_id,

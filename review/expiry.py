@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from review.queue import ReviewQueue
+from vouchgate.review.queue import ReviewQueue
 
 
 class Expired(NamedTuple):

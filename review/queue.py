@@ -1,6 +1,6 @@
 """The review queue: owners see what waits for them, approve, reject, and take back what was stored.
 
-Claims enter it in `storage.submit`, in the transaction that decides them. Every act here is one write
+Claims enter it in `storage.claims.submit`, in the transaction that decides them. Every act here is one write
 transaction too, under the owner's lock: all of it is on disk, or nothing is.
 """
 
@@ -13,41 +13,39 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from ingest.pipeline import Examined
-from ingest.policy import Policy
-from ingest.types import (
-    Action,
-    Embedding,
-    Memory,
-    PendingMemory,
-    Principal,
-    ReviewStatus,
-)
-from review import acts, removal
-from review import undo as undoing
-from review.answers import (
+from vouchgate.ingest.claims.types import Action, Embedding, Memory, PendingMemory, Principal, ReviewStatus
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Policy
+from vouchgate.review import acts, removal
+from vouchgate.review import undo as undoing
+from vouchgate.review.answers import (
     AlreadyDecided,
     AlreadyGone,
+    ApprovalRefused,
     Approved,
+    ItemChanged,
     NotFound,
     NotUndoable,
-    Refused,
     Rejected,
     Removed,
     Retracted,
-    Stale,
     Undone,
 )
-from review.reading import QueueReader, own
-from review.rules import Act, may_rule_on
-from storage import ids, memories, pending, sessions, similar, sources
-from storage.store import Store
+from vouchgate.review.reading import QueueReader, own_owners
+from vouchgate.review.rules import Act, may_rule_on
+from vouchgate.storage import ids
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims import source_cache as sources
+from vouchgate.storage.dedup import similar
+from vouchgate.storage.identity import sessions
+from vouchgate.storage.queue import pending
+from vouchgate.storage.store import Store
 
 _NONE: Mapping[str, Embedding] = MappingProxyType({})
 _AT_ONCE = 50  # memories that one transaction expires: others wait some 30 ms for it
 
 T = TypeVar("T")
-Told = Callable[[Action, int], None]
+ReviewListener = Callable[[Action, int], None]
 
 
 class ReviewQueue(QueueReader):
@@ -55,9 +53,9 @@ class ReviewQueue(QueueReader):
 
     def __init__(self, store: Store, policy: Policy) -> None:
         super().__init__(store, policy)
-        self._told: Told = lambda action, items: None
+        self._told: ReviewListener = lambda action, items: None
 
-    def tell(self, told: Told) -> None:
+    def add_listener(self, told: ReviewListener) -> None:
         """From now on `told` is called, in whatever thread, with every review that this object has written: what
         the log calls it, and of how many items."""
         self._told = told
@@ -72,12 +70,12 @@ class ReviewQueue(QueueReader):
         supersede: bool | None = None,
         edited: Examined | None = None,
         now: datetime,
-    ) -> Approved | Removed | NotFound | Stale | AlreadyDecided | Refused:
+    ) -> Approved | Removed | NotFound | ItemChanged | AlreadyDecided | ApprovalRefused:
         """Stores the item's claim as a memory that this reviewer vouches for; of an item that asks for a removal,
         has it removed.
 
         `supersede` says what becomes of a memory it conflicts with: True replaces it, False keeps both,
-        None is refused when there is one (which one is replaced: `review.approval.settle`). `edited` is the
+        None is refused when there is one (which one is replaced: `review.approval.check_conflicts`). `edited` is the
         reviewer's own wording, examined by the gate: it is stored instead, with a decision of its own; the
         item keeps the text that was queued. Raises StorageError when nothing could be written, ValueError
         when `edited` is not about this item's owner and memory type under the queue's policy; after either
@@ -90,7 +88,7 @@ class ReviewQueue(QueueReader):
         bands = similar.keys_of(content, seen.memory_type.value)
         asked = acts.Approval(principal, now, ids.new_id_suffix(now), note, supersede, edited, bands)
 
-        def work(connection: Connection, item: PendingMemory) -> Approved | Removed | Refused:
+        def work(connection: Connection, item: PendingMemory) -> Approved | Removed | ApprovalRefused:
             if item.removal_of is not None:
                 return removal.approve(connection, item, asked)
             return acts.approve(connection, item, asked, self._policy)
@@ -99,7 +97,7 @@ class ReviewQueue(QueueReader):
 
     def reject(
         self, principal: Principal, item_id: str, *, version: int, reason: str, now: datetime
-    ) -> Rejected | NotFound | Stale | AlreadyDecided:
+    ) -> Rejected | NotFound | ItemChanged | AlreadyDecided:
         """Ends the wait without a memory. `reason` is kept with the item; ValueError when it is blank."""
         if not reason.strip():
             raise ValueError("a rejection needs a reason")
@@ -117,7 +115,7 @@ class ReviewQueue(QueueReader):
         version: int,
         now: datetime,
         embeddings: Mapping[str, Embedding] = _NONE,
-    ) -> Undone | NotFound | Stale | NotUndoable:
+    ) -> Undone | NotFound | ItemChanged | NotUndoable:
         """Takes an approval or a rejection back, whichever reviewer of the owner decided, for `undo_minutes` of
         the policy: the item waits again as it was queued, in the next version; the memory that it became is
         retracted, and the one that this had replaced is in force again.
@@ -130,13 +128,13 @@ class ReviewQueue(QueueReader):
         seen = found
         restored = self._replaced(seen, now)
         bands = {memory.id: similar.keys_of(memory.content, memory.memory_type.value) for memory in restored}
-        asked = undoing.Undo(principal.id, now, bands, dict(embeddings))
+        asked = undoing.UndoRequest(principal.id, now, bands, dict(embeddings))
 
-        def work(connection: Connection) -> Undone | Stale | NotUndoable:
+        def work(connection: Connection) -> Undone | ItemChanged | NotUndoable:
             item = acts.reload(connection, seen)
             waits = item.status is ReviewStatus.PENDING
             if item.version != version and not waits:
-                return Stale(item)
+                return ItemChanged(item)
             return undoing.undo(connection, item, asked, self._policy)
 
         answer = self._store.writer.run([seen.owner_id], work).result()
@@ -145,14 +143,14 @@ class ReviewQueue(QueueReader):
 
     def undo_until(self, item: PendingMemory) -> datetime | None:
         """When it is too late to take an item's decision back; None for one that no reviewer decided."""
-        return undoing.until(item, self._policy)
+        return undoing.undo_deadline(item, self._policy)
 
     def to_embed(self, principal: Principal, item_id: str) -> dict[str, str]:
         """The texts, by id, whose vectors `undo` of this item needs; none unless the policy asks for vectors."""
         if self._policy.dedup_method != "vector":
             return {}
         item = self.get_by_id(principal, item_id)
-        if item is None or undoing.until(item, self._policy) is None:
+        if item is None or undoing.undo_deadline(item, self._policy) is None:
             return {}
         restored = self._replaced(item, item.created_at)  # whether it is still valid makes no difference
         return {item.id: item.content} | {memory.id: memory.content for memory in restored}
@@ -220,7 +218,7 @@ class ReviewQueue(QueueReader):
         kept with it; ValueError when it is blank."""
         if not reason.strip():
             raise ValueError("a retraction needs a reason")
-        owners = own(principal, Act.RETRACT)
+        owners = own_owners(principal, Act.RETRACT)
         if not owners:
             return NotFound()
         with self._store.read() as connection:
@@ -241,7 +239,7 @@ class ReviewQueue(QueueReader):
         version: int,
         now: datetime,
         act: Callable[[Connection, PendingMemory], T],
-    ) -> T | NotFound | Stale | AlreadyDecided:
+    ) -> T | NotFound | ItemChanged | AlreadyDecided:
         """Runs `act` in one transaction on an item that is the principal's to rule on, waits, and is in the
         version named. An item past its time is expired on the spot: for everybody it is over, swept or not.
         """
@@ -250,7 +248,7 @@ class ReviewQueue(QueueReader):
             return NotFound()
         seen = found
 
-        def work(connection: Connection) -> T | Stale | AlreadyDecided:
+        def work(connection: Connection) -> T | ItemChanged | AlreadyDecided:
             item = acts.reload(connection, seen)
             if item.status is not ReviewStatus.PENDING:
                 return AlreadyDecided(item)
@@ -258,7 +256,7 @@ class ReviewQueue(QueueReader):
                 acts.expire(connection, item, now)
                 return AlreadyDecided(acts.reload(connection, item))
             if item.version != version:
-                return Stale(item)
+                return ItemChanged(item)
             return act(connection, item)
 
         answer = self._store.writer.run([seen.owner_id], work).result()

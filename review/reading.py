@@ -7,10 +7,8 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from ingest.checks.dedup import tokens
-from ingest.policy import Policy
-from ingest.signature import signature_keys
-from ingest.types import (
+from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.claims.types import (
     Memory,
     MemoryStatus,
     MemoryType,
@@ -20,14 +18,18 @@ from ingest.types import (
     ReviewStatus,
     ValidationResult,
 )
-from review.answers import Refused
-from review.approval import settle, stored_only
-from review.counts import Counts, together
-from review.rules import Act, is_owner, may
-from storage import decisions, index, memories, pending, rechecks
-from storage.pending import Facets, Order, QueueFilter
-from storage.rejections import rejection_of
-from storage.store import Store
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.policy import Policy
+from vouchgate.review.answers import ApprovalRefused
+from vouchgate.review.approval import check_conflicts, stored_only
+from vouchgate.review.counts import QueueCounts, sum_facets
+from vouchgate.review.rules import Act, is_allowed, is_owner
+from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.dedup import index
+from vouchgate.storage.queue import pending, rechecks
+from vouchgate.storage.queue.pending import Facets, Order, QueueFilter
+from vouchgate.storage.queue.rejections import rejection_of
+from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +40,7 @@ class QueueReader:
     def __init__(self, store: Store, policy: Policy) -> None:
         self._store = store
         self._policy = policy
-        self._counts = Counts()
+        self._counts = QueueCounts()
 
     def get_pending(
         self,
@@ -69,8 +71,8 @@ class QueueReader:
         after: str | None = None,
         limit: int = 50,
     ) -> list[PendingMemory]:
-        """As `get_pending`, of those items that match (`storage.pending.QueueFilter`), in the order asked for."""
-        owners = own(principal, Act.READ_REVIEWS)
+        """As `get_pending`, of those items that match (`storage.queue.pending.QueueFilter`), in the order asked for."""
+        owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return []
         wanted = QueueFilter(
@@ -91,7 +93,7 @@ class QueueReader:
     def neighbours(self, principal: Principal, item_id: str, wanted: QueueFilter) -> str | None:
         """The id of the item that comes after this one, which may be decided by now, among those that match;
         None after the last. Whatever owners `wanted` names, it is the principal's own queue."""
-        owners = own(principal, Act.READ_REVIEWS)
+        owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return None
         following = wanted.model_copy(update={"owners": owners, "after": item_id, "limit": 1})
@@ -109,7 +111,7 @@ class QueueReader:
     ) -> list[PendingMemory]:
         """Items of the reviewer's own queue that do not wait any more, the last decided first; else as
         `get_pending`."""
-        owners = own(principal, Act.READ_REVIEWS)
+        owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return []
         with self._store.read() as connection:
@@ -120,13 +122,13 @@ class QueueReader:
 
         A queue is counted once for each state it is in. What was counted lately is remembered in this process.
         """
-        owners = own(principal, Act.READ_REVIEWS)
+        owners = own_owners(principal, Act.READ_REVIEWS)
         with self._store.read() as connection:
-            return together([self._counts.of(connection, owner_id) for owner_id in sorted(owners)])
+            return sum_facets([self._counts.counts_of(connection, owner_id) for owner_id in sorted(owners)])
 
     def get_by_id(self, principal: Principal, item_id: str) -> PendingMemory | None:
         """The item in whatever status; None when it is not in the principal's own queue."""
-        owners = own(principal, Act.READ_REVIEWS)
+        owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return None
         with self._store.read() as connection:
@@ -137,7 +139,7 @@ class QueueReader:
         it is not there or cannot be understood: the item can be looked at all the same."""
         with self._store.read() as connection:
             found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
-        answer = understood(found)
+        answer = parse_decision(found)
         if answer is None:
             log.error("decision %s of item %s cannot be read", item.decision_id, item.id)
         return answer
@@ -151,7 +153,7 @@ class QueueReader:
             earlier = pending.get(connection, item.rejected_before, owners=frozenset({item.owner_id}))
         return None if earlier is None else rejection_of(earlier)
 
-    def meets(self, item: PendingMemory, now: datetime) -> Memory | None:
+    def memory_to_compare(self, item: PendingMemory, now: datetime) -> Memory | None:
         """The stored memory that an approval of an item which `get_by_id` gave would be held against: the one that
         the item names, or one that says nearly the same and was stored since. None when there is neither."""
         owners = frozenset({item.owner_id})
@@ -160,10 +162,10 @@ class QueueReader:
             named = memories.get(connection, item.conflicting_memory_id or "", now, owners=owners)
             if item.status is not ReviewStatus.PENDING:
                 return named
-            facts = stored_only(index.facts(connection, item.owner_id, keys, now))
+            facts = stored_only(index.find_neighbours(connection, item.owner_id, keys, now))
             recorded = named.id if named is not None and named.status is MemoryStatus.ACTIVE else None
-            settled = settle(item.content, facts, self._policy, supersede=None, recorded=recorded)
-            nearest = settled.conflicting_memory_id if isinstance(settled, Refused) else None
+            settled = check_conflicts(item.content, facts, self._policy, supersede=None, recorded=recorded)
+            nearest = settled.conflicting_memory_id if isinstance(settled, ApprovalRefused) else None
             if nearest is None or nearest == recorded:
                 return named
             return memories.get(connection, nearest, now, owners=owners)
@@ -172,10 +174,10 @@ class QueueReader:
         """When the sources of an item that `get_by_id` gave are read again by themselves; None when they are
         not. While that is under way: when it will be taken for lost."""
         with self._store.read() as connection:
-            return rechecks.due_of(connection, item.owner_id, item.id)
+            return rechecks.next_recheck_at(connection, item.owner_id, item.id)
 
 
-def understood(text: str | None) -> ValidationResult | None:
+def parse_decision(text: str | None) -> ValidationResult | None:
     """A decision as it was kept; None when it is not there or cannot be understood."""
     try:
         return ValidationResult.model_validate_json(text or "")
@@ -183,9 +185,9 @@ def understood(text: str | None) -> ValidationResult | None:
         return None
 
 
-def own(principal: Principal, act: Act) -> frozenset[str]:
+def own_owners(principal: Principal, act: Act) -> frozenset[str]:
     """The owners this principal *is*, as far as it may do `act` at all."""
-    if not may(principal, act):
+    if not is_allowed(principal, act):
         return frozenset()
     return frozenset(owner_id for owner_id in principal.owners if is_owner(principal, owner_id))
 

@@ -2,7 +2,7 @@
 away is marked.
 
 Each `settle_…` here runs inside a write transaction that holds the lock of the owner, on work that was leased
-(`storage.rechecks`); the sources were read before it. As in `review.acts`, nothing here makes an id or reads a
+(`storage.queue.rechecks`); the sources were read before it. As in `review.acts`, nothing here makes an id or reads a
 clock.
 """
 
@@ -14,10 +14,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
-from ingest.pipeline import Examined
-from ingest.policy import Policy
-from ingest.signature import SignatureKeys
-from ingest.types import (
+from vouchgate.ingest.claims.types import (
     AtPlace,
     Decision,
     DedupFacts,
@@ -33,17 +30,23 @@ from ingest.types import (
     ValidationResult,
     Verdict,
 )
-from review import acts
-from review.staleness import Fresh, Stale, Standings, Unclear
-from storage import ids, index, memories, pending, rechecks
-from storage.outbox import Outbox
-from storage.rechecks import Due
-from storage.submit import CITATION_UNCHECKED
+from vouchgate.ingest.dedup.signature import SignatureKeys
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Policy
+from vouchgate.review import acts
+from vouchgate.review.staleness import SourceChanged, SourcesUnchanged, SourcesUnclear, Standings
+from vouchgate.storage import ids
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.submit import CITATION_UNCHECKED
+from vouchgate.storage.dedup import index
+from vouchgate.storage.outgoing.outbox import Outbox
+from vouchgate.storage.queue import pending, rechecks
+from vouchgate.storage.queue.rechecks import LeasedRecheck
 
 VERIFIED = 8  # the router's rule by which alone a waiting claim is promoted
 
 
-class Result(StrEnum):
+class RecheckResult(StrEnum):
     """What became of one piece of leased work."""
 
     PROMOTED = "promoted"  # the item is a memory now
@@ -65,7 +68,7 @@ class Reexamined:
     decision_id: str  # the decision that was looked at
     examined: Examined
     keys: SignatureKeys  # of the claim, for the policy's threshold
-    bands: tuple[int, ...]  # storage.similar.keys_of the claim
+    bands: tuple[int, ...]  # storage.dedup.similar.keys_of the claim
     suffix: str  # of the ids that a new decision makes
     now: datetime
     took_ms: float
@@ -73,7 +76,9 @@ class Reexamined:
     echo: EchoFacts | None = None  # of that decision, too: asking again is not sending again
 
 
-def subject(connection: Connection, due: Due, now: datetime) -> tuple[str, ValidationResult] | None:
+def decision_to_recheck(
+    connection: Connection, due: LeasedRecheck, now: datetime
+) -> tuple[str, ValidationResult] | None:
     """The decision to look at again, its id and itself; None when there is nothing to do any more.
 
     Raises StorageError when it cannot be read.
@@ -91,29 +96,29 @@ def subject(connection: Connection, due: Due, now: datetime) -> tuple[str, Valid
 
 
 def settle_item(
-    connection: Connection, due: Due, again: Reexamined | None, policy: Policy, now: datetime
-) -> Result:
+    connection: Connection, due: LeasedRecheck, again: Reexamined | None, policy: Policy, now: datetime
+) -> RecheckResult:
     """Promotes a waiting item, gives it a new decision, or puts it back into the schedule. `again` None: it
     could not even be examined, which counts as an attempt."""
-    if not rechecks.held(connection, due):
-        return Result.LOST
+    if not rechecks.hold_lease(connection, due):
+        return RecheckResult.LOST
     item = pending.get(connection, due.item_id, owners=frozenset({due.owner_id}))
     if item is None or item.status is not ReviewStatus.PENDING:
         rechecks.remove(connection, due.owner_id, due.item_id)
-        return Result.GONE
+        return RecheckResult.GONE
     if item.expires_at <= now:
         acts.expire(connection, item, now)
-        return Result.GONE
+        return RecheckResult.GONE
     if again is None:
         return _try_later(connection, item, due, why="the check itself failed.", policy=policy, now=now)
     if item.decision_id != again.decision_id:
-        return Result.LOST
+        return RecheckResult.LOST
     return _settle_waiting(connection, item, due, again, policy)
 
 
 def _settle_waiting(
-    connection: Connection, item: PendingMemory, due: Due, again: Reexamined, policy: Policy
-) -> Result:
+    connection: Connection, item: PendingMemory, due: LeasedRecheck, again: Reexamined, policy: Policy
+) -> RecheckResult:
     examined, facts, decision = _decide(connection, item, again)
     if _is_open(decision):
         unknown = " ".join(f.message for f in decision.findings if f.verdict is Verdict.UNKNOWN)
@@ -121,15 +126,15 @@ def _settle_waiting(
         return _try_later(connection, item, due, why=unknown, policy=policy, now=again.now, not_before=at)
     if decision.tier is not Tier.STORED:
         acts.redecide(connection, item, _new_decision(item, again, examined, decision, facts), policy)
-        return Result.REDECIDED
+        return RecheckResult.REDECIDED
     horizon = item.validity_horizon
     if horizon is not None and horizon <= again.now:
-        return _leave(
+        return _leave_to_owner(
             connection, item, f"The claim was to hold until {horizon.isoformat()}, which has passed."
         )
     made = _new_decision(item, again, examined, decision, facts)
     acts.promote(connection, item, made, again.bands, policy)
-    return Result.PROMOTED
+    return RecheckResult.PROMOTED
 
 
 def settle_before_approval(connection: Connection, item: PendingMemory, again: Reexamined) -> bool:
@@ -148,31 +153,31 @@ def settle_before_approval(connection: Connection, item: PendingMemory, again: R
 
 
 def settle_memory(
-    connection: Connection, due: Due, found: Standings | None, policy: Policy, now: datetime
-) -> Result:
+    connection: Connection, due: LeasedRecheck, found: Standings | None, policy: Policy, now: datetime
+) -> RecheckResult:
     """Marks a memory, takes its mark back or leaves it as it is, and says when it is looked at again. `found`
     None: its sources could not even be compared."""
-    if not rechecks.held(connection, due):
-        return Result.LOST
+    if not rechecks.hold_lease(connection, due):
+        return RecheckResult.LOST
     memory = memories.get(connection, due.item_id, now, owners=frozenset({due.owner_id}))
     if memory is None or memory.status is not MemoryStatus.ACTIVE:
         rechecks.remove(connection, due.owner_id, due.item_id)
-        return Result.GONE
+        return RecheckResult.GONE
     interval = rechecks.memory_interval(policy.recheck, memory.id)
-    if found is None or isinstance(found, Unclear):
+    if found is None or isinstance(found, SourcesUnclear):
         learned, readings = (due.learned, ()) if found is None else (found.learned, found.readings)
         attempts = due.attempts + 1
         wait = rechecks.next_wait(policy.recheck, attempts, interval)
         at = max(now + wait, rechecks.not_before(now, readings))
         rechecks.postpone(connection, due, at, attempts=attempts, learned=learned)
-        return Result.AGAIN
+        return RecheckResult.AGAIN
     rechecks.postpone(connection, due, now + interval, attempts=0, learned=found.learned)
     match found:
-        case Stale():
-            noted = acts.stale(connection, memory, reason=found.reason, now=now)
-            return Result.STALE if noted else Result.SAME
-        case Fresh():
-            return Result.FRESH if acts.fresh(connection, memory, now) else Result.SAME
+        case SourceChanged():
+            noted = acts.mark_stale(connection, memory, reason=found.reason, now=now)
+            return RecheckResult.STALE if noted else RecheckResult.SAME
+        case SourcesUnchanged():
+            return RecheckResult.FRESH if acts.mark_fresh(connection, memory, now) else RecheckResult.SAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,7 @@ def _decide(
 ) -> tuple[Examined, _Facts, Decision]:
     """The decision that follows now. The item itself is no neighbour of its claim; what else waits is, as it
     was when the claim was sent."""
-    facts = index.facts(connection, item.owner_id, again.keys, again.now)
+    facts = index.find_neighbours(connection, item.owner_id, again.keys, again.now)
     if isinstance(facts, Neighbours):
         others = tuple(neighbour for neighbour in facts.items if neighbour.id != item.id)
         facts = facts.model_copy(update={"items": others})
@@ -198,8 +203,8 @@ def _decide(
         examined = replace(examined, paraphrases=examined.paraphrases.model_copy(update={"items": near}))
     claim = examined.claim
     outbox = Outbox(connection)
-    outbox.look([claim])
-    known = _Facts(facts, outbox.at_place(claim, again.now))
+    outbox.load([claim])
+    known = _Facts(facts, outbox.find_at_place(claim, again.now))
     return examined, known, examined.decide(known.dedup, known.at_place, again.echo)
 
 
@@ -246,24 +251,26 @@ def _new_decision(
 def _try_later(
     connection: Connection,
     item: PendingMemory,
-    due: Due,
+    due: LeasedRecheck,
     *,
     why: str,
     policy: Policy,
     now: datetime,
     not_before: datetime | None = None,
-) -> Result:
+) -> RecheckResult:
     attempts = due.attempts + 1
     if attempts >= policy.recheck.attempts:
         times = "once" if attempts == 1 else f"{attempts} times"
-        return _leave(connection, item, f"Could not be verified: tried again {times}, at last: {why}")
+        return _leave_to_owner(
+            connection, item, f"Could not be verified: tried again {times}, at last: {why}"
+        )
     at = now + rechecks.next_wait(policy.recheck, attempts, item.expires_at - item.created_at)
     rechecks.postpone(connection, due, max(at, not_before or at), attempts=attempts)
-    return Result.AGAIN
+    return RecheckResult.AGAIN
 
 
-def _leave(connection: Connection, item: PendingMemory, reason: str) -> Result:
+def _leave_to_owner(connection: Connection, item: PendingMemory, reason: str) -> RecheckResult:
     """Leaves the item to its owner, and says why."""
-    pending.explain(connection, item, acts.readable(reason))
+    pending.explain(connection, item, acts.storable_text(reason))
     rechecks.remove(connection, item.owner_id, item.id)
-    return Result.OVER
+    return RecheckResult.OVER

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from ingest.policy import canonical_json
-from ingest.types import Action
-from storage import log
+from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.policy import canonical_json
+from vouchgate.storage.log import chain as log
 
 
 def entry(

@@ -6,28 +6,30 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from ingest.types import Action, Memory, PendingMemory, ReviewStatus
-from review import acts, record
-from review.answers import Refused, Removed
-from storage import memories
-from storage.errors import RecordUnreadable, StorageError
-from storage.outbox import Outbox
+from vouchgate.ingest.claims.types import Action, Memory, PendingMemory, ReviewStatus
+from vouchgate.review import acts, record
+from vouchgate.review.answers import ApprovalRefused, Removed
+from vouchgate.storage.claims import memories
+from vouchgate.storage.errors import RecordUnreadable, StorageError
+from vouchgate.storage.outgoing.outbox import Outbox
 
 
-def approve(connection: Connection, item: PendingMemory, asked: acts.Approval) -> Removed | Refused:
+def approve(connection: Connection, item: PendingMemory, asked: acts.Approval) -> Removed | ApprovalRefused:
     """Has what the item names go: from its sink, and from the gate's own memories if it is one of them."""
     if asked.edited is not None:
-        return Refused(
+        return ApprovalRefused(
             "removal_edited", "This asks for a removal: there is no text to edit. Reject it instead."
         )
     claim, by, now = acts.stored_answer(connection, item).evidence.claim, asked.principal.id, asked.now
     if claim.delivery is None:
         raise RecordUnreadable(f"the decision of removal {item.id} names no place")
-    memory_id = acts.held(connection, claim, now)
+    memory_id = acts.memory_at_place(connection, claim, now)
     if memory_id not in (None, item.conflicting_memory_id):
         message = f"{memory_id} came to that place after this was asked for. Reject this item; it can be asked again."
-        return Refused("other_memory", message, memory_id)
-    acts.end(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory_id)
+        return ApprovalRefused("other_memory", message, memory_id)
+    acts.end_wait(
+        connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory_id
+    )
     gone: Memory | None = None
     if memory_id is not None:
         memory = memories.get(connection, memory_id, now, owners=frozenset({item.owner_id}))
@@ -37,7 +39,7 @@ def approve(connection: Connection, item: PendingMemory, asked: acts.Approval) -
             connection, memory, by=by, reason=f"removal {item.id} approved", now=now, but=claim.delivery
         ).memory
     outbox = Outbox(connection)
-    outbox.remove(item.owner_id, claim.delivery, memory_id, now)
+    outbox.note_removal(item.owner_id, claim.delivery, memory_id, now)
     outbox.write()
     digest = record.digest(item=item.id, note=asked.note, memory=memory_id)
     record.entry(connection, item.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)

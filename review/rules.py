@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from ingest.types import PendingMemory, Principal, Role
+from vouchgate.ingest.claims.types import PendingMemory, Principal, Role
 
 
 class Act(StrEnum):
@@ -38,7 +38,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
 }
 
 
-def may(principal: Principal, act: Act) -> bool:
+def is_allowed(principal: Principal, act: Act) -> bool:
     """Whether the role of this principal allows the act at all; a role without a row may do nothing."""
     return act in ALLOWED.get(principal.role, frozenset())
 
@@ -52,7 +52,7 @@ def is_owner(principal: Principal, owner_id: str) -> bool:
 def may_rule_on(principal: Principal, item: PendingMemory) -> bool:
     """Whether this principal may approve or reject this item: its owner, and not who submitted it."""
     return (
-        may(principal, Act.REVIEW)
+        is_allowed(principal, Act.REVIEW)
         and is_owner(principal, item.owner_id)
         and principal.id != item.submitted_by
     )

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ingest.checks.citations import VERIFY
-from ingest.pipeline import Examined
-from ingest.types import (
+from vouchgate.ingest.checks.citations import VERIFY
+from vouchgate.ingest.claims.types import (
     Citation,
     CitationType,
     Finding,
@@ -21,6 +20,7 @@ from ingest.types import (
     ValidationResult,
     Verdict,
 )
+from vouchgate.ingest.pipeline import Examined
 
 # Of the word triples of the old passage that hold a word of the claim, how many must still be there. Pages change
 # their dates, counts and adverts every day, and sentences around the one that matters; when two in five of those
@@ -37,7 +37,7 @@ Refuted = frozenset[tuple[str, str]]  # (citation key, finding code)
 
 
 @dataclass(frozen=True, slots=True)
-class Stale:
+class SourceChanged:
     """A source went away, is not in force any more, or does not say any more what the claim was held against."""
 
     reason: str
@@ -45,21 +45,21 @@ class Stale:
 
 
 @dataclass(frozen=True, slots=True)
-class Fresh:
+class SourcesUnchanged:
     """All sources were read, and are as they were as far as the claim is concerned."""
 
     learned: tuple[Found, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Unclear:
+class SourcesUnclear:
     """Nothing was found against the memory, but not every source could be read."""
 
     learned: tuple[Found, ...]
     readings: tuple[SourceReading, ...]  # as read now; a source may have said when to come back
 
 
-Standings = Stale | Fresh | Unclear
+Standings = SourceChanged | SourcesUnchanged | SourcesUnclear
 
 
 def refuted(findings: Iterable[Finding]) -> Refuted:
@@ -108,8 +108,8 @@ def compare(
             later[key] = reading
     found = tuple(later[key] for key in sorted(later))
     if news:
-        return Stale(" ".join(news[key] for key in sorted(news)), found)
-    return Unclear(found, now.readings) if unread else Fresh(found)
+        return SourceChanged(" ".join(news[key] for key in sorted(news)), found)
+    return SourcesUnclear(found, now.readings) if unread else SourcesUnchanged(found)
 
 
 def _is_news(finding: Finding, was: Mapping[str, SourceReading], now: Mapping[str, SourceReading]) -> bool:

@@ -1,8 +1,8 @@
 """Taking an approval or a rejection back: the item waits again as it was queued, and what its approval stored or
 replaced is as it was before.
 
-`until`, `refusal` and `same_claim` decide without I/O. `undo` runs as the functions of `review.acts` do: inside a
-write transaction that holds the owner's lock, on an item just read in it.
+`undo_deadline`, `undo_refusal` and `same_claim` decide without I/O. `undo` runs as the functions of `review.acts` do:
+inside a write transaction that holds the owner's lock, on an item just read in it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from ingest.checks import dedup
-from ingest.policy import Policy
-from ingest.signature import signature_keys
-from ingest.types import (
+from vouchgate.ingest.checks import dedup
+from vouchgate.ingest.claims.types import (
     Action,
     DedupFacts,
     DedupUnavailable,
@@ -30,29 +28,34 @@ from ingest.types import (
     ReviewStatus,
     Verdict,
 )
-from review import acts, record
-from review.answers import NotUndoable, Undone
-from storage import index, memories, owners, pending, rechecks, similar, vectors
-from storage.errors import StorageError
-from storage.outbox import Outbox
-from storage.places import Places
-from storage.submit import CITATION_UNCHECKED
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.policy import Policy
+from vouchgate.review import acts, record
+from vouchgate.review.answers import NotUndoable, Undone
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.submit import CITATION_UNCHECKED
+from vouchgate.storage.dedup import index, similar, vectors
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.identity import owners
+from vouchgate.storage.outgoing.outbox import Outbox
+from vouchgate.storage.queue import pending, rechecks
+from vouchgate.storage.queue.capacity import QueueCapacity
 
 TAKEN_BACK = "approval taken back"  # the reason that the memory of an approval is retracted with
 _BY_REVIEWERS = (ReviewStatus.APPROVED, ReviewStatus.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
-class Undo:
+class UndoRequest:
     """One request to take a decision back, with all that must be the same when the unit is run again."""
 
     by: str  # principal id of the reviewer
     now: datetime
-    bands: Mapping[str, tuple[int, ...]]  # storage.similar.keys_of memories that may be restored, by id
+    bands: Mapping[str, tuple[int, ...]]  # storage.dedup.similar.keys_of memories that may be restored, by id
     embeddings: Mapping[str, Embedding]  # of the item and of what is restored, by id
 
 
-def until(item: PendingMemory, policy: Policy) -> datetime | None:
+def undo_deadline(item: PendingMemory, policy: Policy) -> datetime | None:
     """When the last moment to take an item's decision back is over; None for one that no reviewer decided. Past
     its own time an item cannot wait again."""
     if item.status not in _BY_REVIEWERS or item.decided_at is None:
@@ -60,7 +63,7 @@ def until(item: PendingMemory, policy: Policy) -> datetime | None:
     return min(item.decided_at + timedelta(minutes=policy.queue.undo_minutes), item.expires_at)
 
 
-def refusal(item: PendingMemory, policy: Policy, now: datetime) -> NotUndoable | None:
+def undo_refusal(item: PendingMemory, policy: Policy, now: datetime) -> NotUndoable | None:
     """What the item itself says against it."""
     if item.status is ReviewStatus.PENDING:
         return NotUndoable("waiting", "The item waits for a decision: there is nothing to take back.", item)
@@ -104,9 +107,11 @@ def same_claim(
     return None
 
 
-def undo(connection: Connection, item: PendingMemory, asked: Undo, policy: Policy) -> Undone | NotUndoable:
+def undo(
+    connection: Connection, item: PendingMemory, asked: UndoRequest, policy: Policy
+) -> Undone | NotUndoable:
     """Has the item wait again. A refusal writes nothing."""
-    refused = refusal(item, policy, asked.now)
+    refused = undo_refusal(item, policy, asked.now)
     if refused is not None:
         return refused
     stored = restored = None
@@ -118,18 +123,18 @@ def undo(connection: Connection, item: PendingMemory, asked: Undo, policy: Polic
             message = f"Memory {stored.id}, which the approval stored, is {stored.status.value} by now."
             return NotUndoable("memory_gone", message, item)
         restored = memories.replaced_by(connection, item.owner_id, stored.id, asked.now)
-    there = None if restored is None else _where_it_was(connection, restored, asked.now)
+    there = None if restored is None else _memory_in_its_place(connection, restored, asked.now)
     if restored is not None and there not in (None, item.memory_id):
         message = f"{restored.id}, which it replaced, cannot come back: {there} is at its place by now."
         return NotUndoable("place_taken", message, item)
     back: list[PendingMemory | Memory] = [] if item.removal_of is not None else [item]
     back += [] if restored is None else [restored]
-    refused = _against(connection, item, back, asked, policy)
+    refused = _conflicting_items(connection, item, back, asked, policy)
     if refused is not None:
         return refused
     state = owners.lock_owners(connection, [item.owner_id])[item.owner_id]
-    places = Places(connection, lock_total=True)
-    full = places.take(state, policy.queue)
+    places = QueueCapacity(connection, lock_total=True)
+    full = places.reserve(state, policy.queue)
     if full is not None:
         whose = "Your queue is" if full.per_owner else "The queue of all owners is"
         message = f"{whose} full ({full.limit} items wait). Decide others first."
@@ -147,16 +152,16 @@ def undo(connection: Connection, item: PendingMemory, asked: Undo, policy: Polic
     )
 
 
-def _where_it_was(connection: Connection, restored: Memory, now: datetime) -> str | None:
+def _memory_in_its_place(connection: Connection, restored: Memory, now: datetime) -> str | None:
     """The memory that is in force where `restored` would be put back."""
-    return acts.held(connection, acts.stored_answer(connection, restored).evidence.claim, now)
+    return acts.memory_at_place(connection, acts.stored_answer(connection, restored).evidence.claim, now)
 
 
-def _against(
+def _conflicting_items(
     connection: Connection,
     item: PendingMemory,
     back: list[PendingMemory | Memory],
-    asked: Undo,
+    asked: UndoRequest,
     policy: Policy,
 ) -> NotUndoable | None:
     """What stands against these being found again by their words and, if the policy asks for that, meaning."""
@@ -165,14 +170,14 @@ def _against(
         return NotUndoable("not_embedded", message, item)
     for one in back:
         keys = signature_keys(dedup.tokens(one.content), one.memory_type.value, policy.threshold)
-        facts = index.facts(connection, item.owner_id, keys, asked.now)
+        facts = index.find_neighbours(connection, item.owner_id, keys, asked.now)
         refused = same_claim(item, one.content, facts, policy, leaving=item.memory_id)
         if refused is not None:
             return refused
     return None
 
 
-def _wait_again(connection: Connection, item: PendingMemory, asked: Undo, policy: Policy) -> None:
+def _wait_again(connection: Connection, item: PendingMemory, asked: UndoRequest, policy: Policy) -> None:
     if not pending.reopen(connection, item):
         raise StorageError(f"item {item.id} changed although its owner was locked")
     if item.removal_of is None:  # a removal says nothing that another claim could repeat
@@ -186,7 +191,7 @@ def _wait_again(connection: Connection, item: PendingMemory, asked: Undo, policy
 
 
 def _restore(
-    connection: Connection, memory: Memory, replaced_by: Memory, asked: Undo, policy: Policy
+    connection: Connection, memory: Memory, replaced_by: Memory, asked: UndoRequest, policy: Policy
 ) -> None:
     """Puts a memory back in force, and wherever it was before it was replaced."""
     sources = acts.stored_answer(connection, memory).evidence.sources
@@ -200,7 +205,7 @@ def _restore(
     row = rechecks.memory_row(policy.recheck, memory.owner_id, memory.id, sources, asked.now)
     rechecks.add(connection, row)
     outbox = Outbox(connection)
-    outbox.restored(memory.owner_id, memory.id, asked.now)
+    outbox.note_restored(memory.owner_id, memory.id, asked.now)
     outbox.write()
     digest = record.digest(memory=memory.id, superseded_by=replaced_by.id)
     record.entry(
@@ -209,7 +214,7 @@ def _restore(
 
 
 def _index(
-    connection: Connection, one: PendingMemory | Memory, kind: ItemKind, asked: Undo, policy: Policy
+    connection: Connection, one: PendingMemory | Memory, kind: ItemKind, asked: UndoRequest, policy: Policy
 ) -> None:
     neighbour = Neighbour(kind=kind, id=one.id, content=one.content)
     index.add(connection, one.owner_id, neighbour, one.memory_type.value)

@@ -21,8 +21,8 @@ from alembic.util import CommandError
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 
-from storage.errors import StorageError, StoreBusy
-from storage.vectors import prepare_postgresql, prepare_sqlite
+from vouchgate.storage.dedup.vectors import prepare_postgresql, prepare_sqlite
+from vouchgate.storage.errors import StorageError, StoreBusy
 
 # How long SQLite waits for another process's transaction, in seconds, before it gives up an attempt.
 BUSY_SECONDS = 5.0
@@ -50,7 +50,7 @@ _POSTGRESQL_SESSION = (
 def open_engine(url: str, *, vectors: bool = False) -> Engine:
     """An engine for `sqlite:///file.db` or `postgresql://user@host/name`, tried once.
 
-    With `vectors`, its connections can compare vectors (`storage.vectors`).
+    With `vectors`, its connections can compare vectors (`storage.dedup.vectors`).
 
     Raises StorageError with a sentence for the user: a scheme that is not one of these two, a SQLite database
     in memory (it would keep nothing), a file or server that cannot be opened.
@@ -105,12 +105,12 @@ def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        write = bool(connection.get_execution_options().get("groundgate_write"))
-        if connection.info.get("groundgate_write") is not write:  # of the file's connection, whoever uses it
+        write = bool(connection.get_execution_options().get("vouchgate_write"))
+        if connection.info.get("vouchgate_write") is not write:  # of the file's connection, whoever uses it
             connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if write else 'ON'}")
             # Who writes waits in `_take_write_lock`; once it has the lock, nothing in WAL mode makes it wait.
             connection.exec_driver_sql(f"PRAGMA busy_timeout = {0 if write else round(patience * 1000)}")
-            connection.info["groundgate_write"] = write
+            connection.info["vouchgate_write"] = write
         if write:
             _take_write_lock(connection, patience)
         else:
@@ -203,7 +203,7 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
     On SQLite it holds the one write lock from its beginning; on PostgreSQL what it reads must be locked.
     """
-    with engine.connect().execution_options(groundgate_write=True) as connection, connection.begin():
+    with engine.connect().execution_options(vouchgate_write=True) as connection, connection.begin():
         yield connection
 
 
@@ -273,7 +273,7 @@ def needs_migration(engine: Engine) -> bool:
         script.get_revision(current)
     except CommandError as error:
         raise StorageError(
-            f"the database was written by a newer version of groundgate (its revision is {current}); "
+            f"the database was written by a newer version of vouchgate (its revision is {current}); "
             "use that version, or another database"
         ) from error
     return current != script.get_current_head()

@@ -15,7 +15,7 @@ _TAKE = text(
 )
 
 
-def take(connection: Connection, day: date, wanted: int, limit: int) -> bool:
+def take_questions(connection: Connection, day: date, wanted: int, limit: int) -> bool:
     """Takes `wanted` questions from the day's `limit`, all or none of them; whether they were there.
 
     Call it in a write transaction. What was taken stays taken, also when the question is never asked: the

@@ -34,7 +34,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.sql.operators import OperatorType
 from sqlalchemy.types import TypeEngine
 
-from storage.columns import UtcTime
+from vouchgate.storage.columns import UtcTime
 
 
 class _ListOf(TypeDecorator[Collection[Any]]):
@@ -108,7 +108,7 @@ def fetch(connection: Connection, statement: str, parameters: tuple[Any, ...] | 
         cursor.close()
 
 
-class Plain:
+class PreparedSelect:
     """A SELECT of SQLAlchemy's that every claim or group of claims asks: written out once for each database, and run
     with `fetch`. Values go through the column types, both ways."""
 
@@ -193,7 +193,7 @@ def _time_converter(dialect: Dialect) -> Converter | None:
     return None if convert is None else lru_cache(maxsize=1024)(convert)
 
 
-class Bulk:
+class BulkInsert:
     """INSERT of many rows of one table, straight to the driver. Values go through the column types.
 
     SQLAlchemy's own way prepares a dictionary for every row, which costs more than SQLite takes to insert

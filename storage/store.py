@@ -11,13 +11,13 @@ from typing import Self
 from sqlalchemy import Connection, Engine, Table, bindparam, select, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from ingest.policy import Policy
-from storage import engine as engines
-from storage.columns import UtcTime
-from storage.errors import StorageError
-from storage.reindex import Report, is_ready, reindex
-from storage.tables import PolicyRow
-from storage.writer import Writer
+from vouchgate.ingest.policy import Policy
+from vouchgate.storage import engine as engines
+from vouchgate.storage.columns import UtcTime
+from vouchgate.storage.dedup.reindex import Report, is_ready, reindex
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.tables.claims import PolicyRow
+from vouchgate.storage.writer import Writer
 
 _POLICY: Table = PolicyRow.metadata.tables["policy"]
 _SAVE_POLICY = text(
@@ -55,7 +55,7 @@ class Store:
                 engines.migrate(engine)
             elif engines.needs_migration(engine):
                 raise StorageError(
-                    "the database must be brought up to date first: run `groundgate db upgrade`"
+                    "the database must be brought up to date first: run `vouchgate db upgrade`"
                 )
             if vectors:
                 engines.prepare_vectors(engine)

@@ -21,12 +21,13 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from storage import builds, decisions
-from storage.engine import is_busy, reading
-from storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
-from storage.owners import lock_owners
-from storage.places import QueueFilledMeanwhile
-from storage.submit import Decided, Submission, SubmitAnswer, write_submissions
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.claims.submit import Decided, Submission, SubmitAnswer, write_submissions
+from vouchgate.storage.dedup import builds
+from vouchgate.storage.engine import is_busy, reading
+from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
+from vouchgate.storage.identity.owners import lock_owners
+from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
 
 T = TypeVar("T")
 
@@ -78,7 +79,7 @@ class Writer:
         self._waiting: deque[_Unit] = deque()
         self._change = threading.Condition()
         self._closed = False
-        self._thread = threading.Thread(target=self._serve, name="groundgate-writer", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="vouchgate-writer", daemon=True)
         self._thread.start()
 
     def submit(self, submission: Submission) -> Future[SubmitAnswer]:
@@ -198,7 +199,7 @@ class Writer:
     def _transaction(self, units: list[_Unit], *, lock_total: bool) -> list[Any]:
         try:
             if self._connection is None:
-                self._connection = self._engine.connect().execution_options(groundgate_write=True)
+                self._connection = self._engine.connect().execution_options(vouchgate_write=True)
             transaction = self._connection.begin()
             try:
                 results = _write(self._connection, units, lock_total=lock_total)

@@ -6,10 +6,8 @@ import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ingest.checks.hedge import HedgeDetector
-from ingest.pipeline import Inspected, examine, inspect
-from ingest.policy import Policy, load_policy
-from ingest.types import (
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.types import (
     Claim,
     Confidence,
     DedupFacts,
@@ -32,9 +30,11 @@ from ingest.types import (
     Unreachable,
     ValidationResult,
 )
-from review.pages.item import ItemView, item_view
-from review.pages.source import SourceView
-from review.pages.text import Pieces
+from vouchgate.ingest.pipeline import Inspected, examine, inspect
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.review.pages.item import ItemView, item_view
+from vouchgate.review.pages.source import SourceView
+from vouchgate.review.pages.text import Pieces
 
 POLICY = load_policy()
 DETECTOR = HedgeDetector(POLICY.lexicon)

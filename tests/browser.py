@@ -30,10 +30,10 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from groundgate.web.session import COOKIE
-from ingest.types import Role
-from storage import sessions
 from tests.acceptance.site import Site
+from vouchgate.ingest.claims.types import Role
+from vouchgate.storage.identity import sessions
+from vouchgate.web.session import COOKIE
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, cast
 
-from groundgate import AsyncClient, Client
 from tests.answers import answer_of, claim_of
 from tests.web import Answer, Asked, WebServer
+from vouchgate import AsyncClient, Client
 
 Kind = Literal["Client", "AsyncClient"]
 KINDS: tuple[Kind, ...] = ("Client", "AsyncClient")

@@ -7,13 +7,13 @@ import time
 from datetime import UTC, datetime
 from functools import cache
 
-from ingest.checks.dedup import tokens
-from ingest.pipeline import Examined
-from ingest.policy import Policy, load_policy
-from ingest.signature import signature_keys
-from ingest.types import Claim, Delivery, Finding, MemoryType, Source, Verdict
-from storage.ids import new_id_suffix
-from storage.submit import Idempotency, Submission
+from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.claims.types import Claim, DeliveryTarget, Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.storage.claims.submit import Idempotency, Submission
+from vouchgate.storage.ids import new_id_suffix
 
 NOW = datetime(2026, 5, 4, 12, 30, 15, 250_000, tzinfo=UTC)
 
@@ -38,7 +38,7 @@ def examined(
     validity_horizon: datetime | None = None,
     under: Policy | None = None,
     now: datetime = NOW,
-    delivery: Delivery | None = None,
+    delivery: DeliveryTarget | None = None,
 ) -> Examined:
     """A claim without citations. USER is stored by rule 9, AI_SYNTHESIS waits by rule 12, and one that
     `speculates` is blocked by rule 1, unless the dedup check says otherwise."""

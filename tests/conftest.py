@@ -17,14 +17,14 @@ import psycopg
 import pytest
 from hypothesis import settings
 
-from storage.engine import migrate, open_engine
-from storage.store import Store
+from vouchgate.storage.engine import migrate, open_engine
+from vouchgate.storage.store import Store
 
 THRESHOLD = Fraction(23, 25)
 
 # How long an example takes depends on what else the machine does; times are measured in bench/.
-settings.register_profile("groundgate", deadline=None)
-settings.load_profile("groundgate")
+settings.register_profile("vouchgate", deadline=None)
+settings.load_profile("vouchgate")
 
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
 _STOPPER = """
@@ -145,7 +145,7 @@ def postgresql() -> Iterator[Postgresql]:
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite database with all tables, to copy from."""
-    file = tmp_path_factory.mktemp("migrated") / "groundgate.db"
+    file = tmp_path_factory.mktemp("migrated") / "vouchgate.db"
     engine = open_engine(f"sqlite:///{file}")
     migrate(engine)
     engine.dispose()
@@ -174,7 +174,7 @@ def module_database_url(
 
 def _database(request: pytest.FixtureRequest, directory: Path, *, empty: bool = False) -> Iterator[str]:
     if request.param == "sqlite":
-        file = directory / "groundgate.db"
+        file = directory / "vouchgate.db"
         if not empty:
             shutil.copyfile(request.getfixturevalue("migrated_file"), file)
         yield f"sqlite:///{file}"

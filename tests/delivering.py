@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from groundgate import deliveries as acts
-from ingest.types import Delivery, DeliveryOp, Source, ValidationResult
-from storage import deliveries
-from storage.deliveries import DeliveryFilter, DeliveryRecord, Handed
-from storage.store import Store
-from storage.submit import Decided
 from tests.claims import NOW, examined, submission_of
+from vouchgate.gate import deliveries as acts
+from vouchgate.ingest.claims.types import DeliveryOp, DeliveryTarget, Source, ValidationResult
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.outgoing import deliveries
+from vouchgate.storage.outgoing.deliveries import DeliveryFilter, DeliveryRecord, LeasedDelivery
+from vouchgate.storage.store import Store
 
 SINK = "shelf"
 ANN = frozenset({"ann"})
@@ -23,7 +23,7 @@ SECOND = timedelta(seconds=1)
 
 def send(store: Store, content: str, place: str, **more: Any) -> ValidationResult:
     """Submits a claim that is to be written at this place; nothing but its source vouches for it."""
-    wanted = Delivery(
+    wanted = DeliveryTarget(
         sink=more.pop("sink", SINK),
         place=place,
         op=more.pop("op", DeliveryOp.PUT),
@@ -57,28 +57,30 @@ def take(
     *,
     sink: str = SINK,
     owners: frozenset[str] | None = ANN,
-) -> list[Handed]:
+) -> list[LeasedDelivery]:
     """Leases what is due."""
-    return acts.take(store, sink, owners, now, most)
+    return acts.lease_deliveries(store, sink, owners, now, most)
 
 
-def done(store: Store, handed: Handed, now: datetime = NOW) -> bool:
+def done(store: Store, handed: LeasedDelivery, now: datetime = NOW) -> bool:
     """Reports it as delivered; whether that was noted."""
-    answer = acts.done(store, ANN, handed.record.id, handed.lease, now)
+    answer = acts.mark_done(store, ANN, handed.record.id, handed.lease, now)
     assert answer is not None
     return isinstance(answer, DeliveryRecord)
 
 
-def fail(store: Store, handed: Handed, now: datetime = NOW, *, final: bool = False) -> DeliveryRecord | None:
+def fail(
+    store: Store, handed: LeasedDelivery, now: datetime = NOW, *, final: bool = False
+) -> DeliveryRecord | None:
     """Reports a failure; the delivery as it is then, None when it was not noted."""
-    answer = acts.failed(
+    answer = acts.mark_failed(
         store, ANN, handed.record.id, handed.lease, now, error="the shelf is full", final=final
     )
     assert answer is not None
     return answer if isinstance(answer, DeliveryRecord) else None
 
 
-def places(found: Sequence[Handed]) -> list[str]:
+def places(found: Sequence[LeasedDelivery]) -> list[str]:
     """Where they go, in order."""
     return [handed.record.place for handed in found]
 

@@ -11,12 +11,14 @@ from typing import Any
 
 import httpx
 
-from groundgate.api.app import create_app
-from groundgate.service import Service
-from ingest.types import Memory, PendingMemory, Role, Source
-from storage import memories, pending, sessions, tokens
 from tests.claims import examined, submission_of
 from tests.waiting import names
+from vouchgate.ingest.claims.types import Memory, PendingMemory, Role, Source
+from vouchgate.server.app import create_app
+from vouchgate.service import Service
+from vouchgate.storage.claims import memories
+from vouchgate.storage.identity import sessions, tokens
+from vouchgate.storage.queue import pending
 
 
 def claim_words(number: int) -> str:

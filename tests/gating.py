@@ -1,4 +1,4 @@
-"""A real `groundgate mcp-gate` in front of a real MCP server, called by real MCP clients."""
+"""A real `vouchgate mcp-gate` in front of a real MCP server, called by real MCP clients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GRAPH_SERVER = (
     / "node/node_modules/@modelcontextprotocol/server-memory/dist/index.js"  # see the Makefile
 )
 PATIENCE = 20  # seconds until what an owner decided must have come about
-GATE = (sys.executable, "-m", "groundgate.cli", "mcp-gate")
+GATE = (sys.executable, "-m", "vouchgate.cli", "mcp-gate")
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -95,7 +95,7 @@ def words(answer: CallToolResult) -> str:
 
 def verdicts(answer: CallToolResult) -> list[dict[str, Any]]:
     """What became of each thing that the call wanted written."""
-    found: list[dict[str, Any]] = (answer.meta or {}).get("groundgate/verdicts", [])
+    found: list[dict[str, Any]] = (answer.meta or {}).get("vouchgate/verdicts", [])
     return found
 
 

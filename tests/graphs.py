@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 from mcp_types import CallToolResult, ResourceUpdatedNotification
 
-from ingest.types import Role
 from tests.acceptance.site import Site
 from tests.gating import GATE, GRAPH_SERVER, NODE, Caller, Way, connected, way_to
 from tests.waiting import names
+from vouchgate.ingest.claims.types import Role
 
 MADE_UP = names(7)
 PORTS = iter(range(20_000, 60_000))
@@ -75,7 +75,7 @@ def open_graph(site: Site, folder: Path) -> Iterator[Graph]:
             updated.append(str(message.params.uri))
 
     with way_to(site.running.url) as way:
-        settings = {"GROUNDGATE_URL": way.url, "GROUNDGATE_TOKEN": token, "MEMORY_FILE_PATH": str(file)}
+        settings = {"VOUCHGATE_URL": way.url, "VOUCHGATE_TOKEN": token, "MEMORY_FILE_PATH": str(file)}
 
         def start(*options: str, mode: str = "auto") -> AbstractContextManager[Caller]:
             given = options or ("--preset", "knowledge-graph")

@@ -18,9 +18,9 @@ from typing import Any
 
 import httpcore
 
-from ingest.sources.fetched import Failed, Fetched
-from ingest.sources.outbound import Outbound
-from ingest.sources.outbound_wire import Dial, dial_tcp
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.net.fetched import Fetched, FetchFailed
+from vouchgate.ingest.net.transport import Dial, dial_tcp
 
 LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
 PUBLIC = "93.184.216.34"
@@ -170,17 +170,17 @@ def local(**options: Any) -> Outbound:
     return client_of(**{"allow_networks": LOOPBACK, **options})
 
 
-def get(url: str, client: Outbound | None = None, **options: Any) -> Fetched | Failed:
+def get(url: str, client: Outbound | None = None, **options: Any) -> Fetched | FetchFailed:
     return asyncio.run((client or local()).fetch(url, **options))
 
 
-def fetched(outcome: Fetched | Failed) -> Fetched:
+def fetched(outcome: Fetched | FetchFailed) -> Fetched:
     assert isinstance(outcome, Fetched), outcome
     return outcome
 
 
-def failed(outcome: Fetched | Failed, code: str) -> Failed:
-    assert isinstance(outcome, Failed), outcome
+def failed(outcome: Fetched | FetchFailed, code: str) -> FetchFailed:
+    assert isinstance(outcome, FetchFailed), outcome
     assert outcome.code == code, outcome
     assert outcome.detail.startswith(code.replace("_", " ") + ": ")
     return outcome

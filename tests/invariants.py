@@ -11,14 +11,15 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from ingest.checks.dedup import tokens
-from ingest.signature import signature_keys
-from ingest.template import is_member, member_keys, restored
-from ingest.types import Action, MemoryStatus, Outcome, ReviewStatus, ValidationResult
-from review.undo import TAKEN_BACK
-from storage import log
-from storage.store import Store
-from storage.tables import (
+from tests.service import THRESHOLD
+from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.claims.types import Action, MemoryStatus, Outcome, ReviewStatus, ValidationResult
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.dedup.template import is_member, member_keys, restore_template
+from vouchgate.review.undo import TAKEN_BACK
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import (
     DecisionRow,
     DedupKeyRow,
     DedupTemplateRow,
@@ -29,7 +30,6 @@ from storage.tables import (
     PendingRow,
     QueueTotalRow,
 )
-from tests.service import THRESHOLD
 
 _CLAIM_ACTION = {
     Outcome.STORED: {Action.CLAIM_STORED, Action.CLAIM_PROMOTED},
@@ -176,7 +176,9 @@ def _dedup_keys(kept: Kept) -> Iterator[str]:
             for key in keys.stored:
                 ways = [{key}]
                 for kept_as in templates[row.owner_id, key]:
-                    template = restored(kept_as.id, frozenset(json.loads(kept_as.words)), keys.own.parts)
+                    template = restore_template(
+                        kept_as.id, frozenset(json.loads(kept_as.words)), keys.own.parts
+                    )
                     if is_member(template, keys.words):
                         ways.append(set(member_keys(template, keys.words)))
                 if not any(all((row.owner_id, one, row.id) in found for one in way) for way in ways):

@@ -15,12 +15,12 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore
 from sqlalchemy import update
 
-from groundgate import Client
-from groundgate.adapters.langgraph import GatedStore, NotWritten, WriteAnswer
-from ingest.types import Role
-from storage.outbox import TABLE as DELIVERIES
 from tests.acceptance.site import Site, open_site
 from tests.service import ALL_SOURCES
+from vouchgate import Client
+from vouchgate.adapters.langgraph import GatedStore, NotWritten, WriteAnswer
+from vouchgate.ingest.claims.types import Role
+from vouchgate.storage.outgoing.outbox import TABLE as DELIVERIES
 
 NAMESPACE = ("memories", "ada")
 STORED = "The Lisbon office opens at nine on weekdays."
@@ -91,7 +91,7 @@ def desk_of(site: Site, inner: BaseStore, file: Path) -> Iterator[Desk]:
 @contextmanager
 def open_desks(directory: Path, migrated_file: Path) -> Iterator[Site]:
     """A served gate on SQLite, for the desks of a module."""
-    file = directory / "groundgate.db"
+    file = directory / "vouchgate.db"
     shutil.copyfile(migrated_file, file)
     with open_site(f"sqlite:///{file}") as opened:
         yield opened

@@ -8,14 +8,14 @@ import tempfile
 from contextlib import suppress
 from fractions import Fraction
 
-from groundgate import cli
-from groundgate.settings import SettingsError, load_settings
-from storage.store import Store
+from vouchgate import cli
+from vouchgate.settings import SettingsError, load_settings
+from vouchgate.storage.store import Store
 
-COMMANDS = [found.name for found in pkgutil.iter_modules(cli.__path__, "groundgate.cli.")]
+COMMANDS = [found.name for found in pkgutil.iter_modules(cli.__path__, "vouchgate.cli.")]
 for needed in (
     *COMMANDS,
-    "groundgate.mcp.serving",
+    "vouchgate.mcp.serving",
     "pytest",
     "hypothesis",
     "tests.racers",
@@ -27,4 +27,4 @@ for needed in (
 with suppress(SettingsError):  # of whoever runs the tests: what is made of them is thrown away
     load_settings({})
 with tempfile.TemporaryDirectory() as folder:
-    Store.open(f"sqlite:///{folder}/groundgate.db", threshold=Fraction(23, 25)).close()
+    Store.open(f"sqlite:///{folder}/vouchgate.db", threshold=Fraction(23, 25)).close()

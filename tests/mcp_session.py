@@ -1,4 +1,4 @@
-"""The MCP client of the official SDK, called from tests that are no coroutines, and `groundgate mcp` to talk to."""
+"""The MCP client of the official SDK, called from tests that are no coroutines, and `vouchgate mcp` to talk to."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def _without_nulls(part: Any) -> Any:
 
 @contextmanager
 def over_stdio(gate: str, token: str, *, mode: Mode = "auto") -> Iterator[McpSession]:
-    """A session with a `groundgate mcp` that the client starts."""
+    """A session with a `vouchgate mcp` that the client starts."""
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "groundgate.cli", "mcp", "--url", gate],
-        env=clean_environment({"GROUNDGATE_TOKEN": token}),
+        args=["-m", "vouchgate.cli", "mcp", "--url", gate],
+        env=clean_environment({"VOUCHGATE_TOKEN": token}),
     )
     with _session(Client(server, mode=mode)) as session:
         yield session
@@ -88,7 +88,7 @@ def over_stdio(gate: str, token: str, *, mode: Mode = "auto") -> Iterator[McpSes
 
 @contextmanager
 def over_http(url: str, token: str, *, mode: Mode = "auto") -> Iterator[McpSession]:
-    """A session with a `groundgate mcp --http` at a URL."""
+    """A session with a `vouchgate mcp --http` at a URL."""
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, trust_env=False)
     with _session(Client(streamable_http_client(url, http_client=http), mode=mode), http) as session:
         yield session
@@ -108,7 +108,7 @@ def _session(client: Client, http: httpx2.AsyncClient | None = None) -> Iterator
 
 @contextmanager
 def http_server(gate: str, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The URL of a `groundgate mcp --http` on a free port of this machine, stopped at the end."""
+    """The URL of a `vouchgate mcp --http` on a free port of this machine, stopped at the end."""
     theirs, ours = os.pipe()
     with os.fdopen(theirs, encoding="utf-8") as output, Path(os.devnull).open("r+b") as nothing:
         try:

@@ -1,7 +1,7 @@
 """Processes of the tests, forked from one that has loaded the packages: loading takes longer than most of them live.
 
 Each is a process like any other: its own streams, directory, environment, signals and exit status. How the interpreter
-starts and ends is not tested with them; for that `groundgate` is started as its users do (`PROGRAM` in
+starts and ends is not tested with them; for that `vouchgate` is started as its users do (`PROGRAM` in
 `tests.acceptance.cli_program`).
 """
 
@@ -28,7 +28,7 @@ FORKED.set_forkserver_preload(["tests.loaded"])
 
 
 class Program:
-    """One run of `groundgate` with these arguments. Its standard streams are open files or descriptors."""
+    """One run of `vouchgate` with these arguments. Its standard streams are open files or descriptors."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Program:
     ) -> None:
         given = [_Descriptor(stream if isinstance(stream, int) else stream.fileno()) for stream in streams]
         self._process = FORKED.Process(
-            target=_run, args=(list(arguments), str(directory), dict(environment), given), name="groundgate"
+            target=_run, args=(list(arguments), str(directory), dict(environment), given), name="vouchgate"
         )
         self._process.start()
         assert self._process.pid is not None
@@ -54,7 +54,7 @@ class Program:
         """Its exit status, once there is one. Raises subprocess.TimeoutExpired."""
         self._process.join(seconds)
         if (status := self.poll()) is None:
-            raise subprocess.TimeoutExpired("groundgate", seconds)
+            raise subprocess.TimeoutExpired("vouchgate", seconds)
         return status
 
     def send_signal(self, number: int) -> None:
@@ -100,8 +100,8 @@ def _run(
     sys.stdin = _reopened(sys.__stdin__, 0, "r")
     sys.stdout = _reopened(sys.__stdout__, 1, "w")
     sys.stderr = _reopened(sys.__stderr__, 2, "w")
-    sys.argv = ["groundgate", *arguments]
-    runpy.run_module("groundgate.cli", run_name="__main__", alter_sys=True)
+    sys.argv = ["vouchgate", *arguments]
+    runpy.run_module("vouchgate.cli", run_name="__main__", alter_sys=True)
 
 
 def _reopened(former: TextIO | None, number: int, mode: str) -> TextIOWrapper:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-from ingest.types import Principal, Role, Source
-from review.queue import ReviewQueue
-from storage.places import QueueFull
-from storage.store import Store
-from storage.submit import Decided, Repeated, SubmitAnswer
 from tests.claims import NOW, examined, policy, submission_of
 from tests.processes import FORKED
+from vouchgate.ingest.claims.types import Principal, Role, Source
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.claims.submit import Decided, Repeated, SubmitAnswer
+from vouchgate.storage.queue.capacity import QueueFull
+from vouchgate.storage.store import Store
 
 Report = list[tuple[str, ...]]
 

@@ -15,12 +15,12 @@ from typing import Any
 import httpx
 from sqlalchemy import select
 
-from groundgate.gate import Examiner
-from groundgate.recheck import RecheckCounts, Rechecker
-from ingest.citations import parse_citation
-from ingest.policy import Policy
-from ingest.sources.git import GitSource
-from ingest.types import (
+from tests.claims import NOW, submission_of
+from tests.claims import policy as built_in_policy
+from tests.repos import TestRepository
+from vouchgate.gate.gate import Examiner
+from vouchgate.ingest.citations import parse_citation
+from vouchgate.ingest.claims.types import (
     Citation,
     CitationType,
     Claim,
@@ -34,12 +34,12 @@ from ingest.types import (
     Unreachable,
     ValidationResult,
 )
-from storage import pending, rechecks
-from storage.store import Store
-from storage.submit import Decided
-from tests.claims import NOW, submission_of
-from tests.claims import policy as built_in_policy
-from tests.repos import TestRepository
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.queue import pending, rechecks
+from vouchgate.storage.store import Store
+from vouchgate.workers.recheck import RecheckCounts, Rechecker
 
 CONTENT = "Per ADR-0001 the gateway listens on port 8080."
 ADR = "# ADR-0001: The gateway's port\n\nStatus: {}\n\n{}\n"

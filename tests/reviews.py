@@ -7,14 +7,26 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from ingest.types import LogEntry, Memory, MemoryStatus, PendingMemory, Principal, Role, Source
-from review.queue import ReviewQueue
-from storage import log, memories, owners, pending, window
-from storage.memories import MemoryFilter
-from storage.store import Store
-from storage.submit import Decided
-from storage.tables import OwnerRow
 from tests.claims import NOW, examined, policy, submission_of
+from vouchgate.ingest.claims.types import (
+    LogEntry,
+    Memory,
+    MemoryStatus,
+    PendingMemory,
+    Principal,
+    Role,
+    Source,
+)
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.memories import MemoryFilter
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup import window
+from vouchgate.storage.identity import owners
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.queue import pending
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import OwnerRow
 
 
 def reviewer(owner_id: str = "ann", name: str = "rita") -> Principal:

@@ -15,10 +15,10 @@ from typing import TextIO
 
 import httpx
 
-from ingest.types import Role, Source
-from storage import tokens
-from storage.store import Store
 from tests.processes import Program
+from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.storage.identity import tokens
+from vouchgate.storage.store import Store
 
 THRESHOLD = Fraction(23, 25)
 ALL_SOURCES = frozenset(Source) - {Source.AI_SYNTHESIS}
@@ -75,7 +75,7 @@ def serve(
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
-    """`groundgate serve` on a free port of this machine, stopped at the end."""
+    """`vouchgate serve` on a free port of this machine, stopped at the end."""
     arguments = ["serve", "--port", "0", "--database-url", database_url]
     for repo in repos:
         arguments += ["--repo", str(repo)]

@@ -9,8 +9,8 @@ from http.cookies import Morsel, SimpleCookie
 import httpx
 from lxml import html
 
-from groundgate.web.app import HEADERS
-from groundgate.web.session import COOKIE
+from vouchgate.web.app import HEADERS
+from vouchgate.web.session import COOKIE
 
 SIGN_IN = "/review/sign-in"
 SIGN_OUT = "/review/sign-out"

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 
-from ingest.types import ValidationResult
 from tests.acceptance.site import Site, claim, open_site
 from tests.repos import TestRepository
+from vouchgate.ingest.claims.types import ValidationResult
 
 CONFLICT, HEDGED, REFUTED, UNCHECKED, UNGROUNDED = RULES = (3, 5, 7, 11, 12)
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from groundgate.webhooks import Result, Webhooks
-from ingest.sources.outbound import Outbound
-from ingest.types import Source
-from storage import webhooks
-from storage.store import Store
-from storage.submit import Decided
-from storage.webhook_messages import GATHER
-from storage.webhooks import Webhook
 from tests.claims import NOW, examined, policy, submission_of
 from tests.hostile import LOOPBACK
 from tests.rechecking import Clock
 from tests.web import Answer, WebServer, web_server
+from vouchgate.ingest.claims.types import Source
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.outgoing.webhook_messages import GATHER
+from vouchgate.storage.outgoing.webhooks import Webhook
+from vouchgate.storage.store import Store
+from vouchgate.workers.webhooks import SendResult, Webhooks
 
 READY = NOW + GATHER
 # A round's clock goes on while it works, so what it leaves to do is due a moment after its beginning.
@@ -48,7 +48,7 @@ class Desk:
         client = outbound or Outbound(allow_networks=LOOPBACK, spacing_seconds=0)
         return Webhooks(self.store, client, page=PAGE, clock=self.clock)
 
-    def work(self, now: datetime = READY, outbound: Outbound | None = None) -> Counter[Result]:
+    def work(self, now: datetime = READY, outbound: Outbound | None = None) -> Counter[SendResult]:
         """One round of the worker at this time."""
         self.clock.now = now
         return asyncio.run(self.worker(outbound).run_once(now))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from ingest.reputation import below, is_banned
-from ingest.sites import site_of
-from ingest.types import (
+from vouchgate.ingest.claims.types import (
     Citation,
     CitationType,
     Finding,
@@ -19,6 +17,8 @@ from ingest.types import (
     Unreachable,
     Verdict,
 )
+from vouchgate.ingest.scoring.reputation import is_banned, is_below
+from vouchgate.ingest.scoring.sites import site_of
 
 DETECT = "citation_detect"
 VERIFY = "citation_verify"
@@ -93,7 +93,7 @@ def _names_banned(citation: Citation, banned: frozenset[str]) -> bool:
         host = (urlsplit(citation.value).hostname or "").rstrip(".")
     except ValueError:
         return False
-    return below(host, banned) or site_of(citation.value) in banned
+    return is_below(host, banned) or site_of(citation.value) in banned
 
 
 def _finding(

@@ -1,8 +1,8 @@
 """Has this owner stored this before? Word Jaccard at the threshold, and whether what is said changed.
 
-The measure is plain on purpose: the set of words that white space separates, normalised (`ingest.words`). Over
+The measure is plain on purpose: the set of words that white space separates, normalised (`ingest.language.words`). Over
 the threshold, two texts are the same only when every difference is known to be harmless (ADR-0007). This file is
-the pure half; the index that finds candidates is `storage.index`, with keys from `ingest.signature`.
+the pure half; the index that finds candidates is `storage.dedup.index`, with keys from `ingest.dedup.signature`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ingest.order import changed_window, harmless_order
-from ingest.rewording import Unit, units_of
-from ingest.types import (
-    DedupFacts,
-    DedupUnavailable,
-    Finding,
-    ItemKind,
-    Neighbour,
-    Verdict,
-)
-from ingest.valuewords import ValueWords
-from ingest.words import tokens, word_list
+from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, Finding, ItemKind, Neighbour, Verdict
+from vouchgate.ingest.dedup.order import changed_window, harmless_order
+from vouchgate.ingest.dedup.rewording import Unit, units_of
+from vouchgate.ingest.language.value_words import ValueWords
+from vouchgate.ingest.language.words import tokens, word_list
 
 __all__ = [
     "CHECK",

@@ -2,7 +2,7 @@
 
 An echo is a claim that comes back: an agent stores what it read in its own notes, or several agents repeat one
 another, and each time it looks better founded. Submissions are counted by a key that ignores how a claim is worded
-in the small: case, order, endings of words and words like "the". Storage counts (`storage.echoes`); this is the pure
+in the small: case, order, endings of words and words like "the". Storage counts (`storage.claims.echoes`); this is the pure
 half: the key, and the finding that follows from the count.
 """
 
@@ -12,9 +12,9 @@ import hashlib
 import tomllib
 from importlib import resources
 
-from ingest.policy import EchoPolicy
-from ingest.support_words import stem
-from ingest.types import EchoFacts, Finding, Verdict
+from vouchgate.ingest.claims.types import EchoFacts, Finding, Verdict
+from vouchgate.ingest.language.stems import stem
+from vouchgate.ingest.policy import EchoPolicy
 
 CHECK = "echo"
 CODE = "echo"
@@ -23,7 +23,7 @@ MOST_NAMED = 20  # agents that are kept by name
 
 
 def _dropped() -> frozenset[str]:
-    raw = tomllib.loads(resources.files("ingest.data").joinpath("echo.toml").read_text("utf-8"))
+    raw = tomllib.loads(resources.files("vouchgate.ingest.data").joinpath("echo.toml").read_text("utf-8"))
     return frozenset(raw["dropped"])
 
 
@@ -34,7 +34,7 @@ _DROPPED = _dropped()
 def echo_key(words: frozenset[str], memory_type: str) -> str:
     """The key that a claim shares with what repeats it: 32 hex characters, from which no word can be read.
 
-    `words` are those of `ingest.words.tokens`. Two claims share it that differ in the order of words, in endings
+    `words` are those of `ingest.language.words.tokens`. Two claims share it that differ in the order of words, in endings
     (retry, retries) and in small words; not when any other word differs, a number least of all.
     """
     kept = {stem(word) for word in words if word not in _DROPPED} or words

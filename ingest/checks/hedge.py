@@ -1,7 +1,7 @@
 """Hedge detection: does the writer stand behind the claim, or guess, doubt, suggest, soften or round?
 
 Pure: text and lexicon in, matches out. The words are in the lexicon (`ingest/data/hedges.toml`), the phrases are
-walked by `ingest.hedge_phrases`, and what tells a hedge from its look-alikes is in `ingest.hedge_rules`.
+walked by `ingest.hedges.phrases`, and what tells a hedge from its look-alikes is in `ingest.hedges.rules`.
 """
 
 from __future__ import annotations
@@ -10,13 +10,21 @@ import re
 from bisect import bisect_left
 from itertools import takewhile
 
-from ingest.hedge_literals import Interval, code_spans, quotations
-from ingest.hedge_phrases import DEAD, START, UNKNOWN, PhraseAutomaton
-from ingest.hedge_rules import RULES
-from ingest.hedge_tokens import Tokens
-from ingest.lexicon import Group, Lexicon
-from ingest.text import Normalised, normalise
-from ingest.types import BLOCKING_HEDGES, Finding, HedgeAction, HedgeCategory, HedgeMatch, Span, Verdict
+from vouchgate.ingest.claims.types import (
+    BLOCKING_HEDGES,
+    Finding,
+    HedgeAction,
+    HedgeCategory,
+    HedgeMatch,
+    Span,
+    Verdict,
+)
+from vouchgate.ingest.hedges.lexicon import HedgeGroup, Lexicon
+from vouchgate.ingest.hedges.literals import Interval, code_spans, quotations
+from vouchgate.ingest.hedges.phrases import DEAD, START, UNKNOWN, PhraseAutomaton
+from vouchgate.ingest.hedges.rules import RULES
+from vouchgate.ingest.hedges.tokens import Tokens
+from vouchgate.ingest.language.normalise import Normalised, normalise
 
 CHECK = "hedge"
 _LONGEST = 16  # words of one match; the longest phrases people write stay well below
@@ -99,7 +107,7 @@ class HedgeDetector:
             at = end
         return found
 
-    def _longest(self, tokens: Tokens, symbols: list[int], at: int) -> tuple[int, Group] | None:
+    def _longest(self, tokens: Tokens, symbols: list[int], at: int) -> tuple[int, HedgeGroup] | None:
         """The longest phrase from `at` whose rules hold, and its group; of equals the one that blocks."""
         automaton = self._automaton
         ends: list[tuple[int, tuple[str, ...]]] = []
@@ -114,7 +122,7 @@ class HedgeDetector:
                 break
             if automaton.accepts[state]:
                 ends.append((index + 1, automaton.accepts[state]))
-        review: tuple[int, Group] | None = None
+        review: tuple[int, HedgeGroup] | None = None
         for end, names in reversed(ends):
             for name in names:
                 group = self._groups[name]
@@ -124,7 +132,7 @@ class HedgeDetector:
                     review = review or (end, group)
         return review
 
-    def _holds(self, tokens: Tokens, group: Group, at: int, end: int) -> bool:
+    def _holds(self, tokens: Tokens, group: HedgeGroup, at: int, end: int) -> bool:
         return all(RULES[rule](tokens, self._lists, at, end) for rule in group.when) and not any(
             RULES[rule](tokens, self._lists, at, end) for rule in group.unless
         )
@@ -144,7 +152,7 @@ class HedgeDetector:
             kinds = [_WHOLE_CODE if kind == _CODE else _SAID for kind in kinds]
         return inside, kinds
 
-    def _mentioned(self, tokens: Tokens, literals: _Literals, at: int, end: int, group: Group) -> bool:
+    def _mentioned(self, tokens: Tokens, literals: _Literals, at: int, end: int, group: HedgeGroup) -> bool:
         """Whether a match is mentioned, not said: it lies within one literal, or is a weak one that touches one. A
         blocking phrase is said when it runs across the edge (I `think`), when it fills the literal and a clause
         follows (`I think` the), or when the literal is all there is of the claim."""

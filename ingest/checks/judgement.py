@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ingest.types import Finding, Found, Judged, NotJudged, Verdict
+from vouchgate.ingest.claims.types import Finding, Found, Judged, NotJudged, Verdict
 
 CHECK = "judge"
 

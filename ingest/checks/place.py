@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from ingest.types import AtPlace, Claim, DeliveryOp, Finding, Neighbour, Verdict
+from vouchgate.ingest.claims.types import AtPlace, Claim, DeliveryOp, Finding, Neighbour, Verdict
 
 CHECK = "place"
 REMOVAL = "removal"  # what is at the place is to go
@@ -40,7 +40,7 @@ def judge(claim: Claim, at_place: AtPlace | None) -> Finding | None:
     return _doubt(PLACE_TAKEN, message, facts | {"id": there.memory.id})
 
 
-def nearest(claim: Claim, at_place: AtPlace | None) -> Neighbour | None:
+def nearest_at_place(claim: Claim, at_place: AtPlace | None) -> Neighbour | None:
     """What the claim would change: the memory at its place, or the item that asks for its removal already."""
     if claim.delivery is None or at_place is None:
         return None

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from ingest.secret_values import assignments
-from ingest.text import normalise
-from ingest.types import Finding, SecretMatch, Span, Verdict
+from vouchgate.ingest.claims.types import Finding, SecretMatch, Span, Verdict
+from vouchgate.ingest.language.normalise import normalise
+from vouchgate.ingest.secrets.values import assignments
 
 CHECK = "secrets"
 CODE = "credential"
@@ -46,7 +46,9 @@ class SecretDetector:
     """Finds credentials in texts. Thread-safe; build it once."""
 
     def __init__(self) -> None:
-        raw = tomllib.loads(resources.files("ingest.data").joinpath("secrets.toml").read_text("utf-8"))
+        raw = tomllib.loads(
+            resources.files("vouchgate.ingest.data").joinpath("secrets.toml").read_text("utf-8")
+        )
         self._kinds = tuple(_kind(entry) for entry in raw["kinds"])
         self._passwords = tuple(kind for kind in self._kinds if kind.password)
         table = raw["assignment"]
@@ -168,7 +170,7 @@ def judge(secrets: Sequence[SecretMatch], *, removes: bool = False) -> Finding |
     if not secrets:
         return None
     goes = removes and all(match.where == CONTENT for match in secrets)
-    named = [f"{match.kind} in {_place(match)}" for match in secrets[:_MOST_SHOWN]]
+    named = [f"{match.kind} in {_describe_location(match)}" for match in secrets[:_MOST_SHOWN]]
     if len(secrets) > _MOST_SHOWN:
         named.append(f"{len(secrets) - _MOST_SHOWN} more")
     return Finding(
@@ -188,6 +190,6 @@ def kinds_of(finding: Finding) -> list[str]:
     return list(dict.fromkeys(map(str, kinds)))
 
 
-def _place(match: SecretMatch) -> str:
+def _describe_location(match: SecretMatch) -> str:
     where = "its text" if match.where == CONTENT else match.where
     return f"{where} (characters {match.start} to {match.end})"

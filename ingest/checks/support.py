@@ -1,6 +1,6 @@
 """Does the source speak of what the claim says, and does it say otherwise? Rules alone, no model, no I/O.
 
-First the subject (`ingest.topic`), then the places where the two say different things (`ingest.contradiction`), which
+First the subject (`ingest.support.topic`), then the places where the two say different things (`ingest.contradictions.rules`), which
 count only in a source that is not about something else. PASS means that the source speaks of it. It never means that
 the source says it: that takes a reader (ADR-0010).
 """
@@ -11,17 +11,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from ingest.contradiction import Contradiction, contradictions
-from ingest.support_scope import Scope, scope_of
-from ingest.support_words import Kind, Word, language_of, words_of
-from ingest.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Match, Subject, match
-from ingest.types import Citation, Finding, Found, Span, Verdict
+from vouchgate.ingest.claims.types import Citation, Finding, Found, Span, Verdict
+from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
+from vouchgate.ingest.language.stems import Word, WordKind, language_of, words_of
+from vouchgate.ingest.support.scope import Scope, scope_of
+from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Subject, TopicMatch, match
 
 CHECK = "support"
 
 # Less than the weight of one telling word: too little to say that a source lacks it.
-TOO_LITTLE = WEIGHTS[Kind.WORD]
-_SAYS_LITTLE = (Kind.COMMON, Kind.FUNCTION)
+TOO_LITTLE = WEIGHTS[WordKind.WORD]
+_SAYS_LITTLE = (WordKind.COMMON, WordKind.FUNCTION)
 # A sentence that cites a source of which the source has less than this says something else, whatever stands beside it.
 # Of that much weight: what has fewer telling words may well be said in others.
 _ALIEN = 0.15
@@ -47,7 +47,7 @@ class SupportVerdict(StrEnum):
 class Support:
     """A claim held against a source.
 
-    `rule` is what decided: `overlap`, a rule of `ingest.contradiction`, or why nothing could be: `nothing_to_check`,
+    `rule` is what decided: `overlap`, a rule of `ingest.contradictions.rules`, or why nothing could be: `nothing_to_check`,
     `no_text`, `script`, `language`, `too_little`, `cut`. `claim` and `source` are offsets in the two texts of the
     deciding words of a conflict, else of the sentence and of the place where the source comes nearest to it; None
     when there is no such place, or it is in the title. `disagree` says that the rules point to different answers:
@@ -69,7 +69,7 @@ def compare(
     claim: str, source: str, *, title: str = "", citations: Sequence[Citation] = (), alone: bool = True
 ) -> Support:
     """Holds what the claim says of the source that `citations` name against its title and text (an excerpt that
-    `ingest.passages` chose). Without `citations` that is the whole claim, but for its citations. With `alone` the claim
+    `ingest.support.passages` chose). Without `citations` that is the whole claim, but for its citations. With `alone` the claim
     cites nothing else, so that no other source answers for a sentence of it. Linear; never raises.
     """
     scope = scope_of(claim, citations)
@@ -77,13 +77,15 @@ def compare(
         return Support(SupportVerdict.UNKNOWN, "script", 0.0)
     if scope.empty:
         return Support(SupportVerdict.UNKNOWN, "nothing_to_check", 0.0)
-    held = _held(claim, scope, source, title, () if alone else citations)
+    held = _compare_text(claim, scope, source, title, () if alone else citations)
     if not source.strip() and held.verdict is not SupportVerdict.ON_TOPIC:
         return Support(SupportVerdict.UNKNOWN, "no_text", held.score, held.claim)
     return held
 
 
-def _held(claim: str, scope: Scope, source: str, title: str, citations: Sequence[Citation]) -> Support:
+def _compare_text(
+    claim: str, scope: Scope, source: str, title: str, citations: Sequence[Citation]
+) -> Support:
     """A claim that says something against the title and text together. Its best sentence counts, unless one that
     the source has to answer for (one with one of the `citations`, if there are any) has nothing to do with it."""
     head = f"{title}\n" if title else ""
@@ -98,7 +100,7 @@ def _held(claim: str, scope: Scope, source: str, title: str, citations: Sequence
         missing = tuple(
             claim[word.start : word.end] for word in best.missing if word.kind not in _SAYS_LITTLE
         )
-        return Support(verdict, rule, best.score, span, _within(best.place, len(head)), disagree, missing)
+        return Support(verdict, rule, best.score, span, _in_text(best.place, len(head)), disagree, missing)
 
     if best.score < ON_TOPIC and (reason := _unreadable(scope, words, subject, text)):
         return support(SupportVerdict.UNKNOWN, reason)
@@ -113,7 +115,7 @@ def _held(claim: str, scope: Scope, source: str, title: str, citations: Sequence
     return support(SupportVerdict.ON_TOPIC, disagree=_only_the_title(claim, words, title, source))
 
 
-def _is_alien(found: Match) -> bool:
+def _is_alien(found: TopicMatch) -> bool:
     return found.score < _ALIEN and found.weight >= _TELLING
 
 
@@ -131,7 +133,7 @@ def _by_sentence(words: Sequence[Word], scope: Scope) -> list[tuple[list[Word], 
     return parts
 
 
-def _within(place: tuple[int, int] | None, head: int) -> tuple[int, int] | None:
+def _in_text(place: tuple[int, int] | None, head: int) -> tuple[int, int] | None:
     """A place in title and text as one in the text; None when it is in the title."""
     if place is None or place[1] <= head:
         return None
@@ -145,7 +147,7 @@ def _only_the_title(claim: str, words: Sequence[Word], title: str, source: str) 
     return match(claim, words, Subject(source)).score < OFF_TOPIC
 
 
-def _conflict(conflict: Contradiction, best: Match, text: str, head: int) -> Support:
+def _conflict(conflict: Contradiction, best: TopicMatch, text: str, head: int) -> Support:
     """A conflict where the source does not come nearest to the claim, or hardly speaks of it, is one on which the
     rules disagree."""
     start, end = conflict.source_start, conflict.source_end
@@ -156,7 +158,7 @@ def _conflict(conflict: Contradiction, best: Match, text: str, head: int) -> Sup
         conflict.rule,
         best.score,
         (conflict.claim_start, conflict.claim_end),
-        _within((start, end), head),
+        _in_text((start, end), head),
         apart or best.score < ON_TOPIC,
         says=text[start:end],
     )
@@ -211,7 +213,7 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
     )
 
 
-def failed(found: Found) -> Finding:
+def failure_finding(found: Found) -> Finding:
     """The finding on a source that the check itself broke down on: nobody knows, so the claim waits."""
     message = f"Whether {_short(found.source_id)} speaks of what the claim says could not be found out."
     return Finding(

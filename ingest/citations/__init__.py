@@ -1,6 +1,6 @@
 """Citations found in a claim's text or given beside it. Whether what they name exists is asked elsewhere."""
 
-from ingest.citations.detection import (
+from vouchgate.ingest.citations.detection import (
     RULES,
     TooManyCitations,
     detect_citations,

@@ -7,8 +7,8 @@ of a paper may say different things.
 import re
 from collections.abc import Iterator
 
-from ingest.citations.shared import Found, Rule, full
-from ingest.types import CitationType
+from vouchgate.ingest.citations.shared import CitationRule, FoundCitation, full_match
+from vouchgate.ingest.claims.types import CitationType
 
 _WORD = r"[Aa][Rr][Xx][Ii][Vv](?: ?: ?| preprint | )"
 _NEW = r"\d\d(?:0[1-9]|1[0-2])\.\d{4,5}(?:v[1-9]\d?)?"  # year, month, number
@@ -28,16 +28,16 @@ def _key(match: re.Match[str]) -> str:
     return f"arxiv:{groups.get('id') or groups['old']}"
 
 
-def _find(text: str) -> Iterator[Found]:
+def _find(text: str) -> Iterator[FoundCitation]:
     for match in _RUNNING.finditer(text):
-        yield Found(match.start(), match.end(), _key(match))
+        yield FoundCitation(match.start(), match.end(), _key(match))
 
 
-RULE = Rule(
+RULE = CitationRule(
     CitationType.ARXIV,
     needles=("arxiv", "-ph/", "-mat/", "-qc/", "-ex/", "-lat/", "-th/"),
     find=_find,
-    whole=full(re.compile(rf"{_WORD}(?P<id>{_NEW}|{_OLD})|(?P<old>{_ARCHIVES})", re.ASCII), _key),
-    bare=full(re.compile(rf"(?:{_WORD})?(?P<id>{_NEW}|{_OLD})", re.ASCII), _key),
+    whole=full_match(re.compile(rf"{_WORD}(?P<id>{_NEW}|{_OLD})|(?P<old>{_ARCHIVES})", re.ASCII), _key),
+    bare=full_match(re.compile(rf"(?:{_WORD})?(?P<id>{_NEW}|{_OLD})", re.ASCII), _key),
     forms="arXiv:1706.03762",
 )

@@ -6,9 +6,9 @@ Hex is written for many other things, so what stands around the digits decides.
 import re
 from collections.abc import Iterator
 
-from ingest.citations.shared import Found, Rule
-from ingest.citations.words import COMMIT, COMMIT_KEYS, DIGEST, FILLERS, OTHER_THINGS
-from ingest.types import CitationType
+from vouchgate.ingest.citations.shared import CitationRule, FoundCitation
+from vouchgate.ingest.citations.words import COMMIT, COMMIT_KEYS, DIGEST, FILLERS, OTHER_THINGS
+from vouchgate.ingest.claims.types import CitationType
 
 _RUNNING = re.compile(r"(?<![0-9A-Za-z_])(?:[0-9a-f]{7,40}|[0-9A-F]{7,40})(?![0-9A-Za-z_])")
 _LOOK_BACK = 80  # characters before an id that can say what it is
@@ -106,10 +106,10 @@ def _reads_as_commit(text: str, start: int, end: int, words: list[str]) -> bool:
     return _DIGEST_AFTER.match(text, end) is None
 
 
-def _find(text: str) -> Iterator[Found]:
+def _find(text: str) -> Iterator[FoundCitation]:
     for match in _RUNNING.finditer(text):
         if _is_commit(text, *match.span()):
-            yield Found(match.start(), match.end(), f"commit:{match[0].lower()}")
+            yield FoundCitation(match.start(), match.end(), f"commit:{match[0].lower()}")
 
 
 def _whole(value: str) -> str | None:
@@ -117,7 +117,7 @@ def _whole(value: str) -> str | None:
     return f"commit:{match[1].lower()}" if match else None
 
 
-RULE = Rule(
+RULE = CitationRule(
     CitationType.COMMIT,
     needles=(),
     find=_find,

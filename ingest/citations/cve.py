@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from ingest.citations.shared import Found, Rule, full
-from ingest.types import CitationType
+from vouchgate.ingest.citations.shared import CitationRule, FoundCitation, full_match
+from vouchgate.ingest.claims.types import CitationType
 
 _NUMBER = r"(?P<year>(?:19|20)\d\d)[-–](?P<number>\d{4,9})"
 _ONE = rf"[Cc][Vv][Ee][\s–-]{_NUMBER}"
@@ -15,16 +15,16 @@ def _key(match: re.Match[str]) -> str:
     return f"cve:CVE-{match['year']}-{match['number']}"
 
 
-def _find(text: str) -> Iterator[Found]:
+def _find(text: str) -> Iterator[FoundCitation]:
     for match in _RUNNING.finditer(text):
-        yield Found(match.start(), match.end(), _key(match))
+        yield FoundCitation(match.start(), match.end(), _key(match))
 
 
-RULE = Rule(
+RULE = CitationRule(
     CitationType.CVE,
     needles=("cve",),
     find=_find,
-    whole=full(re.compile(_ONE, re.ASCII), _key),
-    bare=full(re.compile(rf"(?:[Cc][Vv][Ee][\s–-])?{_NUMBER}", re.ASCII), _key),
+    whole=full_match(re.compile(_ONE, re.ASCII), _key),
+    bare=full_match(re.compile(rf"(?:[Cc][Vv][Ee][\s–-])?{_NUMBER}", re.ASCII), _key),
     forms="CVE-2020-11008",
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ingest.citations import adr, arxiv, commit, cve, doi, issue, pep, rfc, url
-from ingest.citations.shared import Found, Rule, fold
-from ingest.types import Citation, CitationType
+from vouchgate.ingest.citations import adr, arxiv, commit, cve, doi, issue, pep, rfc, url
+from vouchgate.ingest.citations.shared import CitationRule, FoundCitation, fold
+from vouchgate.ingest.claims.types import Citation, CitationType
 
 # A new type is one new file and one entry here. No two rules accept the same string as a whole.
-RULES: tuple[Rule, ...] = (
+RULES: tuple[CitationRule, ...] = (
     adr.RULE,
     commit.RULE,
     url.RULE,
@@ -65,7 +65,7 @@ def given_citation(type: CitationType, value: str) -> Citation:  # noqa: A002  (
     stripped = value.strip()
     key = rule.bare(_readable(rule, stripped))
     if key is None:
-        raise ValueError(f"{_shown(stripped)} is not one {type} citation; write it like {rule.forms}.")
+        raise ValueError(f"{_quote_value(stripped)} is not one {type} citation; write it like {rule.forms}.")
     return Citation(type=type, value=stripped, key=key)
 
 
@@ -80,31 +80,31 @@ def parse_citation(value: str) -> Citation:
         if key is not None:
             return Citation(type=rule.type, value=stripped, key=key)
     forms = "; ".join(rule.forms for rule in RULES)
-    raise ValueError(f"{_shown(stripped)} is not one citation; accepted forms: {forms}.")
+    raise ValueError(f"{_quote_value(stripped)} is not one citation; accepted forms: {forms}.")
 
 
 def _citation(text: str, type_: CitationType, start: int, end: int, key: str) -> Citation:
     return Citation(type=type_, value=text[start:end], key=key, start=start, end=end)
 
 
-def _readable(rule: Rule, value: str) -> str:
+def _readable(rule: CitationRule, value: str) -> str:
     """The value as the rule reads it. A URL's characters are its own: folding would name another page."""
     return value if rule is url.RULE else fold(value).text
 
 
-def _shown(value: str) -> str:
+def _quote_value(value: str) -> str:
     """The value for an error sentence: quoted, and cut when long."""
     return ascii(value if len(value) <= 80 else value[:80] + "...")
 
 
-def _at_most(found: Iterable[Found], most: int | None) -> Iterator[Found]:
+def _at_most(found: Iterable[FoundCitation], most: int | None) -> Iterator[FoundCitation]:
     for count, one in enumerate(found):
         if most is not None and count >= most:
             raise TooManyCitations(f"the text holds more than {most} citations of one type")
         yield one
 
 
-def _without_overlaps(folded: str, most: int | None) -> list[tuple[Rule, Found]]:
+def _without_overlaps(folded: str, most: int | None) -> list[tuple[CitationRule, FoundCitation]]:
     """What the rules find, by position. Of two that overlap the earlier counts, then the longer."""
     lower = folded.lower()
     candidates = [
@@ -114,7 +114,7 @@ def _without_overlaps(folded: str, most: int | None) -> list[tuple[Rule, Found]]
         for found in _at_most(rule.find(folded), most)
     ]
     candidates.sort(key=lambda candidate: (candidate[1].start, -candidate[1].end))
-    kept: list[tuple[Rule, Found]] = []
+    kept: list[tuple[CitationRule, FoundCitation]] = []
     for rule, found in candidates:
         if not kept or found.start >= kept[-1][1].end:
             kept.append((rule, found))

@@ -6,8 +6,8 @@ A DOI is compared without regard to case (DOI Handbook, 3.8: case insensitive fo
 import re
 from collections.abc import Iterator
 
-from ingest.citations.shared import Found, Rule, trim_end
-from ingest.types import CitationType
+from vouchgate.ingest.citations.shared import CitationRule, FoundCitation, trim_end
+from vouchgate.ingest.claims.types import CitationType
 
 # Registrants have at least four digits, which tells a DOI from a version or a ratio.
 _PREFIX = r"10\.\d{4,9}(?:\.\d{1,9}){0,3}/"
@@ -23,15 +23,15 @@ _RUNNING = re.compile(rf"{_LEFT}{_PREFIX}{_SUFFIX}", re.ASCII)
 _GIVEN = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi: ?)?(?P<doi>.+)", re.ASCII | re.IGNORECASE)
 
 
-def _doi(text: str, match: re.Match[str]) -> Found | None:
+def _doi(text: str, match: re.Match[str]) -> FoundCitation | None:
     start, end = match.span()
     end = trim_end(text, start, end)
     if not any(map(str.isalnum, text[text.index("/", start) : end])):
         return None
-    return Found(start, end, f"doi:{text[start:end].lower()}")
+    return FoundCitation(start, end, f"doi:{text[start:end].lower()}")
 
 
-def _find(text: str) -> Iterator[Found]:
+def _find(text: str) -> Iterator[FoundCitation]:
     for match in _RUNNING.finditer(text):
         found = _doi(text, match)
         if found is not None:
@@ -49,7 +49,7 @@ def _bare(value: str) -> str | None:
     return _whole(match["doi"]) if match else None
 
 
-RULE = Rule(
+RULE = CitationRule(
     CitationType.DOI,
     needles=("10.",),
     find=_find,

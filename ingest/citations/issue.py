@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from string import ascii_letters, digits
 
-from ingest.citations.shared import NOT_A_COUNT, Found, Rule
-from ingest.citations.words import BEFORE_RANK, GLUED_TO_HASH, ORDINALS
-from ingest.types import CitationType
+from vouchgate.ingest.citations.shared import NOT_A_COUNT, CitationRule, FoundCitation
+from vouchgate.ingest.citations.words import BEFORE_RANK, GLUED_TO_HASH, ORDINALS
+from vouchgate.ingest.claims.types import CitationType
 
 _OWNER_REPO = r"(?P<repo>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[\w.-]{1,100})"  # lengths are GitHub's own
 _NUMBER = r"[1-9]\d{0,6}"
@@ -81,20 +81,20 @@ def _left_word(text: str, end: int) -> int:
     return start
 
 
-def _with_repository(text: str, start: int, end: int, number: str) -> Found | None:
+def _with_repository(text: str, start: int, end: int, number: str) -> FoundCitation | None:
     """A hash written against a word: an issue of that repository, or an anchor, a file, a language."""
     left = _left_word(text, start)
     word = text[left:start]
     # the second of #12/#13 or #12-#14
     listed = word[:-1].isdecimal() and word[-1] in "/-" and text[left - 1 : left] == "#"
     if listed or word.lower() in GLUED_TO_HASH:
-        return Found(start, end, f"issue:#{number}")
+        return FoundCitation(start, end, f"issue:#{number}")
     if _REPO_BEFORE.fullmatch(word) and not _FILE.search(word) and text[left - 1 : left] != "@":
-        return Found(left, end, f"issue:{word.lower()}#{number}")
+        return FoundCitation(left, end, f"issue:{word.lower()}#{number}")
     return None
 
 
-def _hash(text: str, match: re.Match[str]) -> Found | None:
+def _hash(text: str, match: re.Match[str]) -> FoundCitation | None:
     start, end = match.span()
     before = text[start - 1] if start else " "
     if before in "&#\\$%@=?":  # HTML entities, pre-processor pasting, escapes, formats, links in attributes
@@ -105,13 +105,15 @@ def _hash(text: str, match: re.Match[str]) -> Found | None:
         return _with_repository(text, start, end, match["hash"])
     if _is_counted(text, start, end) or _is_colour(text, start, end):
         return None
-    return Found(start, end, f"issue:#{match['hash']}")
+    return FoundCitation(start, end, f"issue:#{match['hash']}")
 
 
-def _find(text: str) -> Iterator[Found]:
+def _find(text: str) -> Iterator[FoundCitation]:
     for match in _RUNNING.finditer(text):
         number = match["gh"] or match["pull"]
-        found = Found(match.start(), match.end(), f"issue:#{number}") if number else _hash(text, match)
+        found = (
+            FoundCitation(match.start(), match.end(), f"issue:#{number}") if number else _hash(text, match)
+        )
         if found is not None:
             yield found
 
@@ -134,7 +136,7 @@ def _bare(value: str) -> str | None:
     return _whole(value) or _whole(f"#{value}")
 
 
-RULE = Rule(
+RULE = CitationRule(
     CitationType.ISSUE,
     needles=("#", "gh-", "pr ", "pr-", "pull request"),
     find=_find,

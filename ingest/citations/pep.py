@@ -1,9 +1,9 @@
 """Python Enhancement Proposals: `PEP 8`, `PEP8`, `pep-0604`."""
 
-from ingest.citations.shared import numbered
-from ingest.types import CitationType
+from vouchgate.ingest.citations.shared import numbered_rule
+from vouchgate.ingest.claims.types import CitationType
 
-RULE = numbered(
+RULE = numbered_rule(
     CitationType.PEP,
     prefix=r"[Pp][Ee][Pp][Ss]?[\s–-]?",
     number=r"\d{1,4}",

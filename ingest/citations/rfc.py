@@ -1,9 +1,9 @@
 """RFC numbers: `RFC 9110`, `RFC9110`, `RFC-2119`, `rfc 7230`."""
 
-from ingest.citations.shared import numbered
-from ingest.types import CitationType
+from vouchgate.ingest.citations.shared import numbered_rule
+from vouchgate.ingest.claims.types import CitationType
 
-RULE = numbered(
+RULE = numbered_rule(
     CitationType.RFC,
     prefix=r"[Rr][Ff][Cc][Ss]?[\s–-]?",
     number=r"\d{1,5}",

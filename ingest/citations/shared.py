@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ingest.types import CitationType
+from vouchgate.ingest.claims.types import CitationType
 
 
-class Found(NamedTuple):
+class FoundCitation(NamedTuple):
     """One citation in the text a rule was handed: its offsets there and its canonical form."""
 
     start: int
@@ -19,12 +19,12 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rule:
+class CitationRule:
     """How one type of citation is recognised. All but the URL's functions see folded text (`fold`)."""
 
     type: CitationType
     needles: tuple[str, ...]  # lower case; a text with none of them has no such citation. Empty: always look
-    find: Callable[[str], Iterator[Found]]  # in running text, where the surroundings count
+    find: Callable[[str], Iterator[FoundCitation]]  # in running text, where the surroundings count
     whole: Callable[[str], str | None]  # key of a string that is this citation and nothing else, or None
     bare: Callable[[str], str | None]  # the same once the type is known, so that "3" will do for an ADR
     forms: str  # the accepted forms, for error sentences
@@ -113,7 +113,7 @@ NOT_A_COUNT = (
 )
 
 
-def full(pattern: re.Pattern[str], key: Callable[[re.Match[str]], str]) -> Callable[[str], str | None]:
+def full_match(pattern: re.Pattern[str], key: Callable[[re.Match[str]], str]) -> Callable[[str], str | None]:
     """A `whole` or `bare` function: the key when the pattern matches the string from end to end."""
 
     def decide(value: str) -> str | None:
@@ -123,7 +123,7 @@ def full(pattern: re.Pattern[str], key: Callable[[re.Match[str]], str]) -> Calla
     return decide
 
 
-def numbered(
+def numbered_rule(
     type_: CitationType,
     *,
     prefix: str,
@@ -131,7 +131,7 @@ def numbered(
     needles: tuple[str, ...],
     forms: str,
     tail: str = "",
-) -> Rule:
+) -> CitationRule:
     """The rule of a type written as a word and a number, like `RFC 9110`.
 
     `prefix` (word and separator), `number` and `tail` (what must follow) are regex pieces. The prefix does
@@ -146,15 +146,15 @@ def numbered(
     def key(match: re.Match[str]) -> str:
         return f"{type_}:{int(match['number'])}"
 
-    def find(text: str) -> Iterator[Found]:
+    def find(text: str) -> Iterator[FoundCitation]:
         for match in running.finditer(text):
-            yield Found(match.start(), match.end(), key(match))
+            yield FoundCitation(match.start(), match.end(), key(match))
 
-    return Rule(
+    return CitationRule(
         type_,
         needles,
         find,
-        whole=full(re.compile(one, re.ASCII), key),
-        bare=full(re.compile(rf"(?:{prefix})?(?P<number>{number})", re.ASCII), key),
+        whole=full_match(re.compile(one, re.ASCII), key),
+        bare=full_match(re.compile(rf"(?:{prefix})?(?P<number>{number})", re.ASCII), key),
         forms=forms,
     )

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from linkify_it import LinkifyIt
 
-from ingest.citations.shared import INVISIBLE, Found, Rule, trim_end
-from ingest.types import CitationType
+from vouchgate.ingest.citations.shared import INVISIBLE, CitationRule, FoundCitation, trim_end
+from vouchgate.ingest.claims.types import CitationType
 
 _LINKIFY = LinkifyIt(options={"fuzzy_link": False, "fuzzy_email": False})
 
@@ -72,7 +72,7 @@ def _end(run: str, start: int, end: int) -> int:
     return end
 
 
-def _find(text: str) -> Iterator[Found]:
+def _find(text: str) -> Iterator[FoundCitation]:
     for stretch in _RUN.finditer(text):
         run = stretch[0]
         if "://" not in run:
@@ -90,7 +90,7 @@ def _find(text: str) -> Iterator[Found]:
                 position = max(scheme.end(), end - left)
                 key = _whole(run[start:end]) if length else None
                 if key is not None:
-                    yield Found(stretch.start() + start, stretch.start() + end, key)
+                    yield FoundCitation(stretch.start() + start, stretch.start() + end, key)
 
 
 def other_schemes(text: str) -> Iterator[tuple[int, int]]:
@@ -123,7 +123,7 @@ def _whole(value: str) -> str | None:
     return _key(value) if parts.hostname and _HOST.match(value) else None
 
 
-RULE = Rule(
+RULE = CitationRule(
     CitationType.URL,
     needles=("://",),
     find=_find,

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import Sentence, read_once
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import Sentence, read_once
 
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d\d))?(am|pm)?$")
 _HALVES = {"am": 0, "a.m": 0, "pm": 12, "p.m": 12, "o'clock": 0}
@@ -75,7 +75,7 @@ def time_rule(pair: Pair) -> Iterator[Contradiction]:
         len(ours) != 1
         or pair.claim.denials
         or pair.source.denials
-        or pair.then(pair.claim) is not pair.then(pair.source)
+        or pair.is_before_change(pair.claim) is not pair.is_before_change(pair.source)
     ):
         return
     mine = ours[0]
@@ -133,7 +133,11 @@ def calendar_rule(pair: Pair) -> Iterator[Contradiction]:
     if len(ours) != 1 or len(theirs) != 1 or pair.claim.denials or pair.source.denials:
         return
     (kind, number, index), (other_kind, other, place) = ours[0], theirs[0]
-    if kind != other_kind or number == other or pair.then(pair.claim) is not pair.then(pair.source):
+    if (
+        kind != other_kind
+        or number == other
+        or pair.is_before_change(pair.claim) is not pair.is_before_change(pair.source)
+    ):
         return
     if any(found[:2] == (kind, number) for s in pair.passage.sentences for found in calendar(s)):
         return

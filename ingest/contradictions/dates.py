@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import Sentence, read_once
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import Sentence, read_once
 
 _FIRST_YEAR, _LAST_YEAR = 1000, 2199
 _BEFORE_YEAR = frozenset(
@@ -147,7 +147,7 @@ def _event(sentence: Sentence, date: Date) -> str | None:
 def date_rule(pair: Pair) -> Iterator[Contradiction]:
     """The claim's one date of an event, when the source dates that event and never so."""
     ours = dates(pair.claim)
-    if len(ours) != 1 or pair.claim.denials or pair.source.denials or pair.gone():
+    if len(ours) != 1 or pair.claim.denials or pair.source.denials or pair.removal_differs():
         return
     mine = ours[0]
     event = _event(pair.claim, mine)

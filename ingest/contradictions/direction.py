@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import Sentence, read_once
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import Sentence, read_once
 
 _REACH = 6  # words to either side in which the two things are named
 _ENOUGH = 0.5
@@ -61,7 +61,7 @@ _RELATIONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class Replacement:
     """One thing giving way to another; keys of each side, and the words it was read from."""
 
     old: tuple[str, ...]
@@ -90,7 +90,7 @@ def _side(sentence: Sentence, begin: int) -> tuple[tuple[str, ...], int]:
     return tuple(found), place + 1
 
 
-def _from_to(sentence: Sentence, index: int) -> Change | None:
+def _from_to(sentence: Sentence, index: int) -> Replacement | None:
     """The change in "from A to B" and "to B from A"."""
     low = sentence.lows[index]
     if low not in ("from", "to"):
@@ -103,12 +103,12 @@ def _from_to(sentence: Sentence, index: int) -> Change | None:
     second, after = _side(sentence, end + 1)
     if not second:
         return None
-    return Change(
+    return Replacement(
         *((first, second) if low == "from" else (second, first)), index, min(after, len(sentence.words)) - 1
     )
 
 
-def _replaced(sentence: Sentence, index: int) -> Change | None:
+def _replaced(sentence: Sentence, index: int) -> Replacement | None:
     """The change in "replace A with B", "rename A to B", "A was replaced by B" and "B replaces A"."""
     joints = _REPLACING.get(sentence.words[index].key)
     if joints is None or sentence.polarity[index] <= 0:
@@ -119,22 +119,24 @@ def _replaced(sentence: Sentence, index: int) -> Change | None:
     joint = end if end < len(sentence.words) and sentence.lows[end] in joints else None
     if joint is not None and first:
         second, after = _side(sentence, joint + 1)
-        return Change(first, second, index, min(after, len(sentence.words)) - 1) if second else None
+        return Replacement(first, second, index, min(after, len(sentence.words)) - 1) if second else None
     before = tuple(sentence.words[place].key for place in sentence.content if index - 4 <= place < index)
     following = sentence.lows[index + 1] if index + 1 < len(sentence.words) else ""
     if following in ("by", "with", "to") and before and following in joints:
         second, after = _side(sentence, index + 2)
-        return Change(before[-2:], second, index, min(after, len(sentence.words)) - 1) if second else None
+        return (
+            Replacement(before[-2:], second, index, min(after, len(sentence.words)) - 1) if second else None
+        )
     passive = index and sentence.lows[index - 1] in ("is", "was", "were", "are", "been", "be")
     if sentence.words[index].key in ("replac", "supersed") and first and before and not passive:
-        return Change(first, before[-2:], max(0, index - 1), end - 1)
+        return Replacement(first, before[-2:], max(0, index - 1), end - 1)
     return None
 
 
 @read_once
-def changes(sentence: Sentence) -> tuple[Change, ...]:
+def changes(sentence: Sentence) -> tuple[Replacement, ...]:
     """What gives way to what in a sentence."""
-    found: list[Change] = []
+    found: list[Replacement] = []
     for index in range(len(sentence.words)):
         change = _from_to(sentence, index) or _replaced(sentence, index)
         if change is not None and set(change.old) != set(change.new):
@@ -201,7 +203,7 @@ def end_rule(pair: Pair) -> Iterator[Contradiction]:
                 return
 
 
-def _same_change(pair: Pair, mine: Change) -> bool:
+def _same_change(pair: Pair, mine: Replacement) -> bool:
     """Whether the source speaks of the same change: plain words at its ends show less than names do."""
     ends = [index for index, word in enumerate(pair.claim.words) if word.key in (*mine.old, *mine.new)]
     named = any(pair.claim.words[index].name for index in ends)
@@ -258,7 +260,7 @@ def swap_rule(pair: Pair) -> Iterator[Contradiction]:
             return
         if word.number or not (word.low.endswith(("s", "ed")) or word.low in ("alias", "override")):
             continue
-        theirs = source.places.get(word.key, ())
+        theirs = source.positions.get(word.key, ())
         left, right = _sides(claim, index) if theirs else (set(), set())
         for place in theirs:
             their_left, their_right = _sides(source, place)

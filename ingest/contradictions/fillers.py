@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import Sentence, is_identifier, read_once
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import Sentence, is_identifier, read_once
 
 _JOINTS = frozenset(
     {
@@ -102,7 +102,7 @@ def filler_rule(pair: Pair) -> Iterator[Contradiction]:
                 or source.polarity[other.first] <= 0
             ):
                 continue
-            if _told(pair, mine, other) or not _about(pair, mine, other):
+            if _said_elsewhere(pair, mine, other) or not _about(pair, mine, other):
                 continue
             yield pair.conflict("exchange", (mine.first, mine.last), (other.first, other.last))
             return
@@ -152,16 +152,20 @@ def _listed(source: Sentence, other: Filler) -> bool:
     return bool(_LISTED.intersection(around))
 
 
-def _told(pair: Pair, mine: Filler, other: Filler) -> bool:
+def _said_elsewhere(pair: Pair, mine: Filler, other: Filler) -> bool:
     """Whether the passage has the claim's thing in that place elsewhere, or beside the same verb in any place."""
     for sentence in pair.passage.sentences:
         for filler in fillers(sentence):
-            here = filler.keys & mine.keys and mine.left[-1] in filler.left and not pair.then(sentence)
+            here = (
+                filler.keys & mine.keys
+                and mine.left[-1] in filler.left
+                and not pair.is_before_change(sentence)
+            )
             if here and (sentence is not pair.source or filler.left[-1] == mine.left[-1]):
                 return True
-        if sentence is pair.source or pair.then(sentence):
+        if sentence is pair.source or pair.is_before_change(sentence):
             continue
-        places = [place for key in mine.keys for place in sentence.places.get(key, ())][:1]
+        places = [place for key in mine.keys for place in sentence.positions.get(key, ())][:1]
         clause = {sentence.words[i].key for place in places for i in sentence.clause(place)}
         if mine.keys <= clause and mine.left[-1] in clause and not sentence.denials:
             return True

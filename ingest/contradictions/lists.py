@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from ingest.valuewords import ValueWords, inflected
+from vouchgate.ingest.language.value_words import ValueWords, inflected
 
 Phrase = tuple[str, ...]
 
@@ -149,7 +149,7 @@ class Lists:
 
 
 def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files("ingest.data").joinpath(name).read_text("utf-8"))
+    return tomllib.loads(resources.files("vouchgate.ingest.data").joinpath(name).read_text("utf-8"))
 
 
 def _phrases(texts: Iterable[str]) -> Phrases:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.sentence import Reading, Sentence
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.sentence import Reading, Sentence
 
 # A name that the source gives in another sentence of the passage counts for less than one in the sentence itself.
 _ELSEWHERE = 0.6
@@ -94,32 +94,32 @@ class Pair:
         """Whether the source's sentence speaks of what the one before it spoke of: "Now this is …"."""
         return any(low in ("this", "it", "these", "that") for low in self.source.lows[:2])
 
-    def gone(self) -> bool:
+    def removal_differs(self) -> bool:
         """Whether one of the two says that something is removed, and the other does not."""
         return bool(self.claim.keys & LISTS.gone) is not bool(self.source.keys & LISTS.gone)
 
     def same_time(self) -> bool:
         """Whether both tell of the same side of a change. How things were is not how they are, and a passage
         about a repair states the fault and its opposite."""
-        ours, theirs = self.then(self.claim), self.then(self.source)
+        ours, theirs = self.is_before_change(self.claim), self.is_before_change(self.source)
         if ours or theirs:
             return ours and theirs
         if self.passage.repairs or (self.passage.change and self.claim.new):
             return self.source.new
         return True
 
-    def then(self, sentence: Sentence) -> bool:
+    def is_before_change(self, sentence: Sentence) -> bool:
         """Whether a sentence tells how things were before the change that the passage is about."""
         return sentence.old or (self.passage.change and sentence.past and not sentence.new)
 
-    def said(self, word: str, *, denied: bool | None = None) -> bool:
+    def passage_says(self, word: str, *, denied: bool | None = None) -> bool:
         """Whether the passage says a word (its stem) of what the claim speaks of, at the claim's time, and asserts or
         denies it if that is asked. A mention in another connection is no such thing."""
         rest = self.claim.keys - {LISTS.stems.get(word, word)}
         here = len(rest & self.source.keys)
-        ours = self.then(self.claim)
+        ours = self.is_before_change(self.claim)
         for sentence in self.passage.sentences:
-            if not ours and self.then(sentence):
+            if not ours and self.is_before_change(sentence):
                 continue
             for place in sentence.roots.get(word, ()):
                 if denied is not None and (sentence.polarity[place] == 1) is denied:

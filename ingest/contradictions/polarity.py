@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import Sentence
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import Sentence
 
 _ENOUGH_DENIED = 0.75  # of the claim's other content words
 _ENOUGH_OPPOSITE = 0.7
@@ -75,11 +75,11 @@ def _claim_denies(pair: Pair, denials: list[tuple[int, int, int]]) -> Iterator[C
         if (
             place is None
             or _prevents(pair, place)
-            or pair.said(word.root, denied=True)
+            or pair.passage_says(word.root, denied=True)
             or pair.other_subject(head, place)
         ):
             continue
-        if _without(pair.claim, first) and not _had(pair.source, place):
+        if _denies_by_without(pair.claim, first) and not _says_had(pair.source, place):
             continue
         if pair.about((head,), _ENOUGH_DENIED) and _goes_on(pair, head, place):
             yield pair.conflict("negation", (first, max(last, head)), (place, place))
@@ -88,30 +88,32 @@ def _claim_denies(pair: Pair, denials: list[tuple[int, int, int]]) -> Iterator[C
 def _source_denies(pair: Pair, denials: list[tuple[int, int, int]]) -> Iterator[Contradiction]:
     claim, source = pair.claim, pair.source
     for first, last, head in denials:
-        places = claim.places.get(source.words[head].key, ())
+        places = claim.positions.get(source.words[head].key, ())
         sure = [place for place in places if claim.words[place].content and _claimed(pair, place, first)]
         if (
             not sure
             or _prevents(pair, head)
             or _conditional(pair, head)
-            or pair.said(claim.words[sure[0]].root, denied=False)
+            or pair.passage_says(claim.words[sure[0]].root, denied=False)
         ):
             continue
-        if pair.other_subject(sure[0], head) or (_without(source, first) and not _had(claim, sure[0])):
+        if pair.other_subject(sure[0], head) or (
+            _denies_by_without(source, first) and not _says_had(claim, sure[0])
+        ):
             continue
         if (
-            not _was(pair, first, sure[0])
+            not _was_denied_before(pair, first, sure[0])
             and pair.about((sure[0],), _ENOUGH_DENIED)
             and _follows(pair, sure[0], head)
         ):
             yield pair.conflict("negation", (sure[0], sure[0]), (first, max(last, head)))
 
 
-def _without(sentence: Sentence, index: int) -> bool:
+def _denies_by_without(sentence: Sentence, index: int) -> bool:
     return sentence.lows[index] == "without"
 
 
-def _had(sentence: Sentence, place: int) -> bool:
+def _says_had(sentence: Sentence, place: int) -> bool:
     """Whether a thing is said to be had or used, as "without" denies: "with the lock held", not "release the lock"."""
     return bool(_HAVING.intersection(sentence.lows[max(0, place - 3) : place]))
 
@@ -134,7 +136,7 @@ def _conditional(pair: Pair, head: int) -> bool:
     return False
 
 
-def _was(pair: Pair, negation: int, ours: int) -> bool:
+def _was_denied_before(pair: Pair, negation: int, ours: int) -> bool:
     """Whether the source denies in the past tense what the claim says in the present: a change may lie between."""
     then = LISTS.tense.past.intersection(pair.source.lows[max(0, negation - 1) : negation + 1])
     return bool(then) and not (
@@ -152,7 +154,7 @@ def _claimed(pair: Pair, place: int, negation: int) -> bool:
 
 def _asserted(sentence: Sentence, key: str) -> int | None:
     """Where a word stands that the sentence asserts."""
-    for place in sentence.places.get(key, ()):
+    for place in sentence.positions.get(key, ()):
         if sentence.words[place].content and sentence.polarity[place] == 1:
             return place
     return None
@@ -195,7 +197,7 @@ def opposite_rule(pair: Pair) -> Iterator[Contradiction]:
             if (
                 _beside(pair, index, place)
                 and pair.about((index,), _ENOUGH_OPPOSITE)
-                and not pair.said(word.root)
+                and not pair.passage_says(word.root)
             ):
                 yield pair.conflict("opposite", (index, index), (place, place))
                 break
@@ -263,14 +265,14 @@ def _chosen_in_claim(pair: Pair, rejected: list[int]) -> tuple[int, int, bool] |
     named = [place for place in rejected if words[place].name] or rejected[-1:]
     verbs = [place for place in pair.claim.content if pair.claim.words[place].key in LISTS.choosing]
     for place in named:
-        for ours in pair.claim.places.get(words[place].key, ()):
+        for ours in pair.claim.positions.get(words[place].key, ()):
             for verb in verbs:
                 between = pair.claim.lows[verb + 1 : ours]
                 if verb < ours and len(between) <= 4 and not _LINKS.intersection(between):
                     return ours, place, True
     for place in named:
-        if words[place].key in pair.claim.places:
-            return pair.claim.places[words[place].key][0], place, False
+        if words[place].key in pair.claim.positions:
+            return pair.claim.positions[words[place].key][0], place, False
     return None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import Sentence
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import Sentence
 
 _ENOUGH = 0.75
 _ENOUGH_ALL = 0.65
@@ -26,7 +26,7 @@ def only_rule(pair: Pair) -> Iterator[Contradiction]:
         if not after and (before := claim.content_before(index)) is not None:
             after = [before]
         for place in after[:3]:
-            theirs = source.places.get(claim.words[place].key, ())
+            theirs = source.positions.get(claim.words[place].key, ())
             joined = next(
                 (found for found in (_joined(source, other) for other in theirs) if found is not None), None
             )
@@ -101,7 +101,7 @@ def gone_rule(pair: Pair) -> Iterator[Contradiction]:
     ordered = source.command in source.negations  # "avoid X" is read as a denial, too
     if claim.denials or claim.old or source.denials > ordered or claim.keys & LISTS.gone:
         return
-    if pair.then(source) or pair.then(claim):
+    if pair.is_before_change(source) or pair.is_before_change(claim):
         return
     there = [index for index, word in enumerate(claim.words) if word.key in LISTS.there]
     if not there:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingest.contradictions.clock import times
-from ingest.contradictions.dates import dates
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import Sentence, read_once
-from ingest.contradictions.version import versions
+from vouchgate.ingest.contradictions.clock import times
+from vouchgate.ingest.contradictions.dates import dates
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import Sentence, read_once
+from vouchgate.ingest.contradictions.version import versions
 
 _ROUGH = 0.1  # what "about" allows on either side
 _HEAD_REACH = 4  # words after a number among which the thing it counts is named
@@ -239,9 +239,9 @@ def _opposite_bounds(ours: Quantity, theirs: Quantity) -> bool:
 def number_rule(pair: Pair) -> Iterator[Contradiction]:
     """Numbers with their units and bounds, and numbered things ("port 8080")."""
     ours = quantities(pair.claim)
-    if not ours or pair.claim.denials or pair.gone() or not _same_dates(pair):
+    if not ours or pair.claim.denials or pair.removal_differs() or not _same_dates(pair):
         return
-    if pair.then(pair.claim) and not pair.then(pair.source):
+    if pair.is_before_change(pair.claim) and not pair.is_before_change(pair.source):
         return
     theirs = quantities(pair.source)
     for mine in ours[:8]:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ingest.contradictions.lists import LISTS, stem
-from ingest.contradictions.sentence import LABELS, Reading, Sentence, Word, is_identifier
+from vouchgate.ingest.contradictions.lists import LISTS, stem
+from vouchgate.ingest.contradictions.sentence import LABELS, Reading, Sentence, Word, is_identifier
 
 # A word with what may stand inside it; runs of joints and letters alternate, so this is linear. A comma is part of a
 # number before three digits only. Flags keep their dashes, and %, + and # stay with what stands before them.

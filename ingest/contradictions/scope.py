@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import LABELS, Sentence
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import LABELS, Sentence
 
 _ENOUGH = 0.7
 _ENOUGH_STALE = 0.9  # of the claim: it says word for word how things were
@@ -112,13 +112,18 @@ def stale_rule(pair: Pair) -> Iterator[Contradiction]:
     """The claim says that a thing is so now, the source that it was so before the change, and no sentence that tells
     how it is now says so: "after the change uploads are truncated"."""
     claim, source = pair.claim, pair.source
-    if not LISTS.new.within(claim.lows) or pair.then(claim) or not pair.then(source) or source.new:
+    if (
+        not LISTS.new.within(claim.lows)
+        or pair.is_before_change(claim)
+        or not pair.is_before_change(source)
+        or source.new
+    ):
         return
     if claim.denials or source.denials or not any(sentence.new for sentence in pair.passage.sentences):
         return
     told = [index for index in claim.content if claim.words[index].key not in LISTS.changes]
     deciding = [index for index in told if claim.words[index].low.endswith("ed") or index == told[-1]]
-    if len(told) < 2 or any(pair.said(claim.words[index].root) for index in deciding):
+    if len(told) < 2 or any(pair.passage_says(claim.words[index].root) for index in deciding):
         return
     if claim.words[told[-1]].key in source.keys and pair.about((), _ENOUGH_STALE):
         yield pair.conflict("status", (told[0], told[-1]), (source.content[0], source.content[-1]))
@@ -130,7 +135,11 @@ def label_rule(pair: Pair) -> Iterator[Contradiction]:
     if len(lows) < 3 or lows[0] not in LABELS or lows[1] != ":" or lows[2] not in LISTS.stages:
         return
     claim = pair.claim
-    if claim.denials or pair.then(claim) or not any(word.key in LISTS.recorded for word in claim.words):
+    if (
+        claim.denials
+        or pair.is_before_change(claim)
+        or not any(word.key in LISTS.recorded for word in claim.words)
+    ):
         return
     for index, low in enumerate(claim.lows):
         stage = LISTS.stages.get(low)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeVar
 
-from ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.lists import LISTS
 
 _BREAKS = frozenset(',;:()[]—–|"“”')
 LABELS = ("status", "state")  # of a decision or an issue: "Status: accepted"
@@ -74,7 +74,7 @@ class Sentence:
         return frozenset(word.key for word in self.words if word.content and word.name)
 
     @cached_property
-    def places(self) -> dict[str, tuple[int, ...]]:
+    def positions(self) -> dict[str, tuple[int, ...]]:
         """Where each key stands."""
         found: dict[str, list[int]] = {}
         for index, word in enumerate(self.words):

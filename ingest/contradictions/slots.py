@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.quantity import quantities
-from ingest.contradictions.sentence import Sentence, read_once
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.quantity import quantities
+from vouchgate.ingest.contradictions.sentence import Sentence, read_once
 
 _REACH = 5  # words between "default" and its value
 _ENOUGH = 0.6

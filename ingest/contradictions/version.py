@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingest.contradictions.lists import LISTS
-from ingest.contradictions.match import Contradiction, Pair
-from ingest.contradictions.sentence import Sentence, read_once
+from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.contradictions.match import Contradiction, Pair
+from vouchgate.ingest.contradictions.sentence import Sentence, read_once
 
 _VERSION = re.compile(r"v?(\d{1,4}(?:\.\d{1,6}){1,4})(?:-?(?:rc|alpha|beta|a|b)\d*)?$")
 _MAJOR = re.compile(r"v?(\d{1,3})$")
@@ -88,7 +88,7 @@ def versions(sentence: Sentence) -> tuple[Version, ...]:
 def version_rule(pair: Pair) -> Iterator[Contradiction]:
     """The claim's one version of a product, when the source tells others of that product and never this one."""
     ours = versions(pair.claim)
-    if len(ours) != 1 or pair.claim.denials or pair.source.denials or pair.gone():
+    if len(ours) != 1 or pair.claim.denials or pair.source.denials or pair.removal_differs():
         return
     mine = ours[0]
     theirs = versions(pair.source)
@@ -99,7 +99,7 @@ def version_rule(pair: Pair) -> Iterator[Contradiction]:
         return
     if any(_is_like(low, mine) for low in pair.passage.lows) or not pair.about((mine.at,), _ENOUGH):
         return
-    if _said(pair.claim, mine.at) & _said(pair.source, others[0].at):
+    if _version_context(pair.claim, mine.at) & _version_context(pair.source, others[0].at):
         yield pair.conflict("version", (mine.at, mine.at), (others[0].at, others[0].at))
 
 
@@ -117,7 +117,7 @@ def _is_like(low: str, version: Version) -> bool:
     return parts[:shared] == version.parts[:shared]
 
 
-def _said(sentence: Sentence, index: int) -> frozenset[str]:
+def _version_context(sentence: Sentence, index: int) -> frozenset[str]:
     """What is said around a version, its product apart."""
     product = sentence.words[index - 1].key if index else ""
     return sentence.near(index, 6, 6) - {sentence.words[index].key, product}

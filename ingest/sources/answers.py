@@ -17,11 +17,19 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ingest.sites import site_of
-from ingest.sources.adr import plain
-from ingest.sources.fetched import Failed, Fetched
-from ingest.sources.outbound import Outbound
-from ingest.types import LINKS, TEXT_CHARACTERS, Citation, Found, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.types import (
+    LINKS,
+    TEXT_CHARACTERS,
+    Citation,
+    Found,
+    SourceReading,
+    Standing,
+    Unreachable,
+)
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.net.fetched import Fetched, FetchFailed
+from vouchgate.ingest.scoring.sites import site_of
+from vouchgate.ingest.sources.git.adr_text import plain
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +69,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-async def reading(
+async def read_or_unreachable(
     citation: Citation, work: Awaitable[SourceReading], *, seconds: float = READING_SECONDS
 ) -> SourceReading:
     """What `work` finds within that time. Never raises but CancelledError: what goes wrong is Unreachable, and
@@ -90,7 +98,7 @@ async def reading(
         )
 
 
-async def ask(
+async def fetch_answer(
     outbound: Outbound,
     url: str,
     who: str,
@@ -102,7 +110,7 @@ async def ask(
     """The answer to a GET, of whatever status. Raises NoAnswer when there was none; `who` is the service's name
     for the sentence."""
     outcome = await outbound.fetch(url, headers=headers, secret_headers=secret_headers, max_bytes=max_bytes)
-    if isinstance(outcome, Failed):
+    if isinstance(outcome, FetchFailed):
         # That the service has no address says nothing about the thing it was asked for.
         code = "dns" if outcome.code == "missing_host" else outcome.code
         detail = f"{who} could not be asked: {outcome.detail.removesuffix('.')}."
@@ -110,7 +118,7 @@ async def ask(
     return outcome
 
 
-def ok(answer: Fetched, who: str, now: datetime) -> Fetched:
+def require_success(answer: Fetched, who: str, now: datetime) -> Fetched:
     """The answer itself when it is a whole 200. Raises NoAnswer for any other."""
     status = answer.status
     if status == 200 and answer.whole:
@@ -130,7 +138,7 @@ def ok(answer: Fetched, who: str, now: datetime) -> Fetched:
     raise NoAnswer("odd_answer", f"{who} answered with HTTP status {status}.", status=status)
 
 
-def parsed(answer: Fetched, shape: type[AnyShape], who: str) -> AnyShape:
+def parse_answer(answer: Fetched, shape: type[AnyShape], who: str) -> AnyShape:
     """The answer's JSON in its shape. Raises NoAnswer `odd_answer` for any other."""
     try:
         return shape.model_validate_json(answer.body)
@@ -154,7 +162,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> datetime | None:
     return min(until, now + LONGEST_PAUSE)
 
 
-def found(
+def build_found(
     citation: Citation,
     *,
     source_id: str,

@@ -17,9 +17,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ingest.sources.fetched import Failed, Fetched, Outcome
-from ingest.sources.outbound import Outbound
-from ingest.types import JUDGE_QUOTE_CHARACTERS, Found, Judged, Judgement, NotJudged
+from vouchgate.ingest.claims.types import JUDGE_QUOTE_CHARACTERS, Found, Judged, Judgement, NotJudged
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.net.fetched import Fetched, FetchFailed, FetchOutcome
 
 log = logging.getLogger(__name__)
 
@@ -120,8 +120,8 @@ class JudgeClient:
         took_ms = round((time.perf_counter() - started) * 1000, 3)
         return judgement.model_copy(update={"took_ms": took_ms})
 
-    def _read(self, outcome: Outcome, found: Found) -> Judgement:
-        if isinstance(outcome, Failed):
+    def _read(self, outcome: FetchOutcome, found: Found) -> Judgement:
+        if isinstance(outcome, FetchFailed):
             log.warning("the judge %s could not be asked: %s", self.model, outcome.detail)
             code = "dns" if outcome.code == "missing_host" else outcome.code
             return self._none(code, f"The judge could not be asked ({code}).")

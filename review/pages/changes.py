@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingest.types import Finding, ValidationResult
-from review.pages.text import Piece, pieces
+from vouchgate.ingest.claims.types import Finding, ValidationResult
+from vouchgate.review.pages.text import Piece, pieces
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DecisionChange:
     """One thing that is otherwise now; an empty side means that it was, or is, not there."""
 
     name: str
@@ -18,35 +18,35 @@ class Change:
     new: tuple[Piece, ...]
 
 
-def changes_between(old: ValidationResult | None, new: ValidationResult | None) -> tuple[Change, ...]:
+def changes_between(old: ValidationResult | None, new: ValidationResult | None) -> tuple[DecisionChange, ...]:
     """What differs; nothing when either is not there."""
     return () if old is None or new is None else tuple(_changes(old, new))
 
 
-def _changes(old: ValidationResult, new: ValidationResult) -> Iterator[Change]:
+def _changes(old: ValidationResult, new: ValidationResult) -> Iterator[DecisionChange]:
     if old.reason != new.reason:
-        yield Change("Why it waits", pieces(old.reason), pieces(new.reason))
-    before, now = _by_place(old), _by_place(new)
+        yield DecisionChange("Why it waits", pieces(old.reason), pieces(new.reason))
+    before, now = _messages_by_subject(old), _messages_by_subject(new)
     for place in dict.fromkeys([*before, *now]):
         said, says = before.get(place), now.get(place)
         if said != says:
             name = place[0].replace("_", " ").capitalize()
-            yield Change(name, pieces(said or "not looked at"), pieces(says or "not looked at"))
+            yield DecisionChange(name, pieces(said or "not looked at"), pieces(says or "not looked at"))
     if old.conflicting_memory_id != new.conflicting_memory_id:
-        yield Change(
+        yield DecisionChange(
             "Conflicting memory",
             pieces(old.conflicting_memory_id or "none"),
             pieces(new.conflicting_memory_id or "none"),
         )
 
 
-def _by_place(answer: ValidationResult) -> dict[tuple[str, str], str]:
+def _messages_by_subject(answer: ValidationResult) -> dict[tuple[str, str], str]:
     """What each check said of each citation."""
     said: dict[tuple[str, str], list[str]] = {}
     for finding in answer.findings:
-        said.setdefault(_place(finding), []).append(finding.message)
+        said.setdefault(_subject(finding), []).append(finding.message)
     return {place: " ".join(sentences) for place, sentences in said.items()}
 
 
-def _place(finding: Finding) -> tuple[str, str]:
+def _subject(finding: Finding) -> tuple[str, str]:
     return finding.check, "" if finding.citation is None else finding.citation.key

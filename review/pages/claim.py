@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ingest.checks import citations, hedge, support
-from ingest.types import Finding, HedgeCategory, Standing, Verdict
-from review.pages.diff import CHANGED, changed_spans
-from review.pages.source import CONFLICT
-from review.pages.text import UNSEEN, Marked, Pieces, pieces
+from vouchgate.ingest.checks import citations, hedge, support
+from vouchgate.ingest.claims.types import Finding, HedgeCategory, Standing, Verdict
+from vouchgate.review.pages.diff import CHANGED, changed_spans
+from vouchgate.review.pages.source import CONFLICT
+from vouchgate.review.pages.text import UNSEEN, MarkedSpan, Pieces, pieces
 
 HEDGE, CITATION = "hedge", "citation"
 
@@ -55,19 +55,21 @@ def claim_pieces(
     spans = [*_hedges(findings), *_cited(content, findings), *_contradicted(findings)]
     if beside is not None:
         note = "differs from the earlier claim"
-        spans += (Marked(*span, CHANGED, note) for span in changed_spans(beside, content, frozenset(changed)))
+        spans += (
+            MarkedSpan(*span, CHANGED, note) for span in changed_spans(beside, content, frozenset(changed))
+        )
     shown = pieces(content, spans)
     return shown, tuple(_legend(shown, spans))
 
 
-def _hedges(findings: Iterable[Finding]) -> Iterator[Marked]:
+def _hedges(findings: Iterable[Finding]) -> Iterator[MarkedSpan]:
     for finding in findings:
         if finding.check == hedge.CHECK and finding.verdict is not Verdict.PASS:
             note = _HEDGES.get(finding.code, "")
-            yield from (Marked(span.start, span.end, HEDGE, note) for span in finding.spans)
+            yield from (MarkedSpan(span.start, span.end, HEDGE, note) for span in finding.spans)
 
 
-def _cited(content: str, findings: Iterable[Finding]) -> Iterator[Marked]:
+def _cited(content: str, findings: Iterable[Finding]) -> Iterator[MarkedSpan]:
     """Every mention of a cited thing, with what became of it. A thing may be mentioned several times in different
     words; what cannot be told of a mention is left out of its note."""
     became: dict[str, str] = {}
@@ -78,7 +80,7 @@ def _cited(content: str, findings: Iterable[Finding]) -> Iterator[Marked]:
         elif finding.check == citations.VERIFY and finding.citation is not None:
             became[finding.citation.value] = _became(finding)
     for start, end in mentioned:
-        yield Marked(start, end, CITATION, became.get(content[start:end], "cited"))
+        yield MarkedSpan(start, end, CITATION, became.get(content[start:end], "cited"))
 
 
 def _became(finding: Finding) -> str:
@@ -88,13 +90,15 @@ def _became(finding: Finding) -> str:
     return _CITED.get(finding.code, "cited")
 
 
-def _contradicted(findings: Iterable[Finding]) -> Iterator[Marked]:
+def _contradicted(findings: Iterable[Finding]) -> Iterator[MarkedSpan]:
     for finding in findings:
         if finding.check == support.CHECK and finding.code == "support_conflict":
-            yield from (Marked(span.start, span.end, CONFLICT, _WORDS[CONFLICT]) for span in finding.spans)
+            yield from (
+                MarkedSpan(span.start, span.end, CONFLICT, _WORDS[CONFLICT]) for span in finding.spans
+            )
 
 
-def _legend(shown: Pieces, spans: Iterable[Marked]) -> Iterator[Legend]:
+def _legend(shown: Pieces, spans: Iterable[MarkedSpan]) -> Iterator[Legend]:
     notes: dict[str, dict[str, None]] = {}
     for span in spans:
         notes.setdefault(span.kind, {})[span.note] = None

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ingest.types import DeliveryOp
-from review.pages.text import Piece, pieces
-from review.pages.times import Moment, moment
-from storage.deliveries import DeliveryRecord, DeliveryState
+from vouchgate.ingest.claims.types import DeliveryOp
+from vouchgate.review.pages.text import Piece, pieces
+from vouchgate.review.pages.times import Moment, moment
+from vouchgate.storage.outgoing.deliveries import DeliveryRecord, DeliveryState
 
 
 @dataclass(frozen=True, slots=True)

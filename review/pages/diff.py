@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ingest.words import split_words
-from review.pages.text import Marked, Pieces, pieces
+from vouchgate.ingest.language.words import split_words
+from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces
 
 # Two claims of the largest size, every character a word of its own, have 67 million; that takes some 50 ms, because
 # a row of the table is one number. Longer texts are compared at their ends only.
@@ -27,7 +27,7 @@ _EDGE = "\"'`“”‘’„«»([{}])*.,;:!?…"  # around a word, when it is c
 _LEAST_AMID = 2  # words on both sides, from which fewer shared ones between them are noise
 
 
-class Op(StrEnum):
+class DiffOp(StrEnum):
     """Where a stretch of text is: in both texts, only in the old one, only in the new one."""
 
     SAME = "same"
@@ -36,10 +36,10 @@ class Op(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DiffStretch:
     """One stretch of the two texts read together."""
 
-    op: Op
+    op: DiffOp
     text: str
 
 
@@ -59,9 +59,9 @@ def word_diff(old: str, new: str, changed: Collection[str] = ()) -> DiffView:
     found = changes(old, new)
     values = _cores(changed)
     return DiffView(
-        old=_shown((change for change in found if change.op is not Op.ADDED), values),
-        new=_shown((change for change in found if change.op is not Op.REMOVED), values),
-        merged=_shown(found, values),
+        old=_diff_pieces((change for change in found if change.op is not DiffOp.ADDED), values),
+        new=_diff_pieces((change for change in found if change.op is not DiffOp.REMOVED), values),
+        merged=_diff_pieces(found, values),
         same=old == new,
     )
 
@@ -74,9 +74,9 @@ def changed_spans(old: str, new: str, changed: Collection[str]) -> Iterator[tupl
     cores = _cores(changed)
     at = 0
     for change in changes(old, new):
-        if change.op is Op.REMOVED:
+        if change.op is DiffOp.REMOVED:
             continue
-        if change.op is Op.ADDED and change.text.strip():
+        if change.op is DiffOp.ADDED and change.text.strip():
             left = len(change.text) - len(change.text.lstrip())
             added.append((at + left, at + left + len(change.text.strip())))
             values += ((at + start, at + end) for start, end in _values(change.text, cores))
@@ -84,7 +84,7 @@ def changed_spans(old: str, new: str, changed: Collection[str]) -> Iterator[tupl
     yield from values or added
 
 
-def changes(old: str, new: str) -> tuple[Change, ...]:
+def changes(old: str, new: str) -> tuple[DiffStretch, ...]:
     """The two texts read together: what is the same and removed gives the old text, what is the same and added the
     new one. No two neighbours have the same `op`. A longest common subsequence of words, without shared words that
     stand alone amid longer changes, where they would only tear a sentence apart.
@@ -209,26 +209,26 @@ class _Reading:
     was removed, then what was added."""
 
     def __init__(self) -> None:
-        self.done: list[Change] = []
-        self._parts: dict[Op, list[str]] = {op: [] for op in Op}
+        self.done: list[DiffStretch] = []
+        self._parts: dict[DiffOp, list[str]] = {op: [] for op in DiffOp}
 
     def same(self, text: str) -> None:
-        if self._parts[Op.REMOVED] or self._parts[Op.ADDED]:
+        if self._parts[DiffOp.REMOVED] or self._parts[DiffOp.ADDED]:
             self.flush()
-        self._parts[Op.SAME].append(text)
+        self._parts[DiffOp.SAME].append(text)
 
     def differ(self, old: str, new: str) -> None:
-        self._parts[Op.REMOVED] += [old] if old else []
-        self._parts[Op.ADDED] += [new] if new else []
+        self._parts[DiffOp.REMOVED] += [old] if old else []
+        self._parts[DiffOp.ADDED] += [new] if new else []
 
     def flush(self) -> None:
         for op, parts in self._parts.items():
             if text := "".join(parts):
-                self.done.append(Change(op, text))
+                self.done.append(DiffStretch(op, text))
             parts.clear()
 
 
-def _read(blocks: Iterable[_Block]) -> tuple[Change, ...]:
+def _read(blocks: Iterable[_Block]) -> tuple[DiffStretch, ...]:
     reading = _Reading()
     for block in blocks:
         if not block.same:
@@ -250,17 +250,19 @@ def _read(blocks: Iterable[_Block]) -> tuple[Change, ...]:
     return tuple(reading.done)
 
 
-def _shown(found: Iterable[Change], values: frozenset[str]) -> Pieces:
+def _diff_pieces(found: Iterable[DiffStretch], values: frozenset[str]) -> Pieces:
     """The stretches as one text in pieces."""
     texts: list[str] = []
-    spans: list[Marked] = []
+    spans: list[MarkedSpan] = []
     at = 0
     for change in found:
         end = at + len(change.text)
         texts.append(change.text)
-        if change.op is not Op.SAME:
-            spans.append(Marked(at, end, change.op.value))
-            spans += (Marked(at + left, at + right, CHANGED) for left, right in _values(change.text, values))
+        if change.op is not DiffOp.SAME:
+            spans.append(MarkedSpan(at, end, change.op.value))
+            spans += (
+                MarkedSpan(at + left, at + right, CHANGED) for left, right in _values(change.text, values)
+            )
         at = end
     return pieces("".join(texts), spans)
 

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ingest import paraphrase
-from ingest.checks import dedup
-from ingest.policy import Policy
-from ingest.types import (
+from vouchgate.ingest.checks import dedup
+from vouchgate.ingest.claims.types import (
     Finding,
     ItemKind,
     Label,
@@ -20,9 +18,11 @@ from ingest.types import (
     SimilarMemory,
     ValidationResult,
 )
-from review.pages.diff import DiffView, word_diff
-from review.pages.text import Pieces, pieces
-from review.pages.times import Moment, moment
+from vouchgate.ingest.dedup import paraphrase
+from vouchgate.ingest.policy import Policy
+from vouchgate.review.pages.diff import DiffView, word_diff
+from vouchgate.review.pages.text import Pieces, pieces
+from vouchgate.review.pages.times import Moment, moment
 
 _LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
 _WAITS = "It waits for review too, and meets this one when its turn comes."
@@ -65,7 +65,7 @@ class SimilarView:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierClaim:
     """An earlier claim: its text, and the words in which the waiting one differs, as the dedup check names them."""
 
     view: ConflictView
@@ -73,9 +73,9 @@ class Earlier:
     changed: tuple[str, ...]
 
 
-def earlier_of(
+def earlier_claim(
     content: str, answer: ValidationResult, conflict: Memory | None, policy: Policy, now: datetime
-) -> Earlier | None:
+) -> EarlierClaim | None:
     """The earlier claim that the dedup check of an answer found; None when it found none, or its text is nowhere.
 
     `conflict` is the memory that an approval is held against now: it counts even where the check says nothing of it.
@@ -103,7 +103,7 @@ def earlier_of(
         diff=word_diff(text, content, changed),
         stored=None if memory is None else moment(memory.created_at, now),
     )
-    return Earlier(view, text, changed)
+    return EarlierClaim(view, text, changed)
 
 
 def similar_views(content: str, similar: Sequence[SimilarMemory]) -> Iterator[SimilarView]:

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from ingest.policy import Policy
-from ingest.score import confidence_of
-from ingest.types import (
+from vouchgate.ingest.claims.types import (
     Confidence,
     Found,
     ItemKind,
@@ -21,8 +19,10 @@ from ingest.types import (
     ReviewStatus,
     ValidationResult,
 )
-from review.answers import Refused
-from review.approval import horizon_problem, settle
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.score import confidence_of
+from vouchgate.review.answers import ApprovalRefused
+from vouchgate.review.approval import check_conflicts, horizon_problem
 
 _LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
 
@@ -68,10 +68,12 @@ def effect_of(
     active = conflict if conflict is not None and conflict.status is MemoryStatus.ACTIVE else None
     recorded = None if active is None else active.id
     near = Neighbours(items=tuple(_neighbours(active)))
-    over = _at_place(answer)
+    over = _memory_at_place(answer)
     written_over = recorded if over is not None and over.id == recorded else None
-    settled = settle(item.content, near, policy, supersede=None, recorded=recorded, at_place=written_over)
-    if isinstance(settled, Refused) and settled.code != "conflict_unresolved":
+    settled = check_conflicts(
+        item.content, near, policy, supersede=None, recorded=recorded, at_place=written_over
+    )
+    if isinstance(settled, ApprovalRefused) and settled.code != "conflict_unresolved":
         return Effect((), "", settled.message)
     options: tuple[Option, ...] = (Option("approve", "Approve", f"{_stores(answer)}.", None),)
     if active is not None:
@@ -109,14 +111,14 @@ def _stores(answer: ValidationResult) -> str:
     return f"Stores it as {_LABELS[evidence.label]} of {_worth(confidence)} that you vouch for{until}"
 
 
-def _at_place(answer: ValidationResult) -> Neighbour | None:
+def _memory_at_place(answer: ValidationResult) -> Neighbour | None:
     """The memory that was found where the claim is to be written, or from where something is to go."""
     found = answer.evidence.at_place
     return None if found is None else found.memory
 
 
 def _removes(name: str, answer: ValidationResult) -> str:
-    known = _at_place(answer)
+    known = _memory_at_place(answer)
     sink, _, place = name.partition(" ")
     retracts = "" if known is None else f", and retracts {known.id}"
     return f"Has {place} removed from {sink}{retracts}. This cannot be taken back."

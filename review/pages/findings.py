@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ingest.checks import citations, dedup, echo, hedge, judgement, place, secrets, support
-from ingest.policy import Policy
-from ingest.router import Case, route
-from ingest.types import Finding, ValidationResult, Verdict
-from review.pages.text import Pieces, pieces, plain
+from vouchgate.ingest.checks import citations, dedup, echo, hedge, judgement, place, secrets, support
+from vouchgate.ingest.claims.types import Finding, ValidationResult, Verdict
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.router import Case, route
+from vouchgate.review.pages.text import Pieces, pieces, plain_line
 
 _CHECKS = {
     hedge.CHECK: "Hedges",
@@ -54,7 +54,7 @@ def finding_view(finding: Finding, *, decides: bool) -> FindingView:
         verdict=finding.verdict.value,
         kind=kind,
         word=word,
-        check=_CHECKS.get(finding.check, plain(finding.check, 40)),
+        check=_CHECKS.get(finding.check, plain_line(finding.check, 40)),
         says=pieces(finding.message),
         citation=pieces(finding.citation.value) if finding.citation is not None else (),
         decides=decides,

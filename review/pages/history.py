@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ingest.policy import Policy
-from ingest.priority import span
-from ingest.types import PendingMemory, ReviewStatus
-from review.acts import SERVICE
-from review.pages.text import Piece, opening, pieces
-from review.pages.times import Moment, moment
-from review.undo import until as undo_until
+from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.priority import span
+from vouchgate.review.acts import SERVICE
+from vouchgate.review.pages.text import Piece, opening_pieces, pieces
+from vouchgate.review.pages.times import Moment, moment
+from vouchgate.review.undo import undo_deadline as undo_until
 
 PATH = "/review/history"
 
@@ -26,7 +26,7 @@ _MARKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HistoryRow:
     """One claim that does not wait any more. `undo` says for how long the act can be taken back; empty: it
     cannot."""
 
@@ -43,7 +43,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FilterChoice:
     """A filter of the page."""
 
     label: str
@@ -51,33 +51,33 @@ class Choice:
     chosen: bool
 
 
-def choices(chosen: ReviewStatus | None) -> list[Choice]:
+def filter_choices(chosen: ReviewStatus | None) -> list[FilterChoice]:
     """Every ending, and all of them together."""
     endings = [status for status in ReviewStatus if status is not ReviewStatus.PENDING]
     return [
-        Choice("all", PATH, chosen is None),
-        *(Choice(s.value, f"{PATH}?status={s.value}", chosen is s) for s in endings),
+        FilterChoice("all", PATH, chosen is None),
+        *(FilterChoice(s.value, f"{PATH}?status={s.value}", chosen is s) for s in endings),
     ]
 
 
 def rows_of(
     items: Sequence[PendingMemory], *, names: Mapping[str, str], policy: Policy, now: datetime
-) -> list[Row]:
+) -> list[HistoryRow]:
     """The items as rows. `names` has what the reviewers' tokens are called, by id."""
     return [_row(item, names, policy, now) for item in items]
 
 
-def _row(item: PendingMemory, names: Mapping[str, str], policy: Policy, now: datetime) -> Row:
+def _row(item: PendingMemory, names: Mapping[str, str], policy: Policy, now: datetime) -> HistoryRow:
     by = item.decided_by or SERVICE
     until = undo_until(item, policy)
-    return Row(
+    return HistoryRow(
         id=item.id,
         version=item.version,
         status=item.status.value,
         mark=_MARKS[item.status],
         decided=moment(item.decided_at or item.created_at, now),
         by="by itself" if by == SERVICE else f"by {names.get(by, by)}",
-        claim=opening(item.content),
+        claim=opening_pieces(item.content),
         note=pieces(item.note or ""),
         memory_id=item.memory_id,
         undo=f"for {span(until - now)} more" if until is not None and until > now else "",

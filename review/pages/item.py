@@ -12,9 +12,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from ingest import paraphrase, priority
-from ingest.policy import Policy
-from ingest.types import (
+from vouchgate.ingest.claims.types import (
     DeliveryOp,
     Finding,
     ItemKind,
@@ -26,17 +24,26 @@ from ingest.types import (
     Source,
     ValidationResult,
 )
-from review.pages.claim import Legend, claim_pieces
-from review.pages.earlier import ConflictView, Earlier, SimilarView, earlier_of, similar_views
-from review.pages.effect import Option, effect_of
-from review.pages.findings import FindingView, deciding, finding_views
-from review.pages.source import SourceView, source_views
-from review.pages.text import Pieces, pieces, plain
-from review.pages.times import Moment, maybe, moment
+from vouchgate.ingest.dedup import paraphrase
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring import priority
+from vouchgate.review.pages.claim import Legend, claim_pieces
+from vouchgate.review.pages.earlier import (
+    ConflictView,
+    EarlierClaim,
+    SimilarView,
+    earlier_claim,
+    similar_views,
+)
+from vouchgate.review.pages.effect import Option, effect_of
+from vouchgate.review.pages.findings import FindingView, deciding, finding_views
+from vouchgate.review.pages.source import SourceView, source_views
+from vouchgate.review.pages.text import Pieces, pieces, plain_line
+from vouchgate.review.pages.times import Moment, moment, moment_or_none
 
 _TITLE = 80  # characters of a claim that stand for all of it
 _VALUE = 200  # characters of a metadata value
-_UNSURE, _UNCHECKED, _UNGROUNDED = 6, 11, 12  # rules of the router, beside those of `ingest.priority`
+_UNSURE, _UNCHECKED, _UNGROUNDED = 6, 11, 12  # rules of the router, beside those of `ingest.scoring.priority`
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ class RejectedView:
 
 
 @dataclass(frozen=True, slots=True)
-class Became:
+class ItemOutcome:
     """What became of an item that does not wait any more; `undo_words` is empty when that cannot be taken back."""
 
     status: str
@@ -103,7 +110,7 @@ class ItemView:
     blocked: str
     metadata: tuple[Fact, ...]
     removal: bool  # it asks for something to go, so there is no text to edit
-    became: Became | None
+    became: ItemOutcome | None
     decision_id: str
 
 
@@ -130,7 +137,7 @@ def item_view(
     """
     findings = () if answer is None else answer.findings
     decided = () if answer is None else deciding(answer, policy)
-    earlier = None if answer is None else earlier_of(item.content, answer, conflict, policy, now)
+    earlier = None if answer is None else earlier_claim(item.content, answer, conflict, policy, now)
     claim, legend = _marked(item, findings, earlier)
     effect = effect_of(item, answer, conflict, policy, now)
     waits = item.status is ReviewStatus.PENDING and item.expires_at > now
@@ -140,11 +147,11 @@ def item_view(
         status=item.status.value,
         waiting=waits,
         memory_type=item.memory_type.value,
-        title=plain(item.content, _TITLE),
+        title=plain_line(item.content, _TITLE),
         claim=claim,
         claim_text=item.content,
         legend=legend,
-        why=pieces(_why(item, answer, decided, policy)),
+        why=pieces(_explain_wait(item, answer, decided, policy)),
         rule=item.rule,
         findings=finding_views(findings, decided),
         sources=() if answer is None else source_views(answer, policy, now),
@@ -157,21 +164,21 @@ def item_view(
         seen=item.seen,
         sent_by=pieces(_sent_by(item, answer, sender)),
         priority=tuple(priority.explain(item, policy.queue.head_start_days, now)) if waits else (),
-        next_check=maybe(next_check, now) if waits else None,
-        valid_until=maybe(item.validity_horizon, now),
+        next_check=moment_or_none(next_check, now) if waits else None,
+        valid_until=moment_or_none(item.validity_horizon, now),
         rejected=_rejected(rejected, now),
         options=effect.options,
         before=effect.before,
         blocked=effect.blocked,
         metadata=facts_of(item.metadata | _delivery(answer)),
         removal=item.removal_of is not None,
-        became=_became(item, decider, undo_until, now),
+        became=_item_outcome(item, decider, undo_until, now),
         decision_id=item.decision_id,
     )
 
 
 def _marked(
-    item: PendingMemory, findings: Sequence[Finding], earlier: Earlier | None
+    item: PendingMemory, findings: Sequence[Finding], earlier: EarlierClaim | None
 ) -> tuple[Pieces, tuple[Legend, ...]]:
     """The claim with the deciding words marked, and the legend. Against one that may say the same in other words,
     every word would be."""
@@ -180,7 +187,7 @@ def _marked(
     return claim_pieces(item.content, findings, beside=earlier.content, changed=earlier.changed)
 
 
-def _why(
+def _explain_wait(
     item: PendingMemory, answer: ValidationResult | None, decided: Sequence[Finding], policy: Policy
 ) -> str:
     """Why it waits, in a sentence or two. What was written on the item since its decision is newer, and counts."""
@@ -192,11 +199,11 @@ def _why(
         return item.reason
     more = item.reason.removeprefix(answer.reason.removesuffix(".")).removeprefix(".").strip()
     said = " ".join(finding.message for finding in decided)
-    because = _because(item, said, decided, answer, policy)
+    because = _explain_rule(item, said, decided, answer, policy)
     return " ".join(filter(None, (because, more))) if because else item.reason
 
 
-def _because(
+def _explain_rule(
     item: PendingMemory, said: str, decided: Sequence[Finding], answer: ValidationResult, policy: Policy
 ) -> str:
     """The rule in the words of a person, with what the findings `said` that decided; empty when they do not tell."""
@@ -271,9 +278,9 @@ def _rejected(before: RejectedBefore | None, now: datetime) -> RejectedView | No
     return RejectedView(before.queue_id, pieces(before.reason), moment(before.rejected_at, now))
 
 
-def _became(
+def _item_outcome(
     item: PendingMemory, decider: str | None, undo_until: datetime | None, now: datetime
-) -> Became | None:
+) -> ItemOutcome | None:
     who = decider or item.decided_by
     by = f" by {who}" if who else ""
     match item.status:
@@ -289,12 +296,12 @@ def _became(
         case ReviewStatus.PROMOTED:
             words = "Stored by itself: what it cites was found when it was looked at again."
     undo = undo_until is not None and undo_until > now
-    return Became(
+    return ItemOutcome(
         status=item.status.value,
         words=pieces(words),
         memory_id=item.memory_id,
         reason=() if item.note is None else pieces(item.note),
-        when=maybe(item.decided_at, now),
+        when=moment_or_none(item.decided_at, now),
         undo_words=f"can be taken back for {priority.span(undo_until - now)}" if undo and undo_until else "",
     )
 

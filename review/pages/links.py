@@ -7,8 +7,8 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import idna
 
-from ingest.sites import host_of
-from review.pages.text import Pieces, pieces, plain
+from vouchgate.ingest.scoring.sites import host_of
+from vouchgate.review.pages.text import Pieces, pieces, plain_line
 
 _PATH = "/:@!$&'()*+,;=~-._%"
 _QUERY = _PATH + "?"
@@ -62,7 +62,7 @@ def _named(host: str) -> str:
     if not any(label.startswith("xn--") for label in host.split(".")):
         return ""
     try:
-        return plain(idna.decode(host), _NAME)
+        return plain_line(idna.decode(host), _NAME)
     except (idna.IDNAError, UnicodeError):
         return ""
 

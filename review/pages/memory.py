@@ -8,19 +8,26 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from ingest.policy import Policy
-from ingest.types import Confidence, Label, Memory, MemoryStatus, MemoryType, ValidationResult
-from review.pages.delivery import DeliveryView, delivery_views
-from review.pages.findings import FindingView, deciding, finding_views
-from review.pages.item import Fact, facts_of
-from review.pages.source import SourceView, source_views
-from review.pages.text import Piece, opening, pieces, plain
-from review.pages.times import Moment, maybe, moment
-from storage.deliveries import DeliveryRecord
+from vouchgate.ingest.claims.types import (
+    Confidence,
+    Label,
+    Memory,
+    MemoryStatus,
+    MemoryType,
+    ValidationResult,
+)
+from vouchgate.ingest.policy import Policy
+from vouchgate.review.pages.delivery import DeliveryView, delivery_views
+from vouchgate.review.pages.findings import FindingView, deciding, finding_views
+from vouchgate.review.pages.item import Fact, facts_of
+from vouchgate.review.pages.source import SourceView, source_views
+from vouchgate.review.pages.text import Piece, opening_pieces, pieces, plain_line
+from vouchgate.review.pages.times import Moment, moment, moment_or_none
+from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 
 PATH = "/review/memories"
 
-# What can be asked for, and the fields of `storage.memories.MemoryFilter` that it stands for.
+# What can be asked for, and the fields of `storage.claims.memories.MemoryFilter` that it stands for.
 _STATES: dict[str, tuple[str, dict[str, Any]]] = {
     "": ("in force", {}),
     "ending": ("in force, ends within 30 days", {"validity": "ending"}),
@@ -47,7 +54,7 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class MemoryListQuery:
     """What the address asks for. A value that no choice has is kept, and refused by the filter."""
 
     q: str
@@ -61,7 +68,7 @@ class Chosen:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """As fields of `storage.memories.MemoryFilter`."""
+        """As fields of `storage.claims.memories.MemoryFilter`."""
         found: dict[str, Any] = {
             "text": self.q or None,
             "source_id": self.source or None,
@@ -98,10 +105,10 @@ def _any(kind: type[MemoryType | Confidence | Label]) -> tuple[tuple[str, str], 
     return (("", "any"), *((one.value, one.value) for one in kind))
 
 
-def chosen_of(query: Mapping[str, str]) -> Chosen:
+def parse_query(query: Mapping[str, str]) -> MemoryListQuery:
     """What the fields of an address ask for."""
     names = ("type", "confidence", "label", "state", "stale")
-    return Chosen(
+    return MemoryListQuery(
         query.get("q", "").strip(),
         query.get("source", "").strip(),
         {name: query.get(name, "") for name in names},
@@ -109,7 +116,7 @@ def chosen_of(query: Mapping[str, str]) -> Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MemoryListRow:
     """One memory in the list."""
 
     id: str
@@ -125,21 +132,21 @@ class Row:
     until: Moment | None
 
 
-def rows_of(found: Sequence[Memory], now: datetime) -> list[Row]:
+def rows_of(found: Sequence[Memory], now: datetime) -> list[MemoryListRow]:
     """The memories as rows."""
     return [
-        Row(
+        MemoryListRow(
             id=memory.id,
-            claim=opening(memory.content),
+            claim=opening_pieces(memory.content),
             label=memory.label.value,
             status=memory.status.value,
-            stale=plain(memory.stale_reason or "", 200),
+            stale=plain_line(memory.stale_reason or "", 200),
             confidence=memory.confidence.value,
             memory_type=memory.memory_type.value,
             source=pieces(memory.source_id or ""),
             source_href=f"{PATH}?{urlencode({'source': memory.source_id or ''})}",
             stored=moment(memory.created_at, now),
-            until=maybe(memory.validity_horizon, now),
+            until=moment_or_none(memory.validity_horizon, now),
         )
         for memory in found
     ]
@@ -189,7 +196,7 @@ def memory_view(
     score = memory.confidence_score
     return MemoryView(
         id=memory.id,
-        title=plain(memory.content, 80),
+        title=plain_line(memory.content, 80),
         claim=pieces(memory.content),
         label=memory.label.value,
         confidence=memory.confidence.value,
@@ -197,12 +204,12 @@ def memory_view(
         memory_type=memory.memory_type.value,
         status=memory.status.value,
         stored=moment(memory.created_at, now),
-        until=maybe(memory.validity_horizon, now),
+        until=moment_or_none(memory.validity_horizon, now),
         superseded_by=memory.superseded_by,
         retracted=pieces(memory.retracted_reason or ""),
         stale=pieces(memory.stale_reason or ""),
-        stale_since=maybe(memory.stale_since, now),
-        vouched=_vouched(memory, answer, names),
+        stale_since=moment_or_none(memory.stale_since, now),
+        vouched=_vouching_party(memory, answer, names),
         source=pieces(memory.source_id or "none: nothing that it cites was verified"),
         asserted=memory.source.value,
         findings=() if answer is None else finding_views(answer.findings, deciding(answer, policy)),
@@ -216,9 +223,10 @@ def memory_view(
     )
 
 
-def _vouched(memory: Memory, answer: ValidationResult | None, names: Mapping[str, str]) -> str:
+def _vouching_party(memory: Memory, answer: ValidationResult | None, names: Mapping[str, str]) -> str:
     if memory.approved_by is not None:
-        return f"Its owner vouches for it: approved by {plain(names.get(memory.approved_by, memory.approved_by), 80)}."
+        approver = plain_line(names.get(memory.approved_by, memory.approved_by), 80)
+        return f"Its owner vouches for it: approved by {approver}."
     return "" if answer is None else f"{answer.reason.removesuffix('.')}."
 
 

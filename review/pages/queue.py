@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from typing import Literal
 from urllib.parse import urlencode
 
-from ingest.policy import HeadStart
-from ingest.priority import CONFLICT, NEAR_EXPIRY, explain, span
-from ingest.types import MemoryType, PendingMemory
-from review.pages.reasons import Kind, kind_of
-from review.pages.text import Piece, is_whole, opening, plain
+from vouchgate.ingest.claims.types import MemoryType, PendingMemory
+from vouchgate.ingest.policy import HeadStart
+from vouchgate.ingest.scoring.priority import CONFLICT, NEAR_EXPIRY, explain, span
+from vouchgate.review.pages.reasons import ReasonKind, kind_of
+from vouchgate.review.pages.text import Piece, is_whole, opening_pieces, plain_line
 
 Order = Literal["priority", "oldest", "newest"]
 ORDERS: tuple[tuple[Order, str], ...] = (
@@ -24,7 +24,7 @@ PATH = "/review"
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class QueueListing:
     """Which part of the queue somebody looks at, and in which order."""
 
     rule: int | None = None
@@ -54,7 +54,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FilterGroup:
     """A filter to choose, with how many items it has."""
 
     label: str
@@ -64,13 +64,13 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QueueRow:
     """One waiting item in the list."""
 
     id: str
     version: int
     rule: int
-    kind: Kind
+    kind: ReasonKind
     conflict: bool  # approving it asks what becomes of a stored memory
     cut: bool  # the list has not all of its text, so nobody approves it here
     content: str
@@ -94,20 +94,20 @@ class Row:
 
 def rows_of(
     items: Sequence[PendingMemory],
-    listing: Listing,
+    listing: QueueListing,
     *,
     senders: Mapping[str, str],
     head_start: HeadStart,
     now: datetime,
-) -> list[Row]:
+) -> list[QueueRow]:
     """The items as rows. `senders` has the names of their tokens, by id."""
-    only = Listing(order=listing.order)
+    only = QueueListing(order=listing.order)
     # Many rows share these: an address is made once.
     rules = {rule: replace(only, rule=rule).href() for rule in {item.rule for item in items}}
     agents = {one: replace(only, sender=one).href() for one in {item.submitted_by for item in items}}
     things = {one: replace(only, cited=one).href() for one in {item.cited for item in items}}
 
-    def row(item: PendingMemory) -> Row:
+    def row(item: PendingMemory) -> QueueRow:
         hrefs = (rules[item.rule], agents[item.submitted_by], things[item.cited])
         return _row(item, listing, senders, head_start=head_start, now=now, hrefs=hrefs)
 
@@ -116,15 +116,15 @@ def rows_of(
 
 def _row(
     item: PendingMemory,
-    listing: Listing,
+    listing: QueueListing,
     senders: Mapping[str, str],
     *,
     head_start: HeadStart,
     now: datetime,
     hrefs: tuple[str, str, str],
-) -> Row:
-    left, claim = item.expires_at - now, opening(item.content)
-    return Row(
+) -> QueueRow:
+    left, claim = item.expires_at - now, opening_pieces(item.content)
+    return QueueRow(
         id=item.id,
         version=item.version,
         rule=item.rule,
@@ -133,12 +133,12 @@ def _row(
         cut=not is_whole(claim, item.content),
         content=item.content,
         claim=claim,
-        reason=plain(item.reason, 300),
+        reason=plain_line(item.reason, 300),
         memory_type=item.memory_type.value,
         sender_id=item.submitted_by,
-        sender=plain(senders.get(item.submitted_by, item.submitted_by), 60),
+        sender=plain_line(senders.get(item.submitted_by, item.submitted_by), 60),
         cited=item.cited,
-        cited_shown=plain(_without_kind(item.cited), 80) if item.cited else "",
+        cited_shown=plain_line(_without_kind(item.cited), 80) if item.cited else "",
         waited=_waited(now - item.created_at),
         expiring=f"expires in {span(left)}" if left <= NEAR_EXPIRY else "",
         priority="; ".join(explain(item, head_start, now)),
@@ -160,39 +160,41 @@ def _without_kind(key: str) -> str:
     return key.removeprefix("url:")
 
 
-def by_reason(counts: Mapping[int, int], listing: Listing) -> list[Group]:
+def by_reason(counts: Mapping[int, int], listing: QueueListing) -> list[FilterGroup]:
     """The reasons for which items wait, the most frequent first."""
     return [
-        Group(
+        FilterGroup(
             kind_of(rule).label,
             count,
-            Listing(rule=rule, order=listing.order).href(),
+            QueueListing(rule=rule, order=listing.order).href(),
             listing.rule == rule,
         )
         for rule, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     ]
 
 
-def by_sender(counts: Mapping[str, int], listing: Listing, senders: Mapping[str, str]) -> list[Group]:
+def by_sender(
+    counts: Mapping[str, int], listing: QueueListing, senders: Mapping[str, str]
+) -> list[FilterGroup]:
     """The agents whose items wait, the most frequent first."""
     return [
-        Group(
-            plain(senders.get(sender, sender), 60),
+        FilterGroup(
+            plain_line(senders.get(sender, sender), 60),
             count,
-            Listing(sender=sender, order=listing.order).href(),
+            QueueListing(sender=sender, order=listing.order).href(),
             listing.sender == sender,
         )
         for sender, count in counts.items()
     ]
 
 
-def by_cited(counts: Mapping[str, int], listing: Listing) -> list[Group]:
+def by_cited(counts: Mapping[str, int], listing: QueueListing) -> list[FilterGroup]:
     """What the waiting items cite first, the most frequent first; only what several cite makes a group."""
     return [
-        Group(
-            plain(_without_kind(cited), 60),
+        FilterGroup(
+            plain_line(_without_kind(cited), 60),
             count,
-            Listing(cited=cited, order=listing.order).href(),
+            QueueListing(cited=cited, order=listing.order).href(),
             listing.cited == cited,
         )
         for cited, count in counts.items()
@@ -200,17 +202,17 @@ def by_cited(counts: Mapping[str, int], listing: Listing) -> list[Group]:
     ]
 
 
-def chosen_words(listing: Listing, senders: Mapping[str, str]) -> str:
+def filter_words(listing: QueueListing, senders: Mapping[str, str]) -> str:
     """What a listing is narrowed to, in words; empty when it is not."""
     parts = []
     if listing.rule is not None:
         parts.append(kind_of(listing.rule).label)
     if listing.sender is not None:
-        parts.append(f"from {plain(senders.get(listing.sender, listing.sender), 40)}")
+        parts.append(f"from {plain_line(senders.get(listing.sender, listing.sender), 40)}")
     if listing.cited is not None:
-        parts.append(f"citing {plain(_without_kind(listing.cited), 60)}")
+        parts.append(f"citing {plain_line(_without_kind(listing.cited), 60)}")
     if listing.memory_type is not None:
         parts.append(listing.memory_type.value)
     if listing.q:
-        parts.append(f"with “{plain(listing.q, 40)}”")
+        parts.append(f"with “{plain_line(listing.q, 40)}”")
     return ", ".join(parts)

@@ -1,6 +1,6 @@
 """Templates and the files beside them. What is shown is text: everything is escaped. Text of others is printed by the
-macros of `_text.html`, piece by piece (`opening`: only its beginning, in lists); the filter `unseen` makes one plain
-line of it where no marks can be."""
+macros of `_text.html`, piece by piece (`opening_pieces`: only its beginning, in lists); the filter `unseen` makes one
+plain line of it where no marks can be."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from review.pages.text import opening, pieces, plain
+from vouchgate.review.pages.text import opening_pieces, pieces, plain_line
 
 STATIC_PATH = "/review/static/"
 _MOST = 120  # characters of a text in one plain line
@@ -53,7 +53,7 @@ def asset(name: str) -> str:
 
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("review.pages"),
+        loader=PackageLoader("vouchgate.review.pages"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -62,8 +62,8 @@ def _environment() -> Environment:
     )
     environment.globals["asset"] = asset
     environment.filters["pieces"] = pieces
-    environment.filters["opening"] = opening
-    environment.filters["unseen"] = partial(plain, most=_MOST)
+    environment.filters["opening"] = opening_pieces
+    environment.filters["unseen"] = partial(plain_line, most=_MOST)
     return environment
 
 

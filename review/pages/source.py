@@ -6,12 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ingest.checks import support
-from ingest.policy import Policy
-from ingest.reputation import Group, is_banned
-from ingest.score import freshness_of, is_official, judgement_of, source_score
-from ingest.sites import host_of
-from ingest.types import (
+from vouchgate.ingest.checks import support
+from vouchgate.ingest.claims.types import (
     CitationType,
     Finding,
     Found,
@@ -24,10 +20,14 @@ from ingest.types import (
     ValidationResult,
     Verdict,
 )
-from review.pages.findings import FindingView, deciding, finding_views, worst
-from review.pages.links import LinkView, leads_elsewhere, link_of
-from review.pages.text import Marked, Pieces, pieces, plain
-from review.pages.times import Moment, age, maybe
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.reputation import SiteGroup, is_banned
+from vouchgate.ingest.scoring.score import freshness_of, is_official, judgement_of, source_score
+from vouchgate.ingest.scoring.sites import host_of
+from vouchgate.review.pages.findings import FindingView, deciding, finding_views, worst
+from vouchgate.review.pages.links import LinkView, leads_elsewhere, link_of
+from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces, plain_line
+from vouchgate.review.pages.times import Moment, age, moment_or_none
 
 CONFLICT, NEAR = "conflict", "near"
 
@@ -47,7 +47,7 @@ _CITED = {
     CitationType.PEP: "PEP",
     CitationType.CVE: "CVE",
 }
-# The codes of `ingest.types.Unreachable`; one that is not here is shown as it is.
+# The codes of `ingest.claims.types.Unreachable`; one that is not here is shown as it is.
 _BECAUSE = {
     "timeout": "it took too long to answer",
     "refused": "it is not safe to ask for",
@@ -67,12 +67,12 @@ _BECAUSE = {
     "error": "the check itself failed",
 }
 _GROUPS = {
-    Group.PEER_REVIEWED: "peer reviewed",
-    Group.PRIMARY: "an institution, or the maker of what it is about",
-    Group.SECONDARY: "a good secondary source",
-    Group.UNLISTED: "not listed, which is neither praise nor blame",
-    Group.SHORTENER: "a link shortener",
-    Group.BANNED: "on the banned list",
+    SiteGroup.PEER_REVIEWED: "peer reviewed",
+    SiteGroup.PRIMARY: "an institution, or the maker of what it is about",
+    SiteGroup.SECONDARY: "a good secondary source",
+    SiteGroup.UNLISTED: "not listed, which is neither praise nor blame",
+    SiteGroup.SHORTENER: "a link shortener",
+    SiteGroup.BANNED: "on the banned list",
 }
 
 
@@ -162,7 +162,7 @@ def source_view(
         passage=passage,
         excerpt=excerpt,
         longer=longer,
-        dated=None if found is None else maybe(found.dated, now),
+        dated=None if found is None else moment_or_none(found.dated, now),
         age="" if found is None else age(found.dated, now),
         reputation="" if found is None else _reputation(found, policy),
         score=score,
@@ -173,7 +173,7 @@ def source_view(
         quote=quote,
         cut=found is not None and found.cut,
         findings=finding_views(findings, decided),
-        read_again=maybe(reading.retry_after, now) if isinstance(reading, Unreachable) else None,
+        read_again=moment_or_none(reading.retry_after, now) if isinstance(reading, Unreachable) else None,
     )
 
 
@@ -184,7 +184,7 @@ def _state(reading: SourceReading) -> str:
         case Missing():
             return "does not exist"
         case Unreachable():
-            return f"could not be checked: {_BECAUSE.get(reading.code, plain(reading.code, 40))}"
+            return f"could not be checked: {_BECAUSE.get(reading.code, plain_line(reading.code, 40))}"
 
 
 def _links(reading: SourceReading) -> tuple[LinkView | None, LinkView | None]:
@@ -201,22 +201,22 @@ def _excerpt(found: Found | None, findings: Iterable[Finding]) -> tuple[Pieces, 
     if found is None or not found.excerpt.strip():
         return (), (), False
     text = found.excerpt
-    spans = list(_places(text, findings))
+    spans = list(_deciding_spans(text, findings))
     start = max(0, min((span.start for span in spans), default=0) - _AROUND)
     end = max(span.end for span in spans) + _AROUND if spans else _BEGINNING
-    start, end = _at_words(text, start, end)
+    start, end = _cut_at_words(text, start, end)
     shown = pieces(text, spans)
     if (start, end) == (0, len(text)):
         return shown, shown, False
     before, behind = "… " if start else "", " …" if end < len(text) else ""
     moved = [
-        Marked(span.start - start + len(before), span.end - start + len(before), span.kind, span.note)
+        MarkedSpan(span.start - start + len(before), span.end - start + len(before), span.kind, span.note)
         for span in spans
     ]
     return shown, pieces(f"{before}{text[start:end]}{behind}", moved), True
 
 
-def _places(text: str, findings: Iterable[Finding]) -> Iterable[Marked]:
+def _deciding_spans(text: str, findings: Iterable[Finding]) -> Iterable[MarkedSpan]:
     """Where in the excerpt the claim is contradicted, or where it comes nearest to it."""
     for finding in findings:
         start, end = finding.facts.get("source_start"), finding.facts.get("source_end")
@@ -225,14 +225,14 @@ def _places(text: str, findings: Iterable[Finding]) -> Iterable[Marked]:
         if not 0 <= start < end <= len(text):
             continue  # a record of another version of the excerpt
         if finding.code == "support_conflict":
-            yield Marked(start, end, CONFLICT, "says otherwise than the claim")
+            yield MarkedSpan(start, end, CONFLICT, "says otherwise than the claim")
         elif finding.verdict is Verdict.FAIL:
-            yield Marked(start, end, NEAR, "the nearest it comes to the claim")
+            yield MarkedSpan(start, end, NEAR, "the nearest it comes to the claim")
         else:
-            yield Marked(start, end, NEAR, "where it speaks of what the claim says")
+            yield MarkedSpan(start, end, NEAR, "where it speaks of what the claim says")
 
 
-def _at_words(text: str, start: int, end: int) -> tuple[int, int]:
+def _cut_at_words(text: str, start: int, end: int) -> tuple[int, int]:
     """The place without half words at its ends; a text with no space nearby is cut where it is."""
     if start > 0:
         space = text.find(" ", start, start + _AROUND // 2)
@@ -247,7 +247,7 @@ def _reputation(found: Found, policy: Policy) -> str:
     if found.official:
         return "the grounding repository's own record"
     if is_banned(found, policy.banned):
-        return _GROUPS[Group.BANNED]
+        return _GROUPS[SiteGroup.BANNED]
     group = policy.reputation.group_of(found)
     worth = f"{_GROUPS[group]} ({policy.reputation.scores[group]:.1f} of 1)"
     return f"official by the policy; {worth}" if is_official(found, policy) else worth

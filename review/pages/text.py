@@ -55,7 +55,7 @@ _NAMELESS = {"Cc": "CONTROL CHARACTER", "Co": "PRIVATE USE CHARACTER", "Cs": "LO
 
 
 @dataclass(frozen=True, slots=True)
-class Marked:
+class MarkedSpan:
     """Characters `start` to `end` of a text, and what they are marked as; `note` says why, in a phrase."""
 
     start: int
@@ -87,7 +87,7 @@ class _Tag:
     note: str
 
 
-def pieces(text: str, spans: Iterable[Marked] = (), *, most: int = MOST_TAGS) -> Pieces:
+def pieces(text: str, spans: Iterable[MarkedSpan] = (), *, most: int = MOST_TAGS) -> Pieces:
     """The text in pieces, in order. A piece has every mark whose span covers it, with their notes; spans beyond the
     text are cut, empty ones say nothing. The pieces without UNSEEN are the text without what cannot be seen.
 
@@ -97,7 +97,7 @@ def pieces(text: str, spans: Iterable[Marked] = (), *, most: int = MOST_TAGS) ->
     kept, dropped = tags[:most], tags[most:]
     starts = [tag.start for tag in tags]
     changes = _changes(text, spans, tags, starts)
-    made = _Made()
+    made = _PieceBuilder()
     at, next_tag = 0, 0
     for cut in sorted({*changes, *starts, *(tag.end for tag in tags), len(text)}):
         if cut > at:
@@ -118,7 +118,7 @@ def pieces(text: str, spans: Iterable[Marked] = (), *, most: int = MOST_TAGS) ->
     return tuple(made.done)
 
 
-def opening(text: str) -> Pieces:
+def opening_pieces(text: str) -> Pieces:
     """The beginning of a text in pieces, as long as anybody reads in a list of many. Where there is more of it, the
     last piece is an ellipsis."""
     shown = pieces(text[:_OPENING], most=_OPENING_TAGS)
@@ -126,11 +126,11 @@ def opening(text: str) -> Pieces:
 
 
 def is_whole(shown: Pieces, text: str) -> bool:
-    """Whether the `opening` of a text has all of it."""
+    """Whether the `opening_pieces` of a text has all of it."""
     return len(text) <= _OPENING and sum(UNSEEN in piece.marks for piece in shown) <= _OPENING_TAGS
 
 
-def plain(text: str, most: int) -> str:
+def plain_line(text: str, most: int) -> str:
     """The text on one line, at most `most` (at least 1) characters long and cut with an ellipsis, for titles and
     labels: white space is one space, and characters that cannot be seen are named as in `⟨U+202E⟩`. Of a long text
     no more is read than such a line may need."""
@@ -147,7 +147,7 @@ def plain(text: str, most: int) -> str:
     return cut.rstrip() + "…"
 
 
-class _Made:
+class _PieceBuilder:
     """The pieces so far, and the marks that hold at the present place."""
 
     def __init__(self) -> None:
@@ -155,7 +155,7 @@ class _Made:
         self._open: dict[tuple[str, str], int] = {}
         self._text: list[str] = []
 
-    def change(self, changes: Iterable[tuple[Marked, int]]) -> None:
+    def change(self, changes: Iterable[tuple[MarkedSpan, int]]) -> None:
         for span, by in changes:
             key = span.kind, span.note
             was, now = self._open.get(key, 0), self._open.get(key, 0) + by
@@ -184,10 +184,10 @@ class _Made:
 
 
 def _changes(
-    text: str, spans: Iterable[Marked], tags: list[_Tag], starts: list[int]
-) -> dict[int, list[tuple[Marked, int]]]:
+    text: str, spans: Iterable[MarkedSpan], tags: list[_Tag], starts: list[int]
+) -> dict[int, list[tuple[MarkedSpan, int]]]:
     """Where marks begin (+1) and end (-1). A tag is marked as a whole, so that no mark begins or ends within."""
-    changes: dict[int, list[tuple[Marked, int]]] = {}
+    changes: dict[int, list[tuple[MarkedSpan, int]]] = {}
     for span in spans:
         start, end = max(span.start, 0), min(span.end, len(text))
         if start >= end:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from ingest.priority import span
+from vouchgate.ingest.scoring.priority import span
 
 _DAY = timedelta(days=1)
 _MONTH = 30.44 * _DAY
@@ -32,7 +32,7 @@ def moment(at: datetime, now: datetime) -> Moment:
     return Moment(at.isoformat(timespec="seconds"), f"{at:%Y-%m-%d %H:%M} {_zone(at)}", words)
 
 
-def maybe(at: datetime | None, now: datetime) -> Moment | None:
+def moment_or_none(at: datetime | None, now: datetime) -> Moment | None:
     """`moment`, and None for None."""
     return None if at is None else moment(at, now)
 

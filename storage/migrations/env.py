@@ -5,12 +5,12 @@ from __future__ import annotations
 from alembic import context
 from sqlmodel import SQLModel
 
-import storage.outer_tables
-import storage.tables  # noqa: F401  (both fill the metadata)
+import vouchgate.storage.tables.claims  # noqa: F401  (both fill the metadata)
+import vouchgate.storage.tables.doors
 
 connection = context.config.attributes.get("connection")
 if connection is None:
-    raise SystemExit("run `groundgate db upgrade`: the migrations take their connection from the program")
+    raise SystemExit("run `vouchgate db upgrade`: the migrations take their connection from the program")
 context.configure(connection=connection, target_metadata=SQLModel.metadata)
 with context.begin_transaction():
     context.run_migrations()

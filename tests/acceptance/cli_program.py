@@ -1,4 +1,4 @@
-"""Runs the real `groundgate` program, as a process of its own, and reads what it says."""
+"""Runs the real `vouchgate` program, as a process of its own, and reads what it says."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from typing import IO, Any
 from tests.processes import Program
 
 # As users start it. The other runs are forked from a process that has loaded it (`tests.processes`).
-PROGRAM = (sys.executable, "-m", "groundgate.cli")
+PROGRAM = (sys.executable, "-m", "vouchgate.cli")
 TOKEN = re.compile(r"gg_[0-9a-f]{16}_[\w-]{43}")
 
 
 def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """This process's environment without what would change the program's output or settings."""
-    left_out = ("GROUNDGATE_", "GIT_", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONWARNINGS")
+    left_out = ("VOUCHGATE_", "GIT_", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "PYTHONWARNINGS")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
     return {**kept, **(more or {})}
 
@@ -74,7 +74,7 @@ def complaint(done: subprocess.CompletedProcess[bytes], status: int = 1) -> str:
     """The one line on standard error of a run that had to fail with `status`."""
     text = done.stderr.decode()
     assert done.returncode == status, text
-    assert text.startswith("groundgate: "), text
+    assert text.startswith("vouchgate: "), text
     assert text.count("\n") == 1, text
     assert "internal error" not in text
     return text
@@ -92,7 +92,7 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> str:
 
 @dataclass
 class Serving:
-    """A running `groundgate serve`, its address, and what it printed before it said so."""
+    """A running `vouchgate serve`, its address, and what it printed before it said so."""
 
     process: Program | subprocess.Popen[bytes]
     errors: IO[bytes]
@@ -108,7 +108,7 @@ class Serving:
 
 @contextmanager
 def serving(*arguments: str | Path, cwd: Path, anew: bool = False) -> Iterator[Serving]:
-    """`groundgate serve --port 0` in the directory `cwd`, from the moment it accepts connections; with `anew` in
+    """`vouchgate serve --port 0` in the directory `cwd`, from the moment it accepts connections; with `anew` in
     an interpreter that starts for it."""
     words = ["serve", "--port", "0", *map(str, arguments)]
     environment = clean_environment()

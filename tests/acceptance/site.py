@@ -12,10 +12,11 @@ from typing import Any
 
 import httpx
 
-from ingest.types import Principal, Role, Source, ValidationResult
-from storage import log, tokens
-from storage.store import Store
 from tests.service import ALL_SOURCES, THRESHOLD, Running, serve
+from vouchgate.ingest.claims.types import Principal, Role, Source, ValidationResult
+from vouchgate.storage.identity import tokens
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
 
 PROBLEM = "application/problem+json"
 
@@ -101,7 +102,7 @@ def open_site(
 ) -> Iterator[Site]:
     """Serves the database until the end, then looks whether the log is whole and no error was logged. Without an
     `environment` of its own it asks nothing but git."""
-    environment = {"GROUNDGATE_OFFLINE": "true"} if environment is None else environment
+    environment = {"VOUCHGATE_OFFLINE": "true"} if environment is None else environment
     store = Store.open(url, threshold=THRESHOLD)
     try:
         with serve(url, repos=repos, policy=policy, environment=environment) as running:
@@ -152,7 +153,7 @@ def is_problem(answer: httpx.Response, status: int, code: str | None = None) -> 
     assert answer.headers["content-type"] == PROBLEM, answer.text
     body: dict[str, Any] = answer.json()
     assert body["status"] == status
-    assert body["type"] == f"urn:groundgate:problem:{body['code']}"
+    assert body["type"] == f"urn:vouchgate:problem:{body['code']}"
     assert body["title"]
     assert body["detail"]
     if code is not None:

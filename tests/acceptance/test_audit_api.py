@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from ingest.types import Action, LogEntry, Role, Source
-from storage import tokens
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
+from vouchgate.ingest.claims.types import Action, LogEntry, Role, Source
+from vouchgate.storage.identity import tokens
 
 LONG = (
     "The night train calls at nineteen stations, carries letters in the third car, serves warm bread from"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ingest.types import Role, Source, ValidationResult
-from storage.store import Store
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
 from tests.service import THRESHOLD
+from vouchgate.ingest.claims.types import Role, Source, ValidationResult
+from vouchgate.storage.store import Store
 
 LONG = (
     "The parcel sorter reads forty labels a minute, drops torn ones into the grey bin, prints a list of them"

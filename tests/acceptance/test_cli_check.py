@@ -1,4 +1,4 @@
-"""`groundgate check` and `groundgate verify` as programs, with real repositories and databases."""
+"""`vouchgate check` and `vouchgate verify` as programs, with real repositories and databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`groundgate demo`, and what every command has in common: help, version, usage errors."""
+"""`vouchgate demo`, and what every command has in common: help, version, usage errors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from groundgate.samples import SAMPLES
 from tests.acceptance.cli_program import PROGRAM, TOKEN, clean_environment, cli, complaint
 from tests.processes import Program
+from vouchgate.cli.demo.samples import SAMPLES
 
 COMMANDS = [
     *(
@@ -205,11 +205,11 @@ def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) ->
     assert (done.returncode, done.stderr) == (0, b"")
     example = re.search(r"Example: (.*)", done.stdout.decode(), re.DOTALL)
     assert example
-    assert f"groundgate {command}" in " ".join(example[1].split())
+    assert f"vouchgate {command}" in " ".join(example[1].split())
 
 
 def test_the_version_and_the_list_of_commands(tmp_path: Path) -> None:
-    assert re.fullmatch(rb"groundgate \d+\.\d+\.\d+\n", cli("--version", cwd=tmp_path).stdout)
+    assert re.fullmatch(rb"vouchgate \d+\.\d+\.\d+\n", cli("--version", cwd=tmp_path).stdout)
     listed = cli("--help", cwd=tmp_path).stdout.decode()
     assert all(f"\n  {command.split()[0]} " in listed for command in COMMANDS)
     bare = cli(cwd=tmp_path)

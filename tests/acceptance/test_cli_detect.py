@@ -1,4 +1,4 @@
-"""`groundgate detect` as a program: its exact answer, bad lines, any text, closed pipes."""
+"""`vouchgate detect` as a program: its exact answer, bad lines, any text, closed pipes."""
 
 from __future__ import annotations
 
@@ -149,6 +149,6 @@ def test_thousands_of_rows_are_all_answered(tmp_path: Path) -> None:
 
 def test_the_example_of_the_docs_is_what_comes_out(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
-    example = re.search(r"echo '(.+)' \| groundgate detect\n```\n\n```json\n(.+)\n```", page)
+    example = re.search(r"echo '(.+)' \| vouchgate detect\n```\n\n```json\n(.+)\n```", page)
     assert example
     assert cli("detect", stdin=example[1], cwd=tmp_path).stdout.decode() == example[2] + "\n"

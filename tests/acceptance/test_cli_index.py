@@ -1,4 +1,4 @@
-"""`groundgate index …` and `groundgate expire` as programs, and the progress of a start that has to re-index."""
+"""`vouchgate index …` and `vouchgate expire` as programs, and the progress of a start that has to re-index."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, insert, select
 
-from ingest.types import Action
-from storage import memories, similar
-from storage.store import Store
-from storage.upkeep import KEYS
 from tests.acceptance.cli_program import PROGRAM, clean_environment, cli, complaint, serving
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD
 from tests.reviews import history, stored, waiting
+from vouchgate.ingest.claims.types import Action
+from vouchgate.storage.claims import memories
+from vouchgate.storage.dedup import similar
+from vouchgate.storage.dedup.upkeep import KEYS
+from vouchgate.storage.store import Store
 
 TEXTS = [
     f"Room {number} of the house is painted in colour c{number} by team t{number}" for number in range(40)
@@ -77,7 +78,7 @@ def test_status_verify_and_repair(filled: str, tmp_path: Path) -> None:
     assert f"owner ann, {lost}: is not found by all its keys" in broken.stdout.decode()
     assert "owner bob, mem_nowhere: has the key 5, which it should not have" in broken.stdout.decode()
     assert broken.returncode == 1
-    assert "the dedup index has 2 faults; run `groundgate index repair`" in broken.stderr.decode()
+    assert "the dedup index has 2 faults; run `vouchgate index repair`" in broken.stderr.decode()
     assert run(filled, "index", "verify", "--owner", "cid", folder=tmp_path).returncode == 0
     assert run(filled, "index", "verify", "--owner", "bob", folder=tmp_path).returncode == 1
 
@@ -128,7 +129,7 @@ def test_a_start_with_another_threshold_shows_how_far_it_is(filled: str, tmp_pat
 
 
 def test_a_build_that_was_interrupted_is_told_and_goes_on(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/groundgate.db"
+    url = f"sqlite:///{tmp_path}/vouchgate.db"
     store = Store.open(url, threshold=THRESHOLD)
     room = policy(per_owner=10**6, total=10**6)
     sent = [

@@ -34,7 +34,7 @@ class Desk:
     reviewer: str
 
     def review(self, *arguments: str) -> Any:
-        return cli("review", *arguments, cwd=self.folder, env={"GROUNDGATE_TOKEN": self.reviewer})
+        return cli("review", *arguments, cwd=self.folder, env={"VOUCHGATE_TOKEN": self.reviewer})
 
     def waiting(self) -> list[dict[str, Any]]:
         return json_lines(self.review("list", "--json").stdout)
@@ -92,7 +92,7 @@ def test_the_first_start_shows_two_tokens_and_a_link_and_the_next_one_nothing(tm
         assert not signs_in(link)
         assert httpx.get(f"{service.address}/healthz", trust_env=False).status_code == 200
         assert service.stop(signal.SIGINT) == (0, "")
-    assert (tmp_path / "groundgate.db").exists()
+    assert (tmp_path / "vouchgate.db").exists()
     with serving(cwd=tmp_path) as service:
         assert service.printed == f"listening on {service.address}\n"
 
@@ -126,14 +126,14 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
 def test_an_unknown_setting_stops_every_command_with_its_name(
     arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    said = complaint(cli(*arguments, cwd=tmp_path, env={"GROUNDGATE_DATABSE_URL": "x"}))
-    assert "GROUNDGATE_DATABSE_URL" in said
-    (tmp_path / "groundgate.toml").write_text("colour = 1\n")
+    said = complaint(cli(*arguments, cwd=tmp_path, env={"VOUCHGATE_DATABSE_URL": "x"}))
+    assert "VOUCHGATE_DATABSE_URL" in said
+    (tmp_path / "vouchgate.toml").write_text("colour = 1\n")
     assert "COLOUR" in complaint(cli(*arguments, cwd=tmp_path))
 
 
 def test_a_file_that_is_no_database_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "groundgate.db").write_text("Dear diary, " * 200)
+    (tmp_path / "vouchgate.db").write_text("Dear diary, " * 200)
     assert "not a database" in complaint(cli("token", "list", cwd=tmp_path))
 
 
@@ -169,11 +169,11 @@ def test_a_link_is_alone_on_standard_output(desk: Desk) -> None:
     done = cli("token", "link", token_id, cwd=desk.folder)
     assert (done.returncode, done.stdout.count(b"\n")) == (0, 1)
     assert re.fullmatch(r"http://127\.0\.0\.1:8080/review/sign-in/[\w-]{43}\n", done.stdout.decode())
-    assert "signs in once" in done.stderr.decode() and "GROUNDGATE_PUBLIC_URL" in done.stderr.decode()
-    public = {"GROUNDGATE_PUBLIC_URL": "https://gate.example.org/", "GROUNDGATE_PORT": "9"}
+    assert "signs in once" in done.stderr.decode() and "VOUCHGATE_PUBLIC_URL" in done.stderr.decode()
+    public = {"VOUCHGATE_PUBLIC_URL": "https://gate.example.org/", "VOUCHGATE_PORT": "9"}
     named = cli("token", "link", token_id, "--expires", "7d", cwd=desk.folder, env=public)
     assert named.stdout.startswith(b"https://gate.example.org/review/sign-in/")
-    assert "GROUNDGATE_PUBLIC_URL" not in named.stderr.decode()
+    assert "VOUCHGATE_PUBLIC_URL" not in named.stderr.decode()
 
 
 def test_a_printed_link_signs_in_to_the_running_service(desk: Desk) -> None:
@@ -191,7 +191,7 @@ def test_a_printed_link_signs_in_to_the_running_service(desk: Desk) -> None:
         (("nobody",), 1, "There is no token 'nobody'"),
         (("{reviewer}", "--expires", "soon"), 2, "90d"),
         (("{reviewer}", "--expires", "8d"), 2, "7 days at most"),
-        (("{reviewer}", "--public-url", "https://gate.example.org/review"), 1, "GROUNDGATE_PUBLIC_URL"),
+        (("{reviewer}", "--public-url", "https://gate.example.org/review"), 1, "VOUCHGATE_PUBLIC_URL"),
     ],
 )
 def test_a_link_for_nobody_is_not_made(
@@ -233,7 +233,7 @@ def test_a_revoked_token_opens_nothing(desk: Desk) -> None:
 
 
 def test_the_queue_opens_to_its_reviewer_alone(desk: Desk) -> None:
-    assert "GROUNDGATE_TOKEN" in complaint(cli("review", "list", cwd=desk.folder))
+    assert "VOUCHGATE_TOKEN" in complaint(cli("review", "list", cwd=desk.folder))
     assert "agent" in complaint(cli("review", "list", "--token", desk.agent, cwd=desk.folder))
     assert "not known" in complaint(cli("review", "list", "--token", "gg_x", cwd=desk.folder))
     item = desk.waiting()[0]["id"]
@@ -378,7 +378,7 @@ def test_replay_wants_to_know_what(desk: Desk) -> None:
 
 def change(desk: Desk, statement: str) -> None:
     """What somebody does who can write the file: the triggers that keep rows as they are go first."""
-    with sqlite3.connect(desk.folder / "groundgate.db") as connection:
+    with sqlite3.connect(desk.folder / "vouchgate.db") as connection:
         triggers = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
         for (name,) in triggers:
             connection.execute(f"DROP TRIGGER {name}")

@@ -1,4 +1,4 @@
-"""`groundgate support` as a program: its exact answer, bad lines, any text, long sources."""
+"""`vouchgate support` as a program: its exact answer, bad lines, any text, long sources."""
 
 from __future__ import annotations
 
@@ -120,6 +120,6 @@ def test_hundreds_of_rows_are_all_answered(tmp_path: Path) -> None:
 
 def test_the_example_of_the_docs_is_what_comes_out(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
-    example = re.search(r"echo '(.+)' \| groundgate support\n```\n\n```json\n(.+)\n```", page)
+    example = re.search(r"echo '(.+)' \| vouchgate support\n```\n\n```json\n(.+)\n```", page)
     assert example
     assert cli("support", stdin=example[1], cwd=tmp_path).stdout.decode() == example[2] + "\n"

@@ -1,4 +1,4 @@
-"""`groundgate verify` on every type of citation, against local servers that answer as the real ones do."""
+"""`vouchgate verify` on every type of citation, against local servers that answer as the real ones do."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_every_type_exists_or_is_missing(tmp_path: Path) -> None:
     commit = repository.commit("Bound every queue", {"docs/adr/0001-queues.md": ADR})
     with web_server(dict(ROUTES)) as web:
         bases = ("GITHUB", "DOI", "ARXIV", "RFC", "PEP", "CVE")
-        environment = {f"GROUNDGATE_{base}_URL": web.url for base in bases}
-        environment |= {"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8", "GROUNDGATE_GITHUB_REPO": "acme/app"}
+        environment = {f"VOUCHGATE_{base}_URL": web.url for base in bases}
+        environment |= {"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8", "VOUCHGATE_GITHUB_REPO": "acme/app"}
         there = {
             "ADR-1": "ADR-001",
             commit[:10]: f"commit:{commit[:7]}",

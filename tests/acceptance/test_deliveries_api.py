@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from groundgate.cli.app import run
-from ingest.types import Role
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, store, submit
 from tests.visiting import Browser, is_page
+from vouchgate.cli.app import run
+from vouchgate.ingest.claims.types import Role
 
 LEASE = "/v1/deliveries/lease"
 
@@ -23,7 +23,7 @@ LEASE = "/v1/deliveries/lease"
 @pytest.fixture(scope="module")
 def site(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A gate with the built-in policy and no repository, on SQLite."""
-    file = tmp_path_factory.mktemp("deliveries") / "groundgate.db"
+    file = tmp_path_factory.mktemp("deliveries") / "vouchgate.db"
     shutil.copyfile(migrated_file, file)
     with open_site(f"sqlite:///{file}") as opened:
         yield opened
@@ -236,9 +236,9 @@ def test_what_is_stuck_or_given_up_is_told_to_the_operator(
     agent = site.agent(owner)
     store(agent, "The bell rings at seven", delivery=to("bell\nof the tower"))
     (one,) = lease(agent)
-    before = _gauge(site, "groundgate_deliveries_dead")
+    before = _gauge(site, "vouchgate_deliveries_dead")
     assert report(agent, one, "failed", error="no such tower", final=True).is_success
-    assert _gauge(site, "groundgate_deliveries_dead") == before + 1
+    assert _gauge(site, "vouchgate_deliveries_dead") == before + 1
     assert any("given up" in text for text in site.caller().get("/readyz").json()["degraded"])
 
     def command(*arguments: str) -> tuple[int, str]:
@@ -262,7 +262,7 @@ def test_what_is_stuck_or_given_up_is_told_to_the_operator(
     (again,) = lease(agent)
     assert report(agent, again, "failed", error="still none", final=True).is_success
     assert command("drop", one["id"]) == (0, f"{one['id']} is dropped.\n")
-    assert _gauge(site, "groundgate_deliveries_dead") == before
+    assert _gauge(site, "vouchgate_deliveries_dead") == before
     assert listed(agent)[0]["state"] == "skipped"
     status, said = command("list", "--owner", owner, "--json")
     assert '"state":"skipped"' in said

@@ -15,17 +15,17 @@ import pytest
 from langgraph.store.sqlite import SqliteStore
 from sqlalchemy import select
 
-from groundgate import AsyncClient, Client, GroundgateError
-from groundgate.adapters.langgraph import GatedStore, NotWritten
-from groundgate.adapters.mem0 import GatedMemory
-from ingest.types import Role
-from storage import decisions
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, open_site
 from tests.gating import GATE, GRAPH_SERVER, NODE, connected
 from tests.mcp_session import http_server, over_http, over_stdio
 from tests.offline_mem0 import offline_mem0
 from tests.repos import TestRepository
+from vouchgate import AsyncClient, Client, VouchgateError
+from vouchgate.adapters.langgraph import GatedStore, NotWritten
+from vouchgate.adapters.mem0 import GatedMemory
+from vouchgate.ingest.claims.types import Role
+from vouchgate.storage.claims import decisions
 
 ADR = """# ADR-007: Deploys stop on Fridays
 
@@ -143,7 +143,7 @@ def mcp_http(place: Place) -> Door:
 
 def mcp_gate(place: Place) -> Door:
     file = place.folder / "memory.jsonl"
-    settings = {"GROUNDGATE_URL": place.url, "GROUNDGATE_TOKEN": place.token, "MEMORY_FILE_PATH": str(file)}
+    settings = {"VOUCHGATE_URL": place.url, "VOUCHGATE_TOKEN": place.token, "MEMORY_FILE_PATH": str(file)}
     command: list[str | Path] = [
         *GATE,
         "--preset",
@@ -211,7 +211,7 @@ def bulk_import(place: Place) -> Door:
             "--repo",
             str(place.folder.parent / "repo"),
             cwd=place.folder,
-            env={"GROUNDGATE_TOKEN": place.token},
+            env={"VOUCHGATE_TOKEN": place.token},
         )
         assert answer.returncode in (0, 1), answer.stderr
 
@@ -241,7 +241,7 @@ def site(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """One gate for all doors. On SQLite alone: what the doors do does not depend on the database."""
     folder = tmp_path_factory.mktemp("doors")
     TestRepository(folder / "repo").commit("Decide", {"docs/adrs/0007-fridays.md": ADR})
-    file = folder / "groundgate.db"
+    file = folder / "vouchgate.db"
     file.write_bytes(migrated_file.read_bytes())
     with open_site(f"sqlite:///{file}", repos=[folder / "repo"]) as opened:
         yield opened
@@ -276,7 +276,7 @@ def test_a_door(door_of: Callable[[Place], Door], site: Site, tmp_path: Path) ->
         assert b"Fridays" in behind
         for words in KEPT_OUT:
             assert words.encode() not in behind, words
-    for file in Path(site.url.removeprefix("sqlite:///")).parent.glob("groundgate.db*"):
+    for file in Path(site.url.removeprefix("sqlite:///")).parent.glob("vouchgate.db*"):
         assert KEY[4:].encode() not in file.read_bytes(), file.name
 
 
@@ -288,5 +288,5 @@ def test_no_token_of_an_agent_approves_at_any_door(site: Site) -> None:
         assert agent.post(path, json={"version": 1}).status_code == 403
     with Client(site.running.url, agent.headers["Authorization"].removeprefix("Bearer ")) as client:
         assert not [name for name in dir(client) if "approve" in name or "review" in name]
-        with pytest.raises(GroundgateError):
+        with pytest.raises(VouchgateError):
             client.memory(item)

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from ingest.types import ReviewStatus, Role, Source
 from tests.conftest import Postgresql
 from tests.invariants import Kept, look
 from tests.load import Caller, Ledger, Load, Where, seeded
 from tests.service import make_token, serve
+from vouchgate.ingest.claims.types import ReviewStatus, Role, Source
 
 OWNERS = ("ann", "ben", "cem")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ingest.types import Source, ValidationResult
 from tests.acceptance.site import Site, open_site
 from tests.repos import TestRepository
 from tests.service import ALL_SOURCES
+from vouchgate.ingest.claims.types import Source, ValidationResult
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parent / "examples.jsonl").read_text("utf-8").splitlines()

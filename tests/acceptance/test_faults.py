@@ -23,12 +23,12 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from ingest.types import Role, Source
 from tests.conftest import Postgresql
 from tests.invariants import look
 from tests.load import Caller, Reply, Where, claim
 from tests.repos import TestRepository
 from tests.service import Running, make_token, serve
+from vouchgate.ingest.claims.types import Role, Source
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`groundgate import` as a program: what becomes of a file's rows, going on after a stop, and the report."""
+"""`vouchgate import` as a program: what becomes of a file's rows, going on after a stop, and the report."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ import pytest
 from langgraph.store.sqlite import SqliteStore
 from sqlalchemy import select
 
-from ingest.types import Outcome, Role, Source, ValidationResult
-from storage import decisions, log
-from storage.store import Store
-from storage.tables import LogRow
 from tests.acceptance.cli_program import cli, complaint, lines
 from tests.conftest import THRESHOLD
 from tests.memories import ROWS
 from tests.service import make_token
+from vouchgate.ingest.claims.types import Outcome, Role, Source, ValidationResult
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import LogRow
 
 _LOG = LogRow.metadata.tables["log_entry"]
 NODE = Path(sys.executable).parent / "node"
@@ -50,7 +51,7 @@ def answers(url: str) -> list[ValidationResult]:
 def agent(url: str, *owners: str, sources: Sequence[Source] = (Source.USER,)) -> dict[str, str]:
     """The environment of an agent for these owners, for any when there are none."""
     token = make_token(url, Role.AGENT, owners, any_owner=not owners, sources=frozenset(sources))
-    return {"GROUNDGATE_TOKEN": token, "GROUNDGATE_DATABASE_URL": url, "GROUNDGATE_OFFLINE": "true"}
+    return {"VOUCHGATE_TOKEN": token, "VOUCHGATE_DATABASE_URL": url, "VOUCHGATE_OFFLINE": "true"}
 
 
 def imported(file: Path, env: Mapping[str, str], *options: str | Path, status: int = 0) -> dict[str, int]:
@@ -183,7 +184,7 @@ def test_a_credential_is_kept_nowhere(file: Path, migrated_url: str) -> None:
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("no token", "set GROUNDGATE_TOKEN"),
+        ("no token", "set VOUCHGATE_TOKEN"),
         ("unknown token", "is no token of the database"),
         ("reviewer", "is a token of a reviewer"),
         ("source", "may not assert the source manual"),
@@ -200,11 +201,11 @@ def test_what_stops_it_is_one_line_and_nothing_is_sent(
     arguments: list[str | Path] = ["import", file]
     match case:
         case "no token":
-            del env["GROUNDGATE_TOKEN"]
+            del env["VOUCHGATE_TOKEN"]
         case "unknown token":
-            env["GROUNDGATE_TOKEN"] = env["GROUNDGATE_TOKEN"][:-1] + "-"
+            env["VOUCHGATE_TOKEN"] = env["VOUCHGATE_TOKEN"][:-1] + "-"
         case "reviewer":
-            env["GROUNDGATE_TOKEN"] = make_token(migrated_url, Role.REVIEWER, ["ada"])
+            env["VOUCHGATE_TOKEN"] = make_token(migrated_url, Role.REVIEWER, ["ada"])
         case "source":
             arguments += ["--source", "manual"]
         case "other owner":

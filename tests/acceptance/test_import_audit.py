@@ -1,4 +1,4 @@
-"""`groundgate import --dry-run` as a program: what it counts and asks, where it writes, and its page in a browser."""
+"""`vouchgate import --dry-run` as a program: what it counts and asks, where it writes, and its page in a browser."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def test_a_dry_run_needs_nothing_and_writes_a_report_alone(file: Path) -> None:
     done = cli("import", "--dry-run", file.name, "--offline", "--repo", "shelf", cwd=file.parent)
     assert done.returncode == 1, done.stderr
     assert {path.name for path in file.parent.iterdir()} - before == {
-        "groundgate-audit.md",
-        "groundgate-audit.html",
+        "vouchgate-audit.md",
+        "vouchgate-audit.html",
     }
     said = done.stdout.decode()
     assert said.startswith("46.2 % junk: 6 of 13 memories.")
@@ -54,8 +54,8 @@ def test_a_dry_run_needs_nothing_and_writes_a_report_alone(file: Path) -> None:
         "Citations not checked": 1,
         "No citation": 10,
     }
-    page = (file.parent / "groundgate-audit.html").read_text()
-    text = (file.parent / "groundgate-audit.md").read_text()
+    page = (file.parent / "vouchgate-audit.html").read_text()
+    text = (file.parent / "vouchgate-audit.md").read_text()
     for report in (page, text):
         assert "6 of 13 memories" in report
         assert "ADR-077" in report
@@ -83,7 +83,7 @@ def test_what_many_rows_cite_is_asked_once(file: Path) -> None:
         ]
         rows += [{"text": f"Refunds of site {n} are guaranteed, see {web.url}/none."} for n in range(30)]
         file.write_text(lines(rows))
-        env = {"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
+        env = {"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
         done = cli("import", "--dry-run", file, cwd=file.parent, env=env)
         asked = Counter(web.paths())
     assert done.returncode == 0, done.stderr
@@ -100,8 +100,8 @@ def test_the_report_goes_where_it_is_told(file: Path) -> None:
     assert not (file.parent / "out.pdf").exists()
     assert cli("import", "--dry-run", file, "--report", "new/audits", cwd=file.parent).returncode == 0
     assert {path.name for path in (file.parent / "new/audits").iterdir()} == {
-        "groundgate-audit.md",
-        "groundgate-audit.html",
+        "vouchgate-audit.md",
+        "vouchgate-audit.html",
     }
     done = cli("import", "--dry-run", "-", "--report", "one.html", stdin=file.read_bytes(), cwd=file.parent)
     assert done.returncode == 0

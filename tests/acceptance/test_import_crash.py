@@ -16,14 +16,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from ingest.types import Role, Source
-from storage import decisions, tokens
-from storage.store import Store
 from tests.acceptance.cli_program import cli, lines
 from tests.conftest import THRESHOLD
 from tests.invariants import look
 from tests.processes import Program
 from tests.service import make_token
+from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.identity import tokens
+from vouchgate.storage.store import Store
 
 ROWS = 1_800  # many more than are under way when it is stopped
 SECONDS = 60  # for what the program is waited for; far over what it takes
@@ -62,9 +63,9 @@ class Importing:
         self.file.write_text(rows(count))
         self.token = make_token(url, Role.AGENT, any_owner=True, sources=frozenset({Source.USER}))
         self.env = {
-            "GROUNDGATE_TOKEN": self.token,
-            "GROUNDGATE_DATABASE_URL": url,
-            "GROUNDGATE_OFFLINE": "true",
+            "VOUCHGATE_TOKEN": self.token,
+            "VOUCHGATE_DATABASE_URL": url,
+            "VOUCHGATE_OFFLINE": "true",
         }
         self.store = Store.open(url, threshold=THRESHOLD)
         self._output = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the store)

@@ -16,17 +16,17 @@ from typing import Any
 import httpx
 import pytest
 
-from groundgate.api.app import create_app
-from groundgate.live import MOST_FOR_ONE, Hub
-from groundgate.service import open_service
-from groundgate.settings import Settings
-from groundgate.web.live import CROWDED_MS
-from groundgate.web.session import COOKIE
-from ingest.types import Role
-from storage import sessions, tokens
-from storage.store import Store
 from tests.acceptance.site import Site, queue
 from tests.service import THRESHOLD, Running, make_token, serve
+from vouchgate.ingest.claims.types import Role
+from vouchgate.server.app import create_app
+from vouchgate.server.live import MOST_FOR_ONE, Hub
+from vouchgate.service import open_service
+from vouchgate.settings import Settings
+from vouchgate.storage.identity import sessions, tokens
+from vouchgate.storage.store import Store
+from vouchgate.web.live import CROWDED_MS
+from vouchgate.web.session import COOKIE
 
 BROWSER = {"Accept": "text/event-stream"}  # what every browser says when a page opens a stream
 
@@ -55,7 +55,7 @@ def listening(site: Site, owner: str) -> Iterator[Iterator[dict[str, Any]]]:
 def open_streams(anybody: httpx.Client) -> float:
     """What the page of metrics says."""
     lines = anybody.get("/metrics").text.splitlines()
-    (line,) = [line for line in lines if line.startswith("groundgate_event_streams ")] or ["none 0"]
+    (line,) = [line for line in lines if line.startswith("vouchgate_event_streams ")] or ["none 0"]
     return float(line.split(" ")[1])
 
 
@@ -151,7 +151,7 @@ def test_a_page_hears_no_more_once_its_token_is_revoked(database_url: str) -> No
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """A SQLite file: what is tested with it is not about the database."""
-    return f"sqlite:///{tmp_path}/groundgate.db"
+    return f"sqlite:///{tmp_path}/vouchgate.db"
 
 
 def cookie_for(url: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`groundgate mcp-gate` in front of the real knowledge-graph memory server."""
+"""`vouchgate mcp-gate` in front of the real knowledge-graph memory server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.waiting import open_desk
 def site(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Site]:
     """A gate with a repository that has one ADR. On SQLite only: the database is tested with deliveries."""
     folder = tmp_path_factory.mktemp("desk")
-    file = folder / "groundgate.db"
+    file = folder / "vouchgate.db"
     file.write_bytes(migrated_file.read_bytes())
     with open_desk(f"sqlite:///{file}", folder) as opened:
         yield opened

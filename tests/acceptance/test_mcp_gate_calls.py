@@ -1,4 +1,4 @@
-"""`groundgate mcp-gate` in front of a server of which each call writes one thing, by the preset for basic-memory. The
+"""`vouchgate mcp-gate` in front of a server of which each call writes one thing, by the preset for basic-memory. The
 server is a stand-in (`tests/notes_server.py`); the preset was tried with the real one by hand."""
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import httpx
 import pytest
 from mcp_types import CallToolResult, PromptReference
 
-from ingest.types import Role
 from tests.acceptance.cli_program import cli, complaint
 from tests.acceptance.site import Site, open_site
 from tests.gating import GATE, Caller, connected, eventually, running, states, verdicts, words
 from tests.service import ALL_SOURCES
+from vouchgate.ingest.claims.types import Role
 
 SERVER = Path(__file__).parent.parent / "notes_server.py"
 CONFIG = """
@@ -77,7 +77,7 @@ class Notes:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Site]:
     """A gate, on SQLite: the database does not matter here."""
-    file = tmp_path_factory.mktemp("site") / "groundgate.db"
+    file = tmp_path_factory.mktemp("site") / "vouchgate.db"
     file.write_bytes(migrated_file.read_bytes())
     with open_site(f"sqlite:///{file}") as opened:
         yield opened
@@ -91,7 +91,7 @@ def notes(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Note
     folder.mkdir()
     (here / "gate.toml").write_text(CONFIG, "utf-8")
     token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
-    settings = {"GROUNDGATE_URL": site.running.url, "GROUNDGATE_TOKEN": token}
+    settings = {"VOUCHGATE_URL": site.running.url, "VOUCHGATE_TOKEN": token}
     command: list[str | Path] = [
         *GATE,
         "--config",
@@ -316,7 +316,7 @@ def test_what_the_configuration_passes_and_all_that_is_no_tool_goes_on(notes: No
     for program in running(str(SERVER)):
         held = program.environ() if "mcp-gate" not in program.cmdline() else {}
         assert not [
-            name for name in held if name.startswith("GROUNDGATE_")
+            name for name in held if name.startswith("VOUCHGATE_")
         ]  # the token is not the server's to know
     told = notes.caller.errors.read_text("utf-8")
     assert "Refused, because nothing says that they only read: delete_project" in told
@@ -326,7 +326,7 @@ def test_it_does_not_start_with_what_it_must_not_be_given(site: Site, tmp_path: 
     url, owner = site.running.url, site.owner()
 
     def started(token: str, *options: str, status: int = 1) -> str:
-        settings = {"GROUNDGATE_URL": url, "GROUNDGATE_TOKEN": token}
+        settings = {"VOUCHGATE_URL": url, "VOUCHGATE_TOKEN": token}
         return complaint(cli("mcp-gate", *options, "--", "cat", cwd=tmp_path, env=settings), status)
 
     preset = ("--preset", "knowledge-graph")

@@ -1,4 +1,4 @@
-"""What the tools of `groundgate mcp` answer: the real program and the SDK's client, over both transports."""
+"""What the tools of `vouchgate mcp` answer: the real program and the SDK's client, over both transports."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp import MCPError
 
-from ingest.types import Role, Source
 from tests.acceptance.site import Site, open_site, queue, store
 from tests.mcp_session import McpSession, http_server, over_http, over_stdio
 from tests.repos import TestRepository
+from vouchgate.ingest.claims.types import Role, Source
 
 ADR = """# ADR-007: Deploys stop on Fridays
 
@@ -24,7 +24,7 @@ Status: Accepted
 
 Deploys stop on Fridays at noon. Nothing is deployed on a weekend.
 """
-DECISION = "groundgate/decision"
+DECISION = "vouchgate/decision"
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def site(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """A gate over a repository with one ADR. On SQLite alone: nothing here meets the database but through it."""
     folder = tmp_path_factory.mktemp("mcp")
     TestRepository(folder / "repo").commit("Decide", {"docs/adrs/0007-fridays.md": ADR})
-    file = folder / "groundgate.db"
+    file = folder / "vouchgate.db"
     file.write_bytes(migrated_file.read_bytes())
     with open_site(f"sqlite:///{file}", repos=[folder / "repo"]) as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""Whom `groundgate mcp` lets in, with whose token, and what it says when there is no gate."""
+"""Whom `vouchgate mcp` lets in, with whose token, and what it says when there is no gate."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from typing import Any
 import httpx
 import pytest
 
-from groundgate.mcp.door import Door
-from ingest.types import Role
-from storage import tokens
 from tests.acceptance.cli_program import PROGRAM, clean_environment, cli, complaint
 from tests.acceptance.site import Site, open_site
 from tests.mcp_session import http_server, over_http
 from tests.web import Answer, web_server
+from vouchgate.ingest.claims.types import Role
+from vouchgate.mcp.connection import GateConnection
+from vouchgate.storage.identity import tokens
 
 NOBODY = "http://127.0.0.1:1"  # no unprivileged program can listen there
 DOWN = (
@@ -35,7 +35,7 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 @pytest.fixture(scope="module")
 def site(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A gate without a repository. On SQLite alone: nothing here meets the database but through it."""
-    file = tmp_path_factory.mktemp("mcp") / "groundgate.db"
+    file = tmp_path_factory.mktemp("mcp") / "vouchgate.db"
     file.write_bytes(migrated_file.read_bytes())
     with open_site(f"sqlite:///{file}") as opened:
         yield opened
@@ -45,7 +45,7 @@ def site(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def door(site: Site) -> Iterator[str]:
     """The URL of a server over HTTP, whose environment holds a token that nobody brought."""
     token = site.token(Role.AGENT, "nobodys")[1]
-    with http_server(site.running.url, environment={"GROUNDGATE_TOKEN": token}) as url:
+    with http_server(site.running.url, environment={"VOUCHGATE_TOKEN": token}) as url:
         yield url
 
 
@@ -69,7 +69,7 @@ def test_something_else_at_the_gates_address_is_never_a_yes(site: Site) -> None:
             assert "Do not count it as saved" in said
             assert "Welcome" not in said
         web.routes["/v1/whoami"] = page
-        done = cli("mcp", "--url", web.url, cwd=Path.cwd(), env={"GROUNDGATE_TOKEN": token})
+        done = cli("mcp", "--url", web.url, cwd=Path.cwd(), env={"VOUCHGATE_TOKEN": token})
         assert web.url in complaint(done)
 
 
@@ -84,11 +84,11 @@ def test_only_an_agents_token_is_used(site: Site, tmp_path: Path) -> None:
         "gg_ not a token": "token",
     }
     for token, why in told.items():
-        done = cli("mcp", "--url", site.running.url, cwd=tmp_path, env={"GROUNDGATE_TOKEN": token})
+        done = cli("mcp", "--url", site.running.url, cwd=tmp_path, env={"VOUCHGATE_TOKEN": token})
         assert why in complaint(done)
         assert done.stdout == b""
         assert token.encode() not in done.stderr
-    assert "GROUNDGATE_TOKEN" in complaint(cli("mcp", cwd=tmp_path))
+    assert "VOUCHGATE_TOKEN" in complaint(cli("mcp", cwd=tmp_path))
     file = tmp_path / "token"
     for text in ("", "\u00e4"):
         file.write_text(text, "utf-8")
@@ -159,7 +159,7 @@ def test_clients_of_many_tokens_do_not_pile_up(site: Site) -> None:
     made = [site.token(Role.AGENT, site.owner()) for _ in range(4)]
 
     async def use() -> None:
-        door = Door(site.running.url, keep=2)
+        door = GateConnection(site.running.url, keep=2)
         async with door.client(made[0][1]) as first:
             for principal, token in (*made[1:], *made[1:]):  # the second time some are made anew
                 async with door.client(token) as client:
@@ -200,7 +200,7 @@ def test_standard_output_carries_the_protocol_alone(site: Site, tmp_path: Path) 
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=clean_environment({"GROUNDGATE_TOKEN": token}),
+            env=clean_environment({"VOUCHGATE_TOKEN": token}),
         ) as process,
     ):
         assert process.stdin is not None
@@ -235,7 +235,7 @@ def test_options_that_make_no_sense_are_a_usage_error(options: list[str], named:
 
 
 def test_options_that_cannot_be_used_stop_the_start(tmp_path: Path) -> None:
-    env = {"GROUNDGATE_TOKEN": "gg_x"}
+    env = {"VOUCHGATE_TOKEN": "gg_x"}
     for options in (["--url", "ftp://gate"], ["--url", "http://ann:pass@gate"]):
         assert "url" in complaint(cli("mcp", *options, cwd=tmp_path, env=env)).lower()
     assert "cannot listen on 203.0.113.1" in complaint(cli("mcp", "--http", "203.0.113.1:1", cwd=tmp_path))
@@ -243,9 +243,9 @@ def test_options_that_cannot_be_used_stop_the_start(tmp_path: Path) -> None:
 
 def test_without_the_extra_the_command_says_what_is_missing() -> None:
     hidden = (
-        "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None; sys.argv = ['groundgate', 'mcp']; "
+        "import sys; sys.modules['mcp'] = sys.modules['mcp_types'] = None; sys.argv = ['vouchgate', 'mcp']; "
     )
-    command = [sys.executable, "-c", hidden + "from groundgate.cli import main; main()"]
+    command = [sys.executable, "-c", hidden + "from vouchgate.cli import main; main()"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    missing = "groundgate: groundgate mcp needs the extra \"mcp\": pip install 'groundgate[mcp]'\n"
+    missing = "vouchgate: vouchgate mcp needs the extra \"mcp\": pip install 'vouchgate[mcp]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", missing)

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from ingest.types import Evidence, Memory, ValidationResult
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
+from vouchgate.ingest.claims.types import Evidence, Memory, ValidationResult
 
 UNKNOWN = "01234567-89ab-7def-8123-456789abcdef".replace("-", "")
 

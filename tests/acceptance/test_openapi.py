@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from ingest.types import Role
 from tests.acceptance.site import Site, claim, is_problem, queue, store
+from vouchgate.ingest.claims.types import Role
 
 # Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
 ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {

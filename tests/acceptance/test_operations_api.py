@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest.types import Role
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, submit
 from tests.conftest import Postgresql
 from tests.repos import TestRepository
 from tests.service import make_token, serve
+from vouchgate.ingest.claims.types import Role
 
 RECORD = "# 7. Heat with wood\n\n## Status\n\nAccepted\n\n## Decision\n\nThe house is heated with wood.\n"
 
@@ -83,28 +83,28 @@ def test_every_decision_is_counted_and_a_repeat_of_one_is_not(site: Site, owner:
         name: after[name] - before.get(name, 0)
         for name in after
         if name.startswith(
-            ("groundgate_claims_total", "groundgate_claim_seconds_count", "groundgate_queue_items")
+            ("vouchgate_claims_total", "vouchgate_claim_seconds_count", "vouchgate_queue_items")
         )
         and after[name] != before.get(name, 0)
     }
     assert changed == {
-        'groundgate_claims_total{rule="9",tier="tier_1"}': 2,
-        'groundgate_claims_total{rule="2",tier="tier_3"}': 1,
-        'groundgate_claims_total{rule="1",tier="tier_3"}': 1,
-        'groundgate_claims_total{rule="12",tier="tier_2"}': 1,
-        "groundgate_claim_seconds_count": 5,
-        "groundgate_queue_items": 1,
-        'groundgate_queue_items_by_age{age="under_1h"}': 1,
+        'vouchgate_claims_total{rule="9",tier="tier_1"}': 2,
+        'vouchgate_claims_total{rule="2",tier="tier_3"}': 1,
+        'vouchgate_claims_total{rule="1",tier="tier_3"}': 1,
+        'vouchgate_claims_total{rule="12",tier="tier_2"}': 1,
+        "vouchgate_claim_seconds_count": 5,
+        "vouchgate_queue_items": 1,
+        'vouchgate_queue_items_by_age{age="under_1h"}': 1,
     }
-    assert after["groundgate_queue_oldest_seconds"] >= 0
+    assert after["vouchgate_queue_oldest_seconds"] >= 0
 
 
 def test_what_becomes_of_waiting_claims_is_counted_and_queues_are_measured(site: Site, owner: str) -> None:
     agent, reviewer = site.agent(owner), site.reviewer(owner)
     before = counters(site)
     approved, rejected, left = (queue(agent, f"Shelf {number} is full") for number in (1, 2, 3))
-    assert counters(site)["groundgate_queue_owners"] == before["groundgate_queue_owners"] + 1
-    assert counters(site)["groundgate_queue_largest_items"] >= 3
+    assert counters(site)["vouchgate_queue_owners"] == before["vouchgate_queue_owners"] + 1
+    assert counters(site)["vouchgate_queue_largest_items"] >= 3
     for item, act, body in (
         (approved, "approve", {"version": 1}),
         (approved, "reject", {"version": 1, "reason": "too late"}),  # decided: nothing to count
@@ -115,16 +115,16 @@ def test_what_becomes_of_waiting_claims_is_counted_and_queues_are_measured(site:
     ):
         reviewer.post(f"/v1/reviews/{item}/{act}", json=body)
     after = counters(site)
-    acts = {name: after[name] for name in after if name.startswith("groundgate_reviews_total")}
+    acts = {name: after[name] for name in after if name.startswith("vouchgate_reviews_total")}
     assert {name: count - before.get(name, 0) for name, count in acts.items()} == {
-        'groundgate_reviews_total{action="approved"}': 1,
-        'groundgate_reviews_total{action="rejected"}': 1,
-        'groundgate_reviews_total{action="undone"}': 1,
+        'vouchgate_reviews_total{action="approved"}': 1,
+        'vouchgate_reviews_total{action="rejected"}': 1,
+        'vouchgate_reviews_total{action="undone"}': 1,
     }
-    ages = [after[name] for name in after if name.startswith("groundgate_queue_items_by_age")]
+    ages = [after[name] for name in after if name.startswith("vouchgate_queue_items_by_age")]
     assert len(ages) == 4
-    assert sum(ages) == after["groundgate_queue_items"]
-    assert after["groundgate_queue_expiring_items"] == 0
+    assert sum(ages) == after["vouchgate_queue_items"]
+    assert after["vouchgate_queue_expiring_items"] == 0
 
 
 def test_counters_tell_nothing_about_anybody(site: Site, owner: str) -> None:
@@ -185,5 +185,5 @@ def test_a_database_that_goes_away_is_a_503(postgresql: Postgresql) -> None:
         assert (datetime.now(UTC) - start).total_seconds() < 30
         assert anybody.get("/healthz").status_code == 200
         page = anybody.get("/metrics").text
-        assert "groundgate_queue_items -1.0" in page
-        assert "groundgate_queue_owners" not in page
+        assert "vouchgate_queue_items -1.0" in page
+        assert "vouchgate_queue_owners" not in page

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import Page, expect
 
-from ingest.types import Role
-from storage import sessions
 from tests.acceptance.site import Site, claim, queue, submit
 from tests.browser import DESKTOP, PHONE, Chromium, faults_of_access, moved, overflow, sign_in, widest
 from tests.waiting import CONFLICT, RULES, UNGROUNDED, Waiting, fill, open_desk
+from vouchgate.ingest.claims.types import Role
+from vouchgate.storage.identity import sessions
 
 APPROVED, REJECTED = 5, 7  # of what `waiting` made; the first of them replaced a stored memory
 NARROW = (320, 640)  # the width at which nothing may have to be scrolled sideways: WCAG 2.2, 1.4.10
@@ -24,7 +24,7 @@ NARROW = (320, 640)  # the width at which nothing may have to be scrolled sidewa
 )  # how a page looks does not depend on where its rows were kept
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("desk")
-    with open_desk(f"sqlite:///{folder}/groundgate.db", folder) as opened:
+    with open_desk(f"sqlite:///{folder}/vouchgate.db", folder) as opened:
         yield opened
 
 

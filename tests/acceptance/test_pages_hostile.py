@@ -58,8 +58,8 @@ def web() -> Iterator[WebServer]:
 
 @pytest.fixture(scope="module", params=["sqlite"])  # what is shown does not depend on where it was kept
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    url = f"sqlite:///{tmp_path_factory.mktemp('database')}/groundgate.db"
-    with open_site(url, environment={"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as opened:
+    url = f"sqlite:///{tmp_path_factory.mktemp('database')}/vouchgate.db"
+    with open_site(url, environment={"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as opened:
         yield opened
 
 

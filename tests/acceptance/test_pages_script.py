@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from groundgate.web.session import COOKIE
-from storage import sessions
 from tests.acceptance.site import Site, queue
 from tests.browser import Chromium, Window, sign_in
 from tests.waiting import UNGROUNDED, fill, open_desk
+from vouchgate.storage.identity import sessions
+from vouchgate.web.session import COOKIE
 
 EXPORT = (
     "The nightly alpha export starts at 02:00 UTC, writes one compressed beta file per customer to the gamma archive"

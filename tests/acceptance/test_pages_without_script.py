@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from groundgate.web.session import COOKIE
-from ingest.types import Role, Source
-from storage import sessions
 from tests.acceptance.site import Site, submit
 from tests.acceptance.site import claim as body
 from tests.browser import Chromium, Window
 from tests.waiting import CONFLICT, HEDGED, REFUTED, UNGROUNDED, fill, open_desk
+from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.storage.identity import sessions
+from vouchgate.web.session import COOKIE
 
 
 @pytest.fixture(scope="module")

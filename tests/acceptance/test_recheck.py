@@ -15,14 +15,14 @@ from typing import Any
 import httpx
 import pytest
 
-from ingest.types import Evidence, Memory, Role
-from storage import log
-from storage.store import Store
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, submit
 from tests.repos import TestRepository
 from tests.service import THRESHOLD, serve
 from tests.web import Answer, web_server
+from vouchgate.ingest.claims.types import Evidence, Memory, Role
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
 
 ADR = "# ADR-0001: The gateway's port\n\nStatus: {}\n\nThe gateway listens on port 8080, and nothing else does.\n"
 SAYS = "Per ADR-0001 the gateway listens on port 8080."
@@ -96,7 +96,7 @@ def until(look: Callable[[], Any], seconds: float = 40) -> Any:
     return seen
 
 
-def groundgate(*arguments: str) -> str:
+def vouchgate(*arguments: str) -> str:
     """The output of a command that must succeed."""
     done = cli(*arguments, cwd=Path.cwd())
     assert done.returncode == 0, done.stdout + done.stderr
@@ -125,7 +125,7 @@ def test_a_claim_is_promoted_when_its_source_is_back(database_url: str, groundin
             item_id = str(sent.queue_id)
             shown = reviewer.get(f"/v1/reviews/{item_id}").json()
             assert datetime.fromisoformat(shown["next_check"]) > sent.evidence.capture_time
-            said = groundgate("review", "show", item_id, "--token", token, "--database-url", database_url)
+            said = vouchgate("review", "show", item_id, "--token", token, "--database-url", database_url)
             assert "checked   again by itself at " in said
         item = wait_for_promotion(reviewer, item_id)
         assert "next_check" not in item
@@ -138,16 +138,16 @@ def test_a_claim_is_promoted_when_its_source_is_back(database_url: str, groundin
         assert (body["code"], body["current"]["status"]) == ("already_decided", "promoted")
         promoted = reviewer.get("/v1/reviews", params={"status": "promoted"}).json()["items"]
         assert [one["id"] for one in promoted] == [item_id]
-        listed = groundgate(
+        listed = vouchgate(
             "review", "list", "--status", "promoted", "--token", token, "--database-url", database_url
         )
         assert item_id in listed
-        groundgate("replay", "--all", "--database-url", database_url)
-        groundgate("log", "verify", "--database-url", database_url)
+        vouchgate("replay", "--all", "--database-url", database_url)
+        vouchgate("log", "verify", "--database-url", database_url)
 
 
 def test_a_page_that_was_down_is_asked_again(database_url: str, grounding: Grounding) -> None:
-    environment = {"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
+    environment = {"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
     says = "<html><head><title>Pump</title></head><body><article><h1>The pump</h1>{}</article></body></html>"
     text = (
         "<p>The blue pump in the cellar runs at 1450 turns a minute. It was built for that in Graz.</p>" * 3

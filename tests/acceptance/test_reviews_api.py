@@ -11,9 +11,9 @@ import httpx
 import pytest
 from sqlalchemy import Connection, update
 
-from ingest.types import Evidence, Memory, PendingMemory, Role, ValidationResult
-from storage import pending
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
+from vouchgate.ingest.claims.types import Evidence, Memory, PendingMemory, Role, ValidationResult
+from vouchgate.storage.queue import pending
 
 LONG = (
     "The bakery on the corner bakes rye bread in three ovens, sells what is left at half price after {},"

@@ -11,13 +11,14 @@ from typing import Any
 import httpx
 import pytest
 
-from groundgate.web.app import HEADERS
-from groundgate.web.session import BULK_BYTES, COOKIE, FORM_COOKIE, SINGLE_BYTES
-from ingest.types import Action, Principal, Role
-from review.pages.render import STATIC, asset
-from storage import log, sessions, tokens
 from tests.acceptance.site import Site, is_problem, queue
 from tests.visiting import SECRET, SIGN_IN, SIGN_OUT, Browser, cookie, has_headers, hidden, is_page
+from vouchgate.ingest.claims.types import Action, Principal, Role
+from vouchgate.review.pages.render import STATIC, asset
+from vouchgate.storage.identity import sessions, tokens
+from vouchgate.storage.log import chain as log
+from vouchgate.web.app import HEADERS
+from vouchgate.web.session import BULK_BYTES, COOKIE, FORM_COOKIE, SINGLE_BYTES
 
 
 @dataclass
@@ -373,7 +374,7 @@ def test_a_link_is_used_up_by_its_button_and_not_by_being_opened(
     assert browser.is_in()
     text = is_page(new_browser().follow(code), 410)
     assert "has signed somebody in already, or its time is over" in text
-    assert "groundgate token link ID" in text
+    assert "vouchgate token link ID" in text
     assert logged(site, reviewer[0]) == [Action.LINK_CREATED, Action.SESSION_STARTED]
 
 

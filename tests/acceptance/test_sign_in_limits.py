@@ -14,15 +14,15 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from groundgate.api.app import create_app
-from groundgate.service import open_service
-from groundgate.settings import Settings
-from groundgate.web.session import COOKIE
-from groundgate.web.sign_in import ALL_ATTEMPTS_PER_MINUTE, ATTEMPTS_PER_MINUTE, Attempts
-from ingest.types import Role
-from storage.store import Store
 from tests.service import make_token
 from tests.visiting import SIGN_IN, cookie, hidden, is_page
+from vouchgate.ingest.claims.types import Role
+from vouchgate.server.app import create_app
+from vouchgate.service import open_service
+from vouchgate.settings import Settings
+from vouchgate.storage.store import Store
+from vouchgate.web.session import COOKIE
+from vouchgate.web.sign_in import ALL_ATTEMPTS_PER_MINUTE, ATTEMPTS_PER_MINUTE, Attempts
 
 
 @dataclass
@@ -62,7 +62,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """A new SQLite file: what is looked at here is the same on both databases."""
-    return f"sqlite:///{tmp_path}/groundgate.db"
+    return f"sqlite:///{tmp_path}/vouchgate.db"
 
 
 def test_attempts_are_limited_for_each_place_and_for_all(url: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ingest.types import Role
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, queue, store, submit
+from vouchgate.ingest.claims.types import Role
 
 STORED = "The invoice service retries a failed upload three times"
 NEAR = "The invoice service retries a failed download three times"

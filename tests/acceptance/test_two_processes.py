@@ -15,12 +15,12 @@ from typing import TypeVar
 import pytest
 from sqlalchemy import func, select
 
-from ingest.types import Role, Source
-from storage import pending
-from storage.store import Store
 from tests.invariants import look
 from tests.load import Caller, Reply, Where, claim, seeded
 from tests.service import THRESHOLD, make_token, serve
+from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.storage.queue import pending
+from vouchgate.storage.store import Store
 
 T = TypeVar("T")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ingest.types import Found, Label, Missing, Unreachable, ValidationResult
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, open_site, submit
 from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.ingest.claims.types import Found, Label, Missing, Unreachable, ValidationResult
 
 PAGE = """<!doctype html><html lang="en"><head><title>Ports of the gateway</title></head><body><main>
 <h1>Ports of the gateway</h1>
@@ -78,10 +78,10 @@ def site(
     policy = tmp_path_factory.mktemp("policy") / "policy.toml"
     policy.write_text(POLICY)
     environment = {
-        "GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8",
-        "GROUNDGATE_GITHUB_URL": f"{web.url}/api",
-        "GROUNDGATE_GITHUB_REPO": "acme/shop",
-        "GROUNDGATE_GITHUB_TOKEN": "forge-token",
+        "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
+        "VOUCHGATE_GITHUB_URL": f"{web.url}/api",
+        "VOUCHGATE_GITHUB_REPO": "acme/shop",
+        "VOUCHGATE_GITHUB_TOKEN": "forge-token",
     }
     with open_site(module_database_url, policy=policy, environment=environment) as opened:
         yield opened
@@ -211,9 +211,7 @@ def test_verify_says_what_each_address_is(web: WebServer, tmp_path: Path) -> Non
         "http://10.1.2.3/",
         "file:///etc/passwd",
     ]
-    done = cli(
-        "verify", "--json", *addresses, cwd=tmp_path, env={"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.1/32"}
-    )
+    done = cli("verify", "--json", *addresses, cwd=tmp_path, env={"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.1/32"})
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["verdict"] for row in rows] == ["exists", "missing", "UNKNOWN", "refused", "refused"]
     assert all(row["reading"]["detail"].startswith("refused: ") for row in rows[3:])

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook as Consumer
 
-from groundgate.cli.app import run
 from tests.acceptance.site import open_site, queue
 from tests.web import Answer, WebServer, web_server
+from vouchgate.cli.app import run
 
 PAGES = "https://gate.example.org"
-ENVIRONMENT = {"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8", "GROUNDGATE_PUBLIC_URL": PAGES}
+ENVIRONMENT = {"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8", "VOUCHGATE_PUBLIC_URL": PAGES}
 
 
 @dataclass
@@ -69,9 +69,9 @@ def desk(
 ) -> Iterator[Desk]:
     """With a receiver that takes everything in."""
     monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("GROUNDGATE_")]:
+    for name in [name for name in os.environ if name.startswith("VOUCHGATE_")]:
         monkeypatch.delenv(name)
-    for name, value in {**ENVIRONMENT, "GROUNDGATE_DATABASE_URL": database_url}.items():
+    for name, value in {**ENVIRONMENT, "VOUCHGATE_DATABASE_URL": database_url}.items():
         monkeypatch.setenv(name, value)
     with web_server({"/hook": Answer()}) as site:
         yield Desk(site, capsys)
@@ -110,7 +110,7 @@ def test_an_owner_is_told_whatever_is_killed_or_gone(desk: Desk, database_url: s
         assert desk.listed(hook)["state"] == "well"
         page = until(lambda: (text := gate.caller().get("/metrics").text).count('result="told"') and text)
         for result in ("given_up", "told"):
-            assert f'groundgate_webhook_messages_total{{result="{result}"}} 1.0' in page
+            assert f'vouchgate_webhook_messages_total{{result="{result}"}} 1.0' in page
         desk.command("webhook", "remove", hook)
         actions = gate.actions("ann")
         assert actions == ["webhook.created", *["claim.queued"] * 3, "webhook.removed"]
@@ -130,11 +130,11 @@ def test_the_commands(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.site.routes["/hook"] = Answer(status=302, headers={"Location": "/elsewhere"})
     output, _ = desk.command("webhook", "test", hook, status=1)
     assert output.startswith("Not taken in: HTTP status 302: redirects are not followed")
-    monkeypatch.delenv("GROUNDGATE_ALLOW_NETWORKS")
+    monkeypatch.delenv("VOUCHGATE_ALLOW_NETWORKS")
     output, _ = desk.command("webhook", "test", hook, status=1)
     assert "refused" in output
-    monkeypatch.setenv("GROUNDGATE_OFFLINE", "true")
-    assert "GROUNDGATE_OFFLINE" in desk.command("webhook", "test", hook, status=1)[1]
+    monkeypatch.setenv("VOUCHGATE_OFFLINE", "true")
+    assert "VOUCHGATE_OFFLINE" in desk.command("webhook", "test", hook, status=1)[1]
     assert desk.listed(hook)["state"] == "not sent: offline"
     assert len(desk.site.asked) == 2
 
@@ -152,9 +152,9 @@ def test_what_is_wrong_is_said_in_one_line(desk: Desk) -> None:
         (("create", "--owner", "ann", "--url", "https://me:pw@example.com/"), 2, "user name"),
         (("create", "--owner", "", "--url", "https://example.com/"), 2, "owner id"),
         (("create", "--url", "https://example.com/"), 2, "--owner"),
-        (("test", "hook_1"), 1, "groundgate webhook list"),
-        (("resume", "hook_1"), 1, "groundgate webhook list"),
-        (("remove", "hook_1"), 1, "groundgate webhook list"),
+        (("test", "hook_1"), 1, "vouchgate webhook list"),
+        (("resume", "hook_1"), 1, "vouchgate webhook list"),
+        (("remove", "hook_1"), 1, "vouchgate webhook list"),
         (("lst",), 2, "No such command"),
     ]:
         output, errors = desk.command("webhook", *arguments, status=status)

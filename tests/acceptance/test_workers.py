@@ -1,4 +1,4 @@
-"""`groundgate serve --workers N`: several processes that are one service, from its start to its end."""
+"""`vouchgate serve --workers N`: several processes that are one service, from its start to its end."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ingest.types import Role, Source
 from tests.acceptance.cli_program import cli, complaint
 from tests.invariants import look
 from tests.load import Caller, Where, claim
 from tests.service import Running, make_token, serve
+from vouchgate.ingest.claims.types import Role, Source
 
 WORKERS = 2  # as many as it takes; each is started in an interpreter of its own, which takes a second or two
 
@@ -30,7 +30,7 @@ WORKERS = 2  # as many as it takes; each is started in an interpreter of its own
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """A SQLite file: what is tested here is not about the database."""
-    return f"sqlite:///{tmp_path}/groundgate.db"
+    return f"sqlite:///{tmp_path}/vouchgate.db"
 
 
 @pytest.fixture
@@ -108,8 +108,8 @@ def counted(running: Running) -> float:
     """How many decisions the page of metrics tells of; counters and histogram must agree."""
     with running.client() as client:
         page = client.get("/metrics").text
-    total = sum(float(value) for value in re.findall(r"^groundgate_claims_total\{.*\} (\S+)$", page, re.M))
-    (histogram,) = re.findall(r"^groundgate_claim_seconds_count (\S+)$", page, re.M)
+    total = sum(float(value) for value in re.findall(r"^vouchgate_claims_total\{.*\} (\S+)$", page, re.M))
+    (histogram,) = re.findall(r"^vouchgate_claim_seconds_count (\S+)$", page, re.M)
     assert total == float(histogram)
     assert "pid=" not in page
     return total
@@ -118,7 +118,7 @@ def counted(running: Running) -> float:
 @contextmanager
 def write_lock(tmp_path: Path) -> Iterator[None]:
     """Somebody else is in the middle of a transaction, so that no claim can be written."""
-    other = sqlite3.connect(tmp_path / "groundgate.db", isolation_level=None)
+    other = sqlite3.connect(tmp_path / "vouchgate.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -170,7 +170,7 @@ def test_a_rate_limit_holds_for_all_together_and_workers_that_cannot_start_end_t
         os.kill(min(workers(running)), signal.SIGKILL)
         assert running.process.wait(200) == 1
         until(lambda: "could not be started 5 times in a row" in running.output[-1])
-        assert running.output[-1].startswith("groundgate: worker ")
+        assert running.output[-1].startswith("vouchgate: worker ")
         assert "claims_per_hour" in running.output[-1]
 
 

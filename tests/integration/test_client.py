@@ -15,23 +15,23 @@ from pathlib import Path
 
 import pytest
 
-from groundgate import (
+from tests.acceptance.site import Site, open_site
+from tests.calling import KINDS, Kind, calling
+from tests.repos import TestRepository
+from tests.service import ALL_SOURCES
+from vouchgate import (
     ApiError,
     AsyncClient,
     Client,
     DeadLetter,
     Gated,
-    GroundgateError,
     QueueFull,
     Unreachable,
     Unsendable,
+    VouchgateError,
 )
-from groundgate.client import Delivered, Delivery, Problem, next_step
-from ingest.types import MemoryType, Outcome, Role, ValidationResult
-from tests.acceptance.site import Site, open_site
-from tests.calling import KINDS, Kind, calling
-from tests.repos import TestRepository
-from tests.service import ALL_SOURCES
+from vouchgate.client import Delivered, Delivery, Problem, next_step
+from vouchgate.ingest.claims.types import MemoryType, Outcome, Role, ValidationResult
 
 POLICY = """
 [queue]
@@ -54,7 +54,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     repository = TestRepository(directory / "repository")
     repository.commit("Exports", {"docs/adrs/0007-exports.md": ADR.format(DECIDED)})
     with open_site(
-        f"sqlite:///{directory / 'groundgate.db'}", repos=[repository.path], policy=policy
+        f"sqlite:///{directory / 'vouchgate.db'}", repos=[repository.path], policy=policy
     ) as opened:
         yield opened
 
@@ -243,12 +243,12 @@ def test_tasks_share_a_client(site: Site, token: str) -> None:
 def test_the_address_and_the_token_come_from_the_environment(
     site: Site, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GROUNDGATE_URL", f"{site.running.url}/")
-    monkeypatch.setenv("GROUNDGATE_TOKEN", token)
+    monkeypatch.setenv("VOUCHGATE_URL", f"{site.running.url}/")
+    monkeypatch.setenv("VOUCHGATE_TOKEN", token)
     with Client() as client:
         assert client.save("The ledger is in Vilnius.", source="user").approved
-    monkeypatch.delenv("GROUNDGATE_TOKEN")
-    with pytest.raises(ValueError, match="GROUNDGATE_TOKEN"):
+    monkeypatch.delenv("VOUCHGATE_TOKEN")
+    with pytest.raises(ValueError, match="VOUCHGATE_TOKEN"):
         Client()
 
 
@@ -294,7 +294,7 @@ def test_what_cannot_be_used_is_refused_without_showing_the_token(
 def test_what_no_request_can_hold_is_not_sent(client: Client, more: dict[str, object]) -> None:
     with pytest.raises(Unsendable) as caught:
         client.save("The ledger is in Vilnius.", **more)  # type: ignore[arg-type]  # that is what is tested
-    assert isinstance(caught.value, GroundgateError)
+    assert isinstance(caught.value, VouchgateError)
     with pytest.raises(Unsendable):
         client.memories(q="\udc80")
     assert client.memories().items == ()
@@ -510,8 +510,8 @@ def test_what_waits_is_found_again(client: Client) -> None:
 
 
 def test_the_examples_of_the_manual_run(site: Site, token: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDGATE_URL", site.running.url)
-    monkeypatch.setenv("GROUNDGATE_TOKEN", token)
+    monkeypatch.setenv("VOUCHGATE_URL", site.running.url)
+    monkeypatch.setenv("VOUCHGATE_TOKEN", token)
     manual = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
     examples = re.findall(r"^```python\n(.*?)^```$", manual, re.MULTILINE | re.DOTALL)
     names: dict[str, object] = {}
@@ -527,13 +527,13 @@ def test_the_examples_of_the_manual_run(site: Site, token: str, monkeypatch: pyt
 
 def test_importing_the_package_imports_no_client() -> None:
     program = (
-        "import sys, groundgate\n"
+        "import sys, vouchgate\n"
         "assert not {'httpx', 'pydantic'} & set(sys.modules)\n"
-        "from groundgate import Client\n"
+        "from vouchgate import Client\n"
         "assert 'httpx' in sys.modules and Client.__name__ == 'Client'\n"
         "assert not {'sqlalchemy', 'fastapi'} & set(sys.modules), 'nor does the client import the service'\n"
-        "assert 'AsyncClient' in dir(groundgate)\n"
+        "assert 'AsyncClient' in dir(vouchgate)\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, cwd=Path(__file__).parents[2])
     with pytest.raises(ImportError):
-        from groundgate import Nothing  # type: ignore[attr-defined]  # noqa: F401
+        from vouchgate import Nothing  # type: ignore[attr-defined]  # noqa: F401

@@ -9,15 +9,6 @@ from collections.abc import Iterator, Sequence
 import httpx
 import pytest
 
-from groundgate import (
-    ApiError,
-    Client,
-    GroundgateError,
-    OddAnswer,
-    QueueFull,
-    Unreachable,
-)
-from ingest.types import Outcome, Role, ValidationResult
 from tests.acceptance.site import Site, open_site
 from tests.answers import answer_of, claim_of
 from tests.calling import (
@@ -38,6 +29,8 @@ from tests.calling import (
 from tests.hostile import Line, hostile
 from tests.service import ALL_SOURCES
 from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate import ApiError, Client, OddAnswer, QueueFull, Unreachable, VouchgateError
+from vouchgate.ingest.claims.types import Outcome, Role, ValidationResult
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     directory = tmp_path_factory.mktemp("client")
     policy = directory / "policy.toml"
     policy.write_text("[limits]\nbatch_claims = 8\n")
-    with open_site(f"sqlite:///{directory / 'groundgate.db'}", policy=policy) as opened:
+    with open_site(f"sqlite:///{directory / 'vouchgate.db'}", policy=policy) as opened:
         yield opened
 
 
@@ -192,7 +185,7 @@ def test_tries_end(
     kind: Kind,
     web: WebServer,
     answer: Answer | type[Exception],
-    error: type[GroundgateError],
+    error: type[VouchgateError],
     status: int | None,
 ) -> None:
     web.routes["/v1/claims"] = in_turn(answer)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from groundgate import AsyncClient, Client, DeadLetter, OddAnswer, Unreachable
-from groundgate.client import Delivered, Delivery, Problem
-from groundgate.client.batches import MOST_BYTES
-from ingest.types import ValidationResult
 from tests.calling import KINDS, QUEUED, SECRET, STORED, TEXT, Kind, calling, in_turn, keys, problem, reply
 from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate import AsyncClient, Client, DeadLetter, OddAnswer, Unreachable
+from vouchgate.client import Delivered, Delivery, Problem
+from vouchgate.client.batches import MOST_BYTES
+from vouchgate.ingest.claims.types import ValidationResult
 
 
 @pytest.fixture(scope="module")

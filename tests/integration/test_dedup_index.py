@@ -14,14 +14,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.checks.dedup import jaccard, judge, tokens
-from ingest.signature import signature_keys
-from ingest.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Source
-from storage import index
-from storage.engine import writing
-from storage.store import Store
-from storage.submit import Decided, SubmitAnswer, write_submissions
 from tests.claims import NOW, examined, policy, submission_of
+from vouchgate.ingest.checks.dedup import jaccard, judge, tokens
+from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Source
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.storage.claims.submit import Decided, SubmitAnswer, write_submissions
+from vouchgate.storage.dedup import index
+from vouchgate.storage.engine import writing
+from vouchgate.storage.store import Store
 
 # Small words among them, whose coming and going changes nothing, so that some near claims are the same claim.
 SMALL = ["the", "a", "an", "that", "this"]
@@ -86,7 +86,7 @@ def near_claims(draw: st.DrawFn) -> list[tuple[str, bool]]:
 def module_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """One database for all examples; every example has an owner of its own."""
     if request.param == "sqlite":
-        path: Path = tmp_path_factory.mktemp("exact") / "groundgate.db"
+        path: Path = tmp_path_factory.mktemp("exact") / "vouchgate.db"
         return f"sqlite:///{path}"
     server = request.getfixturevalue("postgresql")
     name = f"exact_{uuid.uuid4().hex}"
@@ -151,13 +151,13 @@ def test_long_claims_at_the_border(store: Store, size: int) -> None:
 def _facts(store: Store, content: str, threshold: Fraction = Fraction(23, 25)) -> object:
     keys = signature_keys(tokens(content), "fact", threshold)
     with store.read() as connection:
-        return index.facts(connection, "ann", keys, NOW)
+        return index.find_neighbours(connection, "ann", keys, NOW)
 
 
 def _reached(store: Store, content: str, now: datetime = NOW, owner_id: str = "ann") -> list[str]:
     keys = signature_keys(tokens(content), "fact", Fraction(23, 25))
     with store.read() as connection:
-        facts = index.facts(connection, owner_id, keys, now)
+        facts = index.find_neighbours(connection, owner_id, keys, now)
     assert isinstance(facts, Neighbours)
     return [item.id for item in facts.items]
 

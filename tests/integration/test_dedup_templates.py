@@ -9,17 +9,17 @@ from fractions import Fraction
 import pytest
 from sqlalchemy import Connection, func, select, text
 
-from ingest.checks.dedup import jaccard, tokens
-from ingest.signature import signature_keys
-from ingest.template import MOST_STORED
-from ingest.types import ItemKind, Neighbour, Neighbours
-from storage import index
-from storage.builds import hold
-from storage.engine import writing
-from storage.store import Store
-from storage.tables import DedupTemplateRow
-from storage.window import CLOSE_AT, MOST_ROWS, TABLE, Candidate, Window
 from tests.claims import NOW
+from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.claims.types import ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.dedup.template import MOST_STORED
+from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup.builds import hold
+from vouchgate.storage.dedup.window import CLOSE_AT, MOST_ROWS, TABLE, Candidate, DedupIndexView
+from vouchgate.storage.engine import writing
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import DedupTemplateRow
 
 THRESHOLD = Fraction(23, 25)
 TEMPLATES = DedupTemplateRow.metadata.tables["dedup_template"]
@@ -63,18 +63,18 @@ def flood(
         yield " ".join(words)
 
 
-def put(connection: Connection, item_id: str, content: str, window: Window) -> None:
+def put(connection: Connection, item_id: str, content: str, window: DedupIndexView) -> None:
     keys = signature_keys(tokens(content), "fact", THRESHOLD)
     one = Neighbour(kind=ItemKind.MEMORY, id=item_id, content=content)
     window.add("ann", Candidate(one), keys)
 
 
-def windows(store: Store, work: Callable[[Connection, Window], None]) -> None:
+def windows(store: Store, work: Callable[[Connection, DedupIndexView], None]) -> None:
     """Runs `work` in a write transaction with a window on the index, and writes what it added."""
     with writing(store._engine) as connection:
         built = hold(connection).built
         assert built is not None
-        window = Window(connection, built)
+        window = DedupIndexView(connection, built)
         work(connection, window)
         window.write()
 
@@ -92,13 +92,13 @@ def test_a_flood_is_decided_as_by_brute_force(
     claims = list(flood(size, slots, values, most_words, count=280, edited=0.3))
     asked = 0
 
-    def take(connection: Connection, window: Window) -> None:
+    def take(connection: Connection, window: DedupIndexView) -> None:
         nonlocal asked
         for _ in range(7):
             content = claims.pop()
             keys = signature_keys(tokens(content), "fact", THRESHOLD)
-            reached = window.reach("ann", keys)
-            near = index.near(keys, reached, NOW)
+            reached = window.find_candidates("ann", keys)
+            near = index.select_neighbours(keys, reached, NOW)
             true = [i for i, words in stored.items() if jaccard(words, keys.words) >= THRESHOLD]
             assert [item.id for item in near.items] == sorted(true)
             assert near.complete
@@ -124,7 +124,7 @@ def test_a_flood_is_decided_as_by_brute_force(
     for item_id, content in contents.items():
         keys = signature_keys(tokens(content), "fact", THRESHOLD)
         with store.read() as connection:
-            near = index.facts(connection, "ann", keys, NOW)
+            near = index.find_neighbours(connection, "ann", keys, NOW)
         assert isinstance(near, Neighbours)
         assert item_id not in stored or item_id in {item.id for item in near.items}
         assert {item.id for item in near.items} <= set(stored)
@@ -142,7 +142,7 @@ def test_a_key_is_closed_within_one_group_and_across_transactions(store: Store) 
     claims = list(flood(16, 1, 10_000, 1, count=CLOSE_AT * 4))
     for group in (claims[: CLOSE_AT - 1], claims[CLOSE_AT - 1 : CLOSE_AT], claims[CLOSE_AT:]):
 
-        def add(connection: Connection, window: Window, group: list[str] = group) -> None:
+        def add(connection: Connection, window: DedupIndexView, group: list[str] = group) -> None:
             for content in group:
                 insert_memory(connection, f"mem_{claims.index(content):05}", content)
                 put(connection, f"mem_{claims.index(content):05}", content, window)
@@ -152,7 +152,7 @@ def test_a_key_is_closed_within_one_group_and_across_transactions(store: Store) 
         for asked in (content, content + " more"):
             keys = signature_keys(tokens(asked), "fact", THRESHOLD)
             with store.read() as connection:
-                facts = index.facts(connection, "ann", keys, NOW)
+                facts = index.find_neighbours(connection, "ann", keys, NOW)
             assert isinstance(facts, Neighbours)
             assert [item.id for item in facts.items] == [f"mem_{number:05}"]
 
@@ -160,7 +160,7 @@ def test_a_key_is_closed_within_one_group_and_across_transactions(store: Store) 
 def test_putting_an_item_in_twice_changes_nothing(store: Store) -> None:
     claims = list(flood(30, 3, 1000, 1, count=40))
 
-    def add(connection: Connection, window: Window) -> None:
+    def add(connection: Connection, window: DedupIndexView) -> None:
         for number, content in enumerate(claims):
             put(connection, f"mem_{number:05}", content, window)
 
@@ -187,10 +187,10 @@ def test_more_than_can_be_compared_is_said_to_be_so(store: Store) -> None:
             row = {"owner_id": "ann", "key": keys.stored[0], "item_id": f"mem_{number:05}", "generation": 1}
             connection.execute(TABLE.insert(), row)
     with store.read() as connection:
-        facts = index.facts(connection, "ann", keys, NOW)
+        facts = index.find_neighbours(connection, "ann", keys, NOW)
         others = [signature_keys(tokens(text), "fact", THRESHOLD) for text in claims[1:]]
-        window = Window(connection, None)
+        window = DedupIndexView(connection, None)
         window.prepare([("ann", keys), *(("ann", other) for other in others)])
-        reached = [window.reach("ann", one) for one in (keys, *others)]
+        reached = [window.find_candidates("ann", one) for one in (keys, *others)]
     assert facts == Neighbours(complete=False)
     assert [one.complete for one in reached] == [False, True, True]

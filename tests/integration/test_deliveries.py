@@ -9,16 +9,19 @@ from threading import Barrier, Thread
 
 import pytest
 
-from groundgate import deliveries as acts
-from groundgate.deliveries import NotDead, NotHeld, Outdated
-from ingest.types import Action, DeliveryOp
-from storage import deliveries, delivery_streams, log, memories
-from storage.deliveries import LEASE, WAITS, DeliveryRecord, Handed
-from storage.store import Store
 from tests.claims import NOW
 from tests.conftest import THRESHOLD
 from tests.delivering import ANN, SECOND, SINK, all_of, ask, done, fail, places, put, states, take
 from tests.reviews import history, memory, queue_of, reviewer
+from vouchgate.gate import deliveries as acts
+from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, Outdated
+from vouchgate.ingest.claims.types import Action, DeliveryOp
+from vouchgate.storage.claims import memories
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.outgoing import deliveries
+from vouchgate.storage.outgoing import streams as delivery_streams
+from vouchgate.storage.outgoing.deliveries import LEASE, WAITS, DeliveryRecord, LeasedDelivery
+from vouchgate.storage.store import Store
 
 BOB = frozenset({"bob"})
 
@@ -83,12 +86,12 @@ def test_a_report_is_for_who_may_act_for_the_owner_and_names_the_lease(store: St
     put(store, 1)
     (handed,) = take(store)
     of = handed.record.id
-    assert acts.done(store, BOB, of, handed.lease, NOW) is None
-    assert acts.failed(store, BOB, of, handed.lease, NOW, error="", final=True) is None
-    assert acts.done(store, ANN, "dlv_0", handed.lease, NOW) is None
-    assert acts.done(store, ANN, "a\x00b", handed.lease, NOW) is None
-    assert isinstance(acts.done(store, ANN, of, "", NOW), NotHeld)
-    assert isinstance(acts.failed(store, ANN, of, "x", NOW, error="", final=True), NotHeld)
+    assert acts.mark_done(store, BOB, of, handed.lease, NOW) is None
+    assert acts.mark_failed(store, BOB, of, handed.lease, NOW, error="", final=True) is None
+    assert acts.mark_done(store, ANN, "dlv_0", handed.lease, NOW) is None
+    assert acts.mark_done(store, ANN, "a\x00b", handed.lease, NOW) is None
+    assert isinstance(acts.mark_done(store, ANN, of, "", NOW), LeaseNotHeld)
+    assert isinstance(acts.mark_failed(store, ANN, of, "x", NOW, error="", final=True), LeaseNotHeld)
     assert states(store) == ["waiting"]
 
 
@@ -218,7 +221,7 @@ def test_errors_are_kept_short_and_readable(store: Store) -> None:
     put(store, 1)
     (handed,) = take(store)
     error = "\x1b[31mno\N{RIGHT-TO-LEFT OVERRIDE}\nroom \ud800" + "x" * 9000
-    acts.failed(store, ANN, handed.record.id, handed.lease, NOW, error=error, final=False)
+    acts.mark_failed(store, ANN, handed.record.id, handed.lease, NOW, error=error, final=False)
     (record,) = all_of(store)
     assert record.last_error is not None
     assert record.last_error.startswith("[31mno  room  xxx")
@@ -270,7 +273,7 @@ def test_a_dead_letter_that_is_put_back_is_tried_as_often_as_a_new_one(store: St
         "reviewer-rita",
         dead.id,
     )
-    assert isinstance(acts.retry(store, ANN, dead.id, actor="x", now=later), NotDead)
+    assert isinstance(acts.retry(store, ANN, dead.id, actor="x", now=later), NotDeadLetter)
     assert acts.retry(store, BOB, dead.id, actor="x", now=later) is None
     with store.read() as connection:
         assert log.verify(connection) == []
@@ -316,7 +319,7 @@ def test_a_dead_letter_can_be_given_up_for_good(store: Store) -> None:
     assert isinstance(dropped, DeliveryRecord)
     assert dropped.state.value == "skipped"
     assert dropped.last_error == "Dropped. Before that: the shelf is full"
-    assert isinstance(acts.drop(store, ANN, dead.id, actor="cli", now=NOW), NotDead)
+    assert isinstance(acts.drop(store, ANN, dead.id, actor="cli", now=NOW), NotDeadLetter)
     assert history(store)[-1].action is Action.DELIVERY_DROPPED
 
 
@@ -356,7 +359,7 @@ def test_deliveries_are_listed_newest_first_by_owner_and_page(store: Store) -> N
 # --- several at once
 
 
-def _take_three(barrier: Barrier, got: list[list[Handed]], now: datetime, store: Store) -> None:
+def _take_three(barrier: Barrier, got: list[list[LeasedDelivery]], now: datetime, store: Store) -> None:
     barrier.wait(30)
     got.append(take(store, now, most=3))
 
@@ -367,7 +370,7 @@ def test_two_who_ask_at_once_never_both_hold_it(store: Store, database_url: str)
     other = Store.open(database_url, threshold=THRESHOLD)
     try:
         for turn in range(10):
-            barrier, got = Barrier(4), list[list[Handed]]()
+            barrier, got = Barrier(4), list[list[LeasedDelivery]]()
             work = partial(_take_three, barrier, got, NOW + LEASE * turn)
             threads = [Thread(target=work, args=(on,)) for on in (store, other, store, other)]
             for thread in threads:

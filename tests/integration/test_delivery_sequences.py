@@ -17,19 +17,27 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from groundgate import deliveries as acts
-from ingest.types import Delivery, DeliveryOp, MemoryStatus, MemoryType, Principal, Source, ValidationResult
-from review.answers import NotUndoable, Refused, Undone
-from review.queue import ReviewQueue
-from storage import decisions, memories
-from storage.deliveries import DeliveryFilter, Handed, search
-from storage.memories import MemoryFilter
-from storage.store import Store
-from storage.submit import Decided
-from storage.upkeep import verify
 from tests.claims import NOW, examined, submission_of
 from tests.conftest import THRESHOLD
 from tests.reviews import queue_of, reviewer
+from vouchgate.gate import deliveries as acts
+from vouchgate.ingest.claims.types import (
+    DeliveryOp,
+    DeliveryTarget,
+    MemoryStatus,
+    MemoryType,
+    Principal,
+    Source,
+    ValidationResult,
+)
+from vouchgate.review.answers import ApprovalRefused, NotUndoable, Undone
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.claims.memories import MemoryFilter
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup.upkeep import verify
+from vouchgate.storage.outgoing.deliveries import DeliveryFilter, LeasedDelivery, search
+from vouchgate.storage.store import Store
 
 SINK = "shelf"
 # Long enough that one number makes a conflict of it, not another claim.
@@ -60,7 +68,7 @@ STEPS = st.one_of(
 @pytest.fixture(scope="module")
 def store(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """One database for all sequences; each has an owner of its own."""
-    file = tmp_path_factory.mktemp("sequences") / "groundgate.db"
+    file = tmp_path_factory.mktemp("sequences") / "vouchgate.db"
     shutil.copyfile(migrated_file, file)
     opened = Store.open(f"sqlite:///{file}", threshold=THRESHOLD)
     yield opened
@@ -84,11 +92,11 @@ class Sequence:
         self.now += timedelta(minutes=2)
         match step:
             case "put", content, place, source, horizon, kind:
-                delivery = None if place is None else Delivery(sink=SINK, place=place)
+                delivery = None if place is None else DeliveryTarget(sink=SINK, place=place)
                 until = horizon and self.now + horizon
                 self._send(content, delivery, source, until, kind)
             case "remove", content, place:
-                gone = Delivery(sink=SINK, place=place, op=DeliveryOp.REMOVE)
+                gone = DeliveryTarget(sink=SINK, place=place, op=DeliveryOp.REMOVE)
                 self._send(content, gone, Source.AI_SYNTHESIS, None, MemoryType.FACT)
             case ("deliver",):
                 self.deliver()
@@ -110,7 +118,7 @@ class Sequence:
     def _send(
         self,
         content: str,
-        delivery: Delivery | None,
+        delivery: DeliveryTarget | None,
         source: Source,
         until: datetime | None,
         kind: MemoryType,
@@ -146,15 +154,15 @@ class Sequence:
                 )
             both = False if act == "keep both" else None
             done = self.queue.approve(self.me, item_id, version=version, edited=own, supersede=both, now=now)
-            if isinstance(done, Refused) and done.code == "conflict_unresolved":
+            if isinstance(done, ApprovalRefused) and done.code == "conflict_unresolved":
                 self.queue.approve(self.me, item_id, version=version, supersede=True, now=now)
             after = self.queue.get_by_id(self.me, item_id)
             self.memories += [after.memory_id] if after is not None and after.memory_id else []
 
-    def _take(self, most: int = 20) -> list[Handed]:
-        return acts.take(self.store, SINK, frozenset({self.owner}), self.now, most)
+    def _take(self, most: int = 20) -> list[LeasedDelivery]:
+        return acts.lease_deliveries(self.store, SINK, frozenset({self.owner}), self.now, most)
 
-    def _apply(self, handed: Handed) -> None:
+    def _apply(self, handed: LeasedDelivery) -> None:
         """As a consumer does, who knows nothing but what it was handed."""
         if handed.record.op is DeliveryOp.REMOVE:
             self.shelf.pop(handed.record.place, None)
@@ -168,14 +176,14 @@ class Sequence:
             for handed in taken:
                 self._apply(handed)
                 whose = frozenset({self.owner})
-                acts.done(self.store, whose, handed.record.id, handed.lease, self.now)
+                acts.mark_done(self.store, whose, handed.record.id, handed.lease, self.now)
 
     def _fail(self, *, final: bool) -> None:
         """The first that is due fails; of one that is not given up, the answer is lost after it was applied."""
         for handed in self._take(1):
             if not final:
                 self._apply(handed)
-            acts.failed(
+            acts.mark_failed(
                 self.store,
                 frozenset({self.owner}),
                 handed.record.id,

@@ -21,16 +21,6 @@ import pytest
 from standardwebhooks import Webhook as Consumer
 from standardwebhooks import WebhookVerificationError
 
-from groundgate.cli.app import run
-from groundgate.sinks import Deliverer
-from groundgate.webhooks import Result
-from ingest.sources.outbound import Outbound
-from ingest.types import Action
-from review.answers import Approved, Undone
-from storage import log, sinks
-from storage.deliveries import LEASE, WAITS
-from storage.sinks import Sink
-from storage.store import Store
 from tests.acceptance.site import open_site
 from tests.acceptance.site import store as store_over_http
 from tests.claims import NOW
@@ -42,6 +32,17 @@ from tests.racers import Report, race
 from tests.rechecking import Clock
 from tests.reviews import history, memory, queue_of, reviewer, stored
 from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.cli.app import run
+from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.review.answers import Approved, Undone
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.outgoing import sinks
+from vouchgate.storage.outgoing.deliveries import LEASE, WAITS
+from vouchgate.storage.outgoing.sinks import Sink
+from vouchgate.storage.store import Store
+from vouchgate.workers.sinks import Deliverer
+from vouchgate.workers.webhooks import SendResult
 
 PATH = "/memories/not-for-logs"
 SOON = NOW + SECOND  # a round's clock goes on while it works
@@ -64,7 +65,7 @@ class Desk:
         client = outbound or Outbound(allow_networks=LOOPBACK, spacing_seconds=0)
         return Deliverer(self.store, client, clock=self.clock)
 
-    def work(self, now: datetime = NOW, outbound: Outbound | None = None) -> Counter[Result]:
+    def work(self, now: datetime = NOW, outbound: Outbound | None = None) -> Counter[SendResult]:
         """One round of the worker at this time."""
         self.clock.now = now
         return asyncio.run(self.worker(outbound).run_once(now))
@@ -85,8 +86,8 @@ def open_desk(store: Store) -> Iterator[Desk]:
 @pytest.fixture
 def desk(migrated_file: Path, tmp_path: Path) -> Iterator[Desk]:
     """On SQLite: what the databases do is in `test_deliveries.py`."""
-    shutil.copyfile(migrated_file, tmp_path / "groundgate.db")
-    store = Store.open(f"sqlite:///{tmp_path / 'groundgate.db'}", threshold=THRESHOLD)
+    shutil.copyfile(migrated_file, tmp_path / "vouchgate.db")
+    store = Store.open(f"sqlite:///{tmp_path / 'vouchgate.db'}", threshold=THRESHOLD)
     with open_desk(store) as made:
         yield made
     store.close()
@@ -106,7 +107,7 @@ def test_a_memory_is_sent_with_its_text_and_a_signature(desk: Desk) -> None:
     now = datetime.now(UTC)  # the consumer holds the time against its own clock
     _, secret = desk.sink()
     made = stored(desk.store, "The mill has “three” wheels \N{SNOWMAN}", now=now)
-    assert desk.work(now) == {Result.TOLD: 1}
+    assert desk.work(now) == {SendResult.TOLD: 1}
     (asked,) = desk.site.asked
     assert (asked.method, asked.path, asked.headers["content-type"]) == ("POST", PATH, "application/json")
     assert Consumer(secret).verify(asked.body, dict(asked.headers)) == {
@@ -146,28 +147,28 @@ def bridge(tonnes: int) -> str:
 def test_what_goes_out_of_force_is_told_by_its_id_alone(either: Desk) -> None:
     either.sink()
     old = stored(either.store, bridge(12))
-    assert either.work() == {Result.TOLD: 1}
+    assert either.work() == {SendResult.TOLD: 1}
     item = ask(either.store, bridge(15), "bridge", sink="else")
     queue = queue_of(either.store)
     assert isinstance(queue.approve(reviewer(), item, version=1, supersede=True, now=NOW), Approved)
     new = memory(either.store, old.id).superseded_by
     assert new is not None
-    assert either.work(SOON) == {Result.TOLD: 2}
+    assert either.work(SOON) == {SendResult.TOLD: 2}
     assert sorted(either.got()[1:]) == [("memory.removed", old.id), ("memory.stored", new)]
     (removed,) = (said for said in map(json.loads, bodies(either)) if said["type"] == "memory.removed")
     assert removed["data"] == {"id": old.id, "owner_id": "ann"}
     assert isinstance(queue.undo(reviewer(), item, version=2, now=SOON), Undone)
-    assert either.work(SOON + SECOND) == {Result.TOLD: 2}
+    assert either.work(SOON + SECOND) == {SendResult.TOLD: 2}
     assert sorted(either.got()[3:]) == [("memory.removed", new), ("memory.stored", old.id)]
 
 
 def test_a_memory_that_ends_by_itself_is_told_too(desk: Desk) -> None:
     desk.sink()
     made = stored(desk.store, "The pass is open", validity_horizon=NOW + timedelta(days=1))
-    assert desk.work() == {Result.TOLD: 1}
+    assert desk.work() == {SendResult.TOLD: 1}
     after = NOW + timedelta(days=2)
     queue_of(desk.store).expire_memories(after)
-    assert desk.work(after) == {Result.TOLD: 1}
+    assert desk.work(after) == {SendResult.TOLD: 1}
     assert desk.got() == [("memory.stored", made.id), ("memory.removed", made.id)]
 
 
@@ -186,7 +187,7 @@ def test_nothing_of_one_owner_goes_to_another(desk: Desk) -> None:
     desk.sink("bob", "/other")
     mine, theirs = stored(desk.store, "Ann has a mare"), stored(desk.store, "Bob has a mule", owner_id="bob")
     stored(desk.store, "Cid has a goat", owner_id="cid")
-    assert desk.work() == {Result.TOLD: 2}
+    assert desk.work() == {SendResult.TOLD: 2}
     assert desk.got() == [("memory.stored", mine.id)]
     assert desk.got("/other") == [("memory.stored", theirs.id)]
 
@@ -198,12 +199,12 @@ def test_what_fails_comes_again_in_order_with_the_same_words_under_the_same_id(d
     desk.sink()
     ids = [put(desk.store, number, sink="else") for number in range(3)]
     desk.site.routes[PATH] = Answer("secret reasons", status=500)
-    assert desk.work() == {Result.FAILED: 1}
+    assert desk.work() == {SendResult.FAILED: 1}
     record = all_of(desk.store, sink=all_of(desk.store)[1].sink)[0]
     assert (record.attempts, record.last_error) == (1, "HTTP status 500")
     assert desk.work(NOW + 0.9 * SECOND) == {}
     desk.site.routes[PATH] = Answer()
-    assert desk.work(NOW + 3 * SECOND) == {Result.TOLD: 3}
+    assert desk.work(NOW + 3 * SECOND) == {SendResult.TOLD: 3}
     assert desk.got() == [("memory.stored", memory_id) for memory_id in [ids[0], *ids]]
     first, second = desk.site.asked[:2]
     assert first.body == second.body
@@ -217,23 +218,23 @@ def test_what_is_never_taken_in_is_dead_after_eight_tries_and_the_next_goes_on(d
     lost, kept = stored(desk.store, "The first barrel leaks"), stored(desk.store, "A second one is dry")
     bad = lost.id.encode()
     desk.site.routes[PATH] = lambda asked: Answer(status=404 if bad in asked.body else 200)
-    at, results = NOW, Counter[Result]()
+    at, results = NOW, Counter[SendResult]()
     while "waiting" in states(desk.store, sink=sink.id):
         results += desk.work(at)
         due = all_of(desk.store, sink=sink.id)[0].due_at
         at = at if due is None else due
-    assert results == {Result.FAILED: len(WAITS), Result.GIVEN_UP: 1, Result.TOLD: 1}
+    assert results == {SendResult.FAILED: len(WAITS), SendResult.GIVEN_UP: 1, SendResult.TOLD: 1}
     assert states(desk.store) == ["dead", "delivered"]
     assert desk.got()[-1] == ("memory.stored", kept.id)
     (problem,) = desk.worker().problems()
-    assert problem == "1 delivery was given up: see `groundgate delivery list --state dead`."
+    assert problem == "1 delivery was given up: see `vouchgate delivery list --state dead`."
 
 
 def test_a_receiver_that_is_gone_makes_a_dead_letter_at_once(desk: Desk) -> None:
     desk.sink()
     stored(desk.store, "The ferry runs hourly")
     desk.site.routes[PATH] = Answer(status=410)
-    assert desk.work() == {Result.GIVEN_UP: 1}
+    assert desk.work() == {SendResult.GIVEN_UP: 1}
     assert states(desk.store) == ["dead"]
 
 
@@ -241,7 +242,7 @@ def test_a_receiver_may_ask_for_more_time(desk: Desk) -> None:
     desk.sink()
     stored(desk.store, "The ferry runs hourly")
     desk.site.routes[PATH] = Answer(status=503, headers={"Retry-After": "600"})
-    assert desk.work() == {Result.FAILED: 1}
+    assert desk.work() == {SendResult.FAILED: 1}
     due = all_of(desk.store)[0].due_at
     assert due is not None
     assert due >= NOW + timedelta(seconds=599)
@@ -254,13 +255,13 @@ def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
         desk.sink(owner_id)
     stored(desk.store, "Ann has a mare")
 
-    async def both() -> list[Counter[Result]]:
+    async def both() -> list[Counter[SendResult]]:
         worker = desk.worker()
         first = await worker.run_once(NOW)
         await asyncio.to_thread(stored, desk.store, "Bob has a mule", owner_id="bob")
         return [first, await worker.run_once(SOON)]
 
-    assert asyncio.run(both()) == [{Result.FAILED: 1}, {Result.NOT_SENT: 1}]
+    assert asyncio.run(both()) == [{SendResult.FAILED: 1}, {SendResult.NOT_SENT: 1}]
     assert len(desk.site.asked) == 1
     mine, theirs = all_of(desk.store, None)
     assert (mine.attempts, theirs.attempts) == (1, 0)
@@ -273,11 +274,11 @@ def test_private_addresses_and_redirects_are_refused(desk: Desk) -> None:
     desk.sink()
     stored(desk.store, "The ferry runs hourly")
     inside = Outbound(extra_ports=frozenset({int(desk.site.url.rpartition(":")[2])}))
-    assert desk.work(NOW, inside) == {Result.FAILED: 1}
+    assert desk.work(NOW, inside) == {SendResult.FAILED: 1}
     assert desk.site.asked == []
     assert "loopback" in str(all_of(desk.store)[0].last_error)
     desk.site.routes[PATH] = Answer(status=302, headers={"Location": "/other"})
-    assert desk.work(NOW + 5 * SECOND) == {Result.FAILED: 1}
+    assert desk.work(NOW + 5 * SECOND) == {SendResult.FAILED: 1}
     assert desk.site.paths() == [f"POST {PATH}"]
 
 
@@ -351,7 +352,7 @@ def test_what_a_killed_process_sent_is_sent_again_under_the_same_id(either: Desk
     assert process.exitcode == -signal.SIGKILL
     either.site.routes[PATH] = Answer()
     assert either.work(NOW + LEASE - SECOND) == {}
-    assert either.work(NOW + LEASE + 5 * SECOND) == {Result.TOLD: 2}
+    assert either.work(NOW + LEASE + 5 * SECOND) == {SendResult.TOLD: 2}
     assert either.got() == [("memory.stored", memory_id) for memory_id in [ids[0], *ids]]
     one, two, _ = either.site.asked
     assert (one.body, one.headers["webhook-id"]) == (two.body, two.headers["webhook-id"])
@@ -363,7 +364,7 @@ def test_what_a_killed_process_sent_is_sent_again_under_the_same_id(either: Desk
 def test_a_removed_sink_gets_nothing_more_and_leaves_nothing_behind(either: Desk) -> None:
     sink, _ = either.sink()
     first = stored(either.store, "The first barrel leaks")
-    assert either.work() == {Result.TOLD: 1}
+    assert either.work() == {SendResult.TOLD: 1}
     stored(either.store, "A second one is dry")
 
     def removes(_asked: Asked) -> Answer:
@@ -371,7 +372,7 @@ def test_a_removed_sink_gets_nothing_more_and_leaves_nothing_behind(either: Desk
         return Answer()
 
     either.site.routes[PATH] = removes
-    assert either.work(SOON) == {Result.LOST: 1}  # it was under way
+    assert either.work(SOON) == {SendResult.LOST: 1}  # it was under way
     assert all_of(either.store)[1].last_error == "Its sink was removed."
     queue_of(either.store).retract(reviewer(), first.id, reason="it was mended", now=SOON)
     stored(either.store, "The third one is empty")
@@ -442,8 +443,8 @@ def until(look: Callable[[], Any]) -> Any:
 def test_the_served_gate_sends_to_what_the_command_made(
     tmp_path: Path, migrated_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = f"sqlite:///{tmp_path / 'groundgate.db'}"
-    (tmp_path / "groundgate.db").write_bytes(migrated_file.read_bytes())
+    url = f"sqlite:///{tmp_path / 'vouchgate.db'}"
+    (tmp_path / "vouchgate.db").write_bytes(migrated_file.read_bytes())
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: str) -> tuple[int, str, str]:
@@ -453,7 +454,7 @@ def test_the_served_gate_sends_to_what_the_command_made(
 
     with (
         web_server({PATH: Answer()}) as receiver,
-        open_site(url, environment={"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as site,
+        open_site(url, environment={"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as site,
     ):
         status, secret, said = command("sink", "create", "--owner", "ann", "--url", receiver.url + PATH)
         assert status == 0
@@ -472,7 +473,7 @@ def test_the_served_gate_sends_to_what_the_command_made(
             ]
         )
         assert deliveries[0]["sink"] == sink_id
-        assert 'groundgate_sink_messages_total{result="told"} 1.0' in site.caller().get("/metrics").text
+        assert 'vouchgate_sink_messages_total{result="told"} 1.0' in site.caller().get("/metrics").text
     status, listed, _ = command("sink", "list", "--json")
     assert (json.loads(listed)["id"], secret.strip() in listed) == (sink_id, False)
     assert command("sink", "list")[0] == 0

@@ -12,15 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from groundgate.cli import check
-from groundgate.service import open_service
-from groundgate.settings import Settings
-from groundgate.wire import ClaimIn
-from ingest.pipeline import Examined, replay
-from ingest.policy import Policy
-from ingest.types import (
-    Delivery,
+from tests.claims import NOW, examined, policy, submission_of
+from tests.desk import Desk, run
+from vouchgate.cli import check
+from vouchgate.ingest.claims.types import (
     DeliveryOp,
+    DeliveryTarget,
     EchoFacts,
     MemoryType,
     Principal,
@@ -29,12 +26,15 @@ from ingest.types import (
     Tier,
     ValidationResult,
 )
-from storage.places import QueueFull
-from storage.store import Store
-from storage.submit import Decided, Repeated, write_submissions
-from storage.tables import EchoRow
-from tests.claims import NOW, examined, policy, submission_of
-from tests.desk import Desk, run
+from vouchgate.ingest.pipeline import Examined, replay
+from vouchgate.ingest.policy import Policy
+from vouchgate.service import open_service
+from vouchgate.settings import Settings
+from vouchgate.storage.claims.submit import Decided, Repeated, write_submissions
+from vouchgate.storage.queue.capacity import QueueFull
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import EchoRow
+from vouchgate.wire import ClaimIn
 
 TABLE = EchoRow.metadata.tables["echo"]
 CLAIM = (
@@ -139,7 +139,7 @@ def test_a_repeated_key_and_a_full_queue_are_no_submissions(store: Store) -> Non
 
 
 def test_a_removal_is_not_counted(store: Store) -> None:
-    place = Delivery(sink="kg", place="a/1", op=DeliveryOp.REMOVE)
+    place = DeliveryTarget(sink="kg", place="a/1", op=DeliveryOp.REMOVE)
     for _ in range(3):
         answer = send(store, examined(CLAIM, delivery=place, source=Source.AI_SYNTHESIS))
         assert echo_of(answer) is None

@@ -15,16 +15,16 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
-from ingest.signature import signature_keys
-from storage import owners
-from storage.builds import builds
-from storage.engine import is_busy, migrate, needs_migration, open_engine, reading, writing
-from storage.errors import StorageError, StoreBusy
-from storage.sql import fetch
-from storage.store import Store
-from storage.window import Reached, Window
 from tests.conftest import THRESHOLD, Postgresql
 from tests.processes import FORKED
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.storage.dedup.builds import builds
+from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
+from vouchgate.storage.engine import is_busy, migrate, needs_migration, open_engine, reading, writing
+from vouchgate.storage.errors import StorageError, StoreBusy
+from vouchgate.storage.identity import owners
+from vouchgate.storage.sql import fetch
+from vouchgate.storage.store import Store
 
 
 def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> None:
@@ -75,12 +75,12 @@ def test_a_newer_database_is_refused(database_url: str) -> None:
     with writing(engine) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     engine.dispose()
-    with pytest.raises(StorageError, match=r"newer version of groundgate \(its revision is 9999\)"):
+    with pytest.raises(StorageError, match=r"newer version of vouchgate \(its revision is 9999\)"):
         Store.open(database_url, threshold=THRESHOLD)
 
 
 def test_an_older_database_is_refused_when_it_may_not_be_migrated(empty_database_url: str) -> None:
-    with pytest.raises(StorageError, match="run `groundgate db upgrade`"):
+    with pytest.raises(StorageError, match="run `vouchgate db upgrade`"):
         Store.open(empty_database_url, threshold=THRESHOLD, migrate=False)
 
 
@@ -88,10 +88,10 @@ def test_an_older_database_is_refused_when_it_may_not_be_migrated(empty_database
     ("url", "sentence"),
     [
         ("mysql://root@localhost/x", "cannot use a mysql database"),
-        ("groundgate.db", "is not a URL"),
+        ("vouchgate.db", "is not a URL"),
         ("sqlite://", "must be a file"),
         ("sqlite:///:memory:", "must be a file"),
-        ("sqlite:////nowhere/at/all/groundgate.db", "cannot open the database sqlite:"),
+        ("sqlite:////nowhere/at/all/vouchgate.db", "cannot open the database sqlite:"),
         ("postgresql://ann:secret@127.0.0.1:1/x", "cannot open the database postgresql:"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_held_sqlite_database_is_busy(tmp_path: Path) -> None:
 
 
 def test_sqlite_commits_are_durable(tmp_path: Path) -> None:
-    engine = open_engine(f"sqlite:///{tmp_path}/groundgate.db")
+    engine = open_engine(f"sqlite:///{tmp_path}/vouchgate.db")
     with reading(engine) as connection:
         assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
         assert connection.scalar(text("PRAGMA synchronous")) == 2  # FULL
@@ -166,7 +166,7 @@ def test_a_failed_write_leaves_nothing(database_url: str) -> None:
 
 def test_a_list_of_keys_is_looked_up_in_the_index(tmp_path: Path) -> None:
     """A list parameter that SQLite cannot use an index for reads all keys of an owner."""
-    engine = open_engine(f"sqlite:///{tmp_path}/groundgate.db")
+    engine = open_engine(f"sqlite:///{tmp_path}/vouchgate.db")
     migrate(engine)
     plans = []
 
@@ -176,7 +176,9 @@ def test_a_list_of_keys_is_looked_up_in_the_index(tmp_path: Path) -> None:
         seen: list[str] = []
         raw.set_trace_callback(seen.append)
         keys = signature_keys(frozenset(["one", "two", "three"]), "fact", THRESHOLD)
-        assert Window(connection, None).reach("ann", keys) == Reached([], complete=True)
+        assert DedupIndexView(connection, None).find_candidates("ann", keys) == CandidateSet(
+            [], complete=True
+        )
         raw.set_trace_callback(None)
         plans = raw.execute(f"EXPLAIN QUERY PLAN {seen[-1]}").fetchall()
     indexed = [plan[3] for plan in plans if "SEARCH k USING PRIMARY KEY (owner_id=? AND key=?)" in plan[3]]

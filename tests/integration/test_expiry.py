@@ -10,16 +10,17 @@ from fractions import Fraction
 import pytest
 from sqlalchemy import event, inspect, select
 
-from ingest.types import Action, MemoryStatus
-from review.expiry import Expired, expire
-from storage import memories, similar, vectors
-from storage.store import Store
-from storage.submit import Decided
-from storage.upkeep import KEYS, verify
 from tests.claims import NOW, examined, submission_of
 from tests.processes import FORKED
 from tests.racers import Report, race
 from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer, stored
+from vouchgate.ingest.claims.types import Action, MemoryStatus
+from vouchgate.review.expiry import Expired, expire
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup import similar, vectors
+from vouchgate.storage.dedup.upkeep import KEYS, verify
+from vouchgate.storage.store import Store
 
 HERE = Fraction(23, 25)
 OWNERS = ("ann", "bob", "cid")

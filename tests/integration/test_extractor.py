@@ -16,10 +16,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ingest.sources import extractor as extractor_module
-from ingest.sources.extractor import MEMORY, Extractor, NotRead
-from ingest.sources.page import Kind, Page
-from ingest.types import TEXT_CHARACTERS
+from vouchgate.ingest.claims.types import TEXT_CHARACTERS
+from vouchgate.ingest.sources.web import extractor as extractor_module
+from vouchgate.ingest.sources.web.extractor import MEMORY, Extractor, NotRead
+from vouchgate.ingest.sources.web.page import ContentKind, Page
 
 NOW = datetime(2025, 6, 1, tzinfo=UTC)
 GOOD = b"<html><head><title>Queues</title></head><body><p>A project has at most 40 queues.</p></body></html>"
@@ -71,7 +71,7 @@ def workers() -> list[psutil.Process]:
     return found
 
 
-async def read(extractor: Extractor, body: bytes, kind: Kind = Kind.HTML) -> Page:
+async def read(extractor: Extractor, body: bytes, kind: ContentKind = ContentKind.HTML) -> Page:
     return await extractor.read(body, kind, url="https://a.example/x", content_type="text/html", now=NOW)
 
 
@@ -81,7 +81,7 @@ def test_pages_are_read_and_the_process_is_used_again(extractor: Extractor) -> N
         page = await read(extractor, GOOD)
         assert (page.title, page.text) == ("Queues", "A project has at most 40 queues.")
         first = workers()
-        assert (await read(extractor, b"<a>x<b>y</b></a>", Kind.XML)).text == "x\ny"
+        assert (await read(extractor, b"<a>x<b>y</b></a>", ContentKind.XML)).text == "x\ny"
         assert workers() == first
         assert len(first) == 1
 
@@ -257,7 +257,7 @@ def test_several_threads_with_loops_of_their_own_share_it(extractor: Extractor) 
 def test_the_processes_know_none_of_our_secrets(
     extractor: Extractor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GROUNDGATE_GITHUB_TOKEN", "secret-token")
+    monkeypatch.setenv("VOUCHGATE_GITHUB_TOKEN", "secret-token")
     asyncio.run(read(extractor, GOOD))
     (worker,) = workers()
     assert "secret-token" not in str(worker.environ())
@@ -266,8 +266,8 @@ def test_the_processes_know_none_of_our_secrets(
 PROGRAM = """
 import asyncio, os, sys
 from datetime import UTC, datetime
-from ingest.sources.extractor import Extractor
-from ingest.sources.page import Kind
+from vouchgate.ingest.sources.web.extractor import Extractor
+from vouchgate.ingest.sources.web.page import Kind
 
 async def main():
     extractor = Extractor(seconds=2)
@@ -301,7 +301,7 @@ def test_no_process_outlives_a_service_that_is_killed() -> None:
 def test_a_process_whose_service_is_gone_ends_without_a_word() -> None:
     request = b'{"kind": "xml", "content_type": "", "length": 8}\n<a>x</a>'
     with subprocess.Popen(
-        [sys.executable, "-m", "ingest.sources.page_worker", str(MEMORY), "5"],
+        [sys.executable, "-m", "vouchgate.ingest.sources.web.page_worker", str(MEMORY), "5"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -15,12 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.forge import Forge
-from ingest.sources.forgejo import Forgejo
-from ingest.sources.github import GitHub
-from ingest.sources.gitlab import GitLab
-from ingest.sources.outbound import Outbound
-from ingest.types import (
+from tests.web import Answer, Asked, Route, WebServer, web_server
+from vouchgate.ingest.claims.types import (
     TEXT_CHARACTERS,
     Citation,
     CitationType,
@@ -30,7 +26,11 @@ from ingest.types import (
     Standing,
     Unreachable,
 )
-from tests.web import Answer, Asked, Route, WebServer, web_server
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.sources.forges.forge import Forge
+from vouchgate.ingest.sources.forges.forgejo import Forgejo
+from vouchgate.ingest.sources.forges.github import GitHub
+from vouchgate.ingest.sources.forges.gitlab import GitLab
 
 HERE = ipaddress.ip_network("127.0.0.0/8")
 TLS = ssl.SSLContext(
@@ -268,8 +268,8 @@ def test_a_repository_that_may_be_private_is_not_missing(site: WebServer, token:
 
 def test_the_configured_repository_is_never_missing(site: WebServer) -> None:
     reading = unreachable(read(site), "forbidden")
-    assert "GROUNDGATE_GITHUB_REPO" in reading.detail
-    assert "GROUNDGATE_GITHUB_TOKEN" in reading.detail
+    assert "VOUCHGATE_GITHUB_REPO" in reading.detail
+    assert "VOUCHGATE_GITHUB_TOKEN" in reading.detail
 
 
 def test_a_number_may_be_that_of_a_discussion(site: WebServer) -> None:
@@ -285,7 +285,7 @@ def test_a_number_may_be_that_of_a_discussion(site: WebServer) -> None:
 
 def test_without_a_repository_a_bare_number_means_nothing(site: WebServer) -> None:
     reading = unreachable(read(site, repository=None), "not_supported")
-    assert "GROUNDGATE_GITHUB_REPO" in reading.detail
+    assert "VOUCHGATE_GITHUB_REPO" in reading.detail
     assert site.asked == []
 
 
@@ -388,7 +388,7 @@ def test_nothing_but_names_reaches_the_forge(site: WebServer, kind: type[Forge],
 
 
 def test_a_repository_that_cannot_be_one_is_refused_at_the_start(site: WebServer) -> None:
-    with pytest.raises(ValueError, match="GROUNDGATE_GITHUB_REPO"):
+    with pytest.raises(ValueError, match="VOUCHGATE_GITHUB_REPO"):
         read(site, repository="acme/..")
 
 
@@ -656,7 +656,7 @@ def test_gitlab_states(site: WebServer, changes: dict[str, object], status: str)
 
 def test_gitlab_missing_and_hidden(site: WebServer) -> None:
     site.routes[f"{LAB}/issues/12"] = answer({"message": "404 Not found"}, 404)
-    assert "GROUNDGATE_GITLAB_REPO" in unreachable(gitlab(site), "forbidden").detail
+    assert "VOUCHGATE_GITLAB_REPO" in unreachable(gitlab(site), "forbidden").detail
     unreachable(gitlab(site, "issue:other/app#12"), "forbidden")
     site.routes[LAB] = answer({"id": 5, "path_with_namespace": "acme/tools/app"})
     missing(gitlab(site))
@@ -733,7 +733,7 @@ def test_forgejo_states(site: WebServer, changes: dict[str, object], status: str
 
 
 def test_forgejo_missing_hidden_and_renamed(site: WebServer) -> None:
-    assert "GROUNDGATE_FORGEJO_REPO" in unreachable(read(site, kind=Forgejo), "forbidden").detail
+    assert "VOUCHGATE_FORGEJO_REPO" in unreachable(read(site, kind=Forgejo), "forbidden").detail
     site.routes[FORGE] = answer({"id": 9, "full_name": "acme/app"})
     missing(read(site, kind=Forgejo))
     old = "/api/v1/repos/acme/old/issues/12"

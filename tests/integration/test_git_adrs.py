@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.git import GitSource
-from ingest.types import (
+from tests.repos import TestRepository, adr
+from vouchgate.ingest.claims.types import (
     TEXT_CHARACTERS,
     Citation,
     CitationType,
@@ -22,7 +22,7 @@ from ingest.types import (
     Standing,
     Unreachable,
 )
-from tests.repos import TestRepository, adr
+from vouchgate.ingest.sources.git.source import GitSource
 
 DIRECTORIES = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
 PAGE = (

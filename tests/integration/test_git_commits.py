@@ -16,11 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.sources.adr_files import object_digest
-from ingest.sources.commits import Commits, undone_ids
-from ingest.sources.git import GitSource
-from ingest.sources.repository import Repository
-from ingest.types import (
+from tests.repos import FIRST_SECOND, TestRepository, commit
+from vouchgate.ingest.claims.types import (
     TEXT_CHARACTERS,
     Citation,
     CitationType,
@@ -30,7 +27,10 @@ from ingest.types import (
     Standing,
     Unreachable,
 )
-from tests.repos import FIRST_SECOND, TestRepository, commit
+from vouchgate.ingest.sources.git.adr_files import object_digest
+from vouchgate.ingest.sources.git.commits import Commits, undone_ids
+from vouchgate.ingest.sources.git.repository import Repository
+from vouchgate.ingest.sources.git.source import GitSource
 
 ABSENT = "deadbeefcafe1234"
 

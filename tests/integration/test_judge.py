@@ -12,19 +12,12 @@ from typing import Any
 
 import pytest
 
-from ingest.citations import given_citation
-from ingest.sources.judge import JudgeClient
-from ingest.sources.outbound import Outbound
-from ingest.types import (
-    CitationType,
-    Found,
-    Judged,
-    Judgement,
-    NotJudged,
-    Standing,
-)
 from tests.hostile import TLS
 from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.ingest.citations import given_citation
+from vouchgate.ingest.claims.types import CitationType, Found, Judged, Judgement, NotJudged, Standing
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.sources.judge import JudgeClient
 
 HERE = ipaddress.ip_network("127.0.0.0/8")
 PATH = "/v1/chat/completions"

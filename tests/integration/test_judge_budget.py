@@ -13,18 +13,18 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from groundgate.judge import Judge, Question
-from ingest.policy import JudgePolicy, load_policy
-from ingest.sources.judge import JudgeClient
-from ingest.sources.outbound import Outbound
-from ingest.types import NotJudged
-from storage.judge_budget import take
-from storage.store import Store
 from tests.conftest import THRESHOLD
 from tests.hostile import TLS
 from tests.integration.test_judge import CLAIM, HERE, PATH, YES, adr, completion
 from tests.racers import Report, race
 from tests.web import Answer, WebServer, web_server
+from vouchgate.gate.judge import Judge, Question
+from vouchgate.ingest.claims.types import NotJudged
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.policy import JudgePolicy, load_policy
+from vouchgate.ingest.sources.judge import JudgeClient
+from vouchgate.storage.judge_budget import take_questions
+from vouchgate.storage.store import Store
 
 DAY = date(2026, 5, 4)
 
@@ -33,7 +33,7 @@ def try_to_take(store: Store, day: date, wanted: int, limit: int, times: int) ->
     """Takes `wanted` questions so many times over, each in a write of its own; what came of each."""
 
     def work(connection: Connection) -> bool:
-        return take(connection, day, wanted, limit)
+        return take_questions(connection, day, wanted, limit)
 
     return [(str(store.writer.run((), work).result()),) for _ in range(times)]
 
@@ -81,7 +81,7 @@ def test_a_lower_limit_counts_from_now_on(store: Store) -> None:
 
 def test_what_is_rolled_back_was_not_taken(store: Store) -> None:
     def work(connection: Connection) -> bool:
-        assert take(connection, DAY, 1, 10)
+        assert take_questions(connection, DAY, 1, 10)
         raise LookupError("changed its mind")
 
     with pytest.raises(LookupError):

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from groundgate.judge import Judge, JudgeError, Question, open_judge, weigh
-from ingest.checks.hedge import HedgeDetector
-from ingest.pipeline import Examined, Inspected, examine, inspect, replay
-from ingest.policy import Policy, load_policy
-from ingest.sources.outbound import Outbound
-from ingest.types import (
+from tests.hostile import TLS
+from tests.integration.test_judge import CLAIM, GOOD, HERE, PATH, TEXT, YES, adr, ask, completion, obedient
+from tests.integration.test_judge_budget import asked
+from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.gate.judge import Judge, JudgeError, Question, open_judge, weigh
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.types import (
     Claim,
     DedupFacts,
     DedupUnavailable,
@@ -36,11 +37,10 @@ from ingest.types import (
     Tier,
     Verdict,
 )
-from storage.store import Store
-from tests.hostile import TLS
-from tests.integration.test_judge import CLAIM, GOOD, HERE, PATH, TEXT, YES, adr, ask, completion, obedient
-from tests.integration.test_judge_budget import asked
-from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.pipeline import Examined, Inspected, examine, inspect, replay
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.storage.store import Store
 
 
 @pytest.fixture
@@ -309,7 +309,7 @@ def test_the_second_model_is_asked_where_the_rules_disagree_and_its_answer_count
 def test_a_policy_with_a_judge_that_is_nowhere_stops_the_start(
     store: Store, outbound: Outbound, url: str | None, model: str | None
 ) -> None:
-    with pytest.raises(JudgeError, match="GROUNDGATE_JUDGE_URL and GROUNDGATE_JUDGE_MODEL"):
+    with pytest.raises(JudgeError, match="VOUCHGATE_JUDGE_URL and VOUCHGATE_JUDGE_MODEL"):
         open_judge(ON, outbound, store, url=url, model=model)
     assert open_judge(POLICY, outbound, store, url=url, model=model) is None
 
@@ -328,7 +328,7 @@ def test_a_policy_with_a_judge_that_is_nowhere_stops_the_start(
     ],
 )
 def test_an_endpoint_that_is_no_base_url_stops_the_start(store: Store, outbound: Outbound, url: str) -> None:
-    with pytest.raises(JudgeError, match="GROUNDGATE_JUDGE_URL") as refused:
+    with pytest.raises(JudgeError, match="VOUCHGATE_JUDGE_URL") as refused:
         open_judge(ON, outbound, store, url=url, model="m")
     assert "secret" not in str(refused.value)
 

@@ -11,12 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select, text
 
-from ingest.types import TEXT_CHARACTERS, Citation, CitationType, Found, Judged, Missing, Standing
-from review.expiry import Expired, expire
-from storage import sources
-from storage.store import Store
 from tests.racers import Report, race
 from tests.reviews import queue_of
+from vouchgate.ingest.claims.types import (
+    TEXT_CHARACTERS,
+    Citation,
+    CitationType,
+    Found,
+    Judged,
+    Missing,
+    Standing,
+)
+from vouchgate.review.expiry import Expired, expire
+from vouchgate.storage.claims import source_cache as sources
+from vouchgate.storage.store import Store
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
 LATER = NOW + timedelta(hours=24)

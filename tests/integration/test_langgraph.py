@@ -14,9 +14,9 @@ from langgraph.store.base import (
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import SqliteStore
 
-from ingest.types import Outcome
 from tests.acceptance.site import Site
 from tests.langgraph_desk import BLOCKED, NAMESPACE, QUEUED, STORED, Desk, desk_of, open_desks, refused
+from vouchgate.ingest.claims.types import Outcome
 
 
 @pytest.fixture(scope="module")

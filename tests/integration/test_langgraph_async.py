@@ -24,11 +24,11 @@ from langgraph.store.base import GetOp, Op, PutOp, Result
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import AsyncSqliteStore
 
-from groundgate import AsyncClient, Client
-from groundgate.adapters.langgraph import GatedStore, NotWritten, WriteAnswer
-from groundgate.adapters.langgraph_steps import WAITS
 from tests.acceptance.site import Site
 from tests.langgraph_desk import BLOCKED, NAMESPACE, QUEUED, STORED, Desk, desk_of, open_desks
+from vouchgate import AsyncClient, Client
+from vouchgate.adapters.langgraph import GatedStore, NotWritten, WriteAnswer
+from vouchgate.adapters.langgraph_steps import WAITS
 
 
 @pytest.fixture(scope="module")
@@ -245,11 +245,11 @@ def test_a_missing_client_is_named(in_memory: Desk) -> None:
 
 def test_without_the_extra_the_import_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "langgraph.store.base", None)
-    monkeypatch.delitem(sys.modules, "groundgate.adapters.langgraph")
+    monkeypatch.delitem(sys.modules, "vouchgate.adapters.langgraph")
     with pytest.raises(
-        ImportError, match=r"needs the extra \"langgraph\": pip install 'groundgate\[langgraph\]'"
+        ImportError, match=r"needs the extra \"langgraph\": pip install 'vouchgate\[langgraph\]'"
     ):
-        importlib.import_module("groundgate.adapters.langgraph")
+        importlib.import_module("vouchgate.adapters.langgraph")
 
 
 def test_delivering_in_a_thread(in_memory: Desk) -> None:
@@ -260,7 +260,7 @@ def test_delivering_in_a_thread(in_memory: Desk) -> None:
         assert in_memory.values() == {}
         in_memory.decide()
         until(lambda: in_memory.values() == {"one": {"content": QUEUED}})
-    assert not [thread for thread in threading.enumerate() if thread.name == "groundgate-delivering"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "vouchgate-delivering"]
 
 
 def test_delivering_goes_on_when_the_gate_is_down(in_memory: Desk, caplog: pytest.LogCaptureFixture) -> None:

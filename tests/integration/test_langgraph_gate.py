@@ -23,13 +23,13 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from groundgate import ApiError, AsyncClient, Client, Unreachable
-from groundgate.adapters.langgraph import GatedStore, NotWritten, Unrenderable, WriteAnswer
-from groundgate.client import QueueFull
-from ingest.types import Outcome, Role
 from tests.acceptance.site import Site, open_site
 from tests.langgraph_desk import BLOCKED, NAMESPACE, QUEUED, STORED, Desk, desk_of, open_desks, refused
 from tests.service import ALL_SOURCES
+from vouchgate import ApiError, AsyncClient, Client, Unreachable
+from vouchgate.adapters.langgraph import GatedStore, NotWritten, Unrenderable, WriteAnswer
+from vouchgate.client import QueueFull
+from vouchgate.ingest.claims.types import Outcome, Role
 
 
 @pytest.fixture(scope="module")

@@ -14,15 +14,15 @@ from typing import TypeVar
 import pytest
 from sqlalchemy import Connection, Engine, event
 
-from groundgate.live import MOST_FOR_ONE, Hub, NoRoom, State, Stream
-from groundgate.web.live import CROWDED_MS, RETRY_MS, frames
-from ingest.types import Source
-from storage.errors import StorageError
-from storage.store import Store
-from storage.submit import Decided
 from tests.claims import NOW, examined, submission_of
 from tests.conftest import THRESHOLD
 from tests.reviews import queue_of, reviewer, waiting
+from vouchgate.ingest.claims.types import Source
+from vouchgate.server.live import MOST_FOR_ONE, Hub, QueueState, Stream, TooManyStreams
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.store import Store
+from vouchgate.web.live import CROWDED_MS, RETRY_MS, frames
 
 LOOK = 0.02  # seconds between two looks, so that tests need not wait
 
@@ -77,21 +77,21 @@ def test_the_present_state_comes_first_and_at_once(store: Store) -> None:
     waiting(store, "The hall is cold")
     waiting(store, "The hall is dark")
 
-    async def work() -> tuple[State, State]:
+    async def work() -> tuple[QueueState, QueueState]:
         hub = Hub(store, look_seconds=3600)  # so that it was not told by chance, by the next look
         with hub.listen("ann") as ann:
             first = await anext(ann)
             with hub.listen("nobody yet") as late:
                 return first, await anext(late)
 
-    assert go(work) == (State(seq=2, waiting=2), State(seq=0, waiting=0))
+    assert go(work) == (QueueState(seq=2, waiting=2), QueueState(seq=0, waiting=0))
 
 
 def test_a_change_by_another_process_is_told(store: Store, database_url: str) -> None:
     item = waiting(store, "The hall is cold")
     other = Store.open(database_url, threshold=THRESHOLD)
 
-    async def work() -> list[State]:
+    async def work() -> list[QueueState]:
         with hub_of(store).listen("ann") as stream:
             seen = [await anext(stream)]
             await send(other, "The hall is dark")
@@ -102,13 +102,13 @@ def test_a_change_by_another_process_is_told(store: Store, database_url: str) ->
             return [*seen, await anext(stream)]
 
     try:
-        assert go(work) == [State(1, 1), State(2, 2), State(3, 1)]
+        assert go(work) == [QueueState(1, 1), QueueState(2, 2), QueueState(3, 1)]
     finally:
         other.close()
 
 
 def test_nobody_is_told_of_another_owner_s_queue(store: Store) -> None:
-    async def work() -> list[State]:
+    async def work() -> list[QueueState]:
         with hub_of(store).listen("ann") as ann, hub_of(store).listen("bob") as bob:
             seen = [await anext(ann), await anext(bob)]
             await send(store, "The hall is cold", "bob")
@@ -118,14 +118,14 @@ def test_nobody_is_told_of_another_owner_s_queue(store: Store) -> None:
                     seen.append(await anext(ann))
             return seen
 
-    assert go(work) == [State(0, 0), State(0, 0), State(1, 1)]
+    assert go(work) == [QueueState(0, 0), QueueState(0, 0), QueueState(1, 1)]
 
 
 def test_the_last_of_many_changes_is_always_told(store: Store) -> None:
     """Listeners that take their time, give up waiting now and then, and come and go."""
 
-    async def follow(hub: Hub, pause: float, last: int) -> list[State]:
-        seen: list[State] = []
+    async def follow(hub: Hub, pause: float, last: int) -> list[QueueState]:
+        seen: list[QueueState] = []
         with hub.listen("ann") as stream:
             while not seen or seen[-1].waiting < last:
                 with suppress(TimeoutError):
@@ -134,7 +134,7 @@ def test_the_last_of_many_changes_is_always_told(store: Store) -> None:
                         await asyncio.sleep(pause)
         return seen
 
-    async def work() -> list[list[State]]:
+    async def work() -> list[list[QueueState]]:
         hub = hub_of(store, most_for_one=50)
         followers = [asyncio.create_task(follow(hub, pause, 30)) for pause in (0, LOOK / 3, LOOK, 3 * LOOK)]
         for number in range(30):
@@ -165,7 +165,7 @@ def test_one_look_is_one_statement_for_all_and_none_while_nobody_listens(store: 
         await asyncio.sleep(5 * LOOK)
         assert seen == []
         with hub.listen("ann") as stream:  # and it wakes up again
-            assert await anext(stream) == State(0, 0)
+            assert await anext(stream) == QueueState(0, 0)
 
     with statements() as seen:
         go(many)
@@ -183,15 +183,15 @@ def test_too_many_of_one_owner_end_the_oldest_and_too_many_in_all_are_refused(st
             assert [state async for state in ann[0]] == []
             assert ann[0].crowded_out
             with hub.listen("bob"):
-                with pytest.raises(NoRoom), hub.listen("cid"):
+                with pytest.raises(TooManyStreams), hub.listen("cid"):
                     pass
-                with pytest.raises(NoRoom), hub.listen("bob"):
+                with pytest.raises(TooManyStreams), hub.listen("bob"):
                     pass
                 opened.enter_context(hub.listen("ann"))  # takes the place of one of her own
                 assert [state async for state in ann[1]] == []
             with hub.listen("cid") as stream:
-                assert await anext(stream) == State(0, 0)
-            assert [await anext(stream) for stream in ann[2:]] == [State(0, 0)]
+                assert await anext(stream) == QueueState(0, 0)
+            assert [await anext(stream) for stream in ann[2:]] == [QueueState(0, 0)]
         assert not ann[2].crowded_out
 
     go(work)
@@ -214,7 +214,7 @@ def test_while_the_database_is_away_nobody_is_told_anything(
 
     async def work() -> None:
         with hub_of(store).listen("ann") as stream:
-            assert await anext(stream) == State(1, 1)
+            assert await anext(stream) == QueueState(1, 1)
             await asyncio.to_thread(rename, "owner", "owner_away")
             late = hub_of(store)
             with late.listen("ann") as newcomer:
@@ -226,9 +226,9 @@ def test_while_the_database_is_away_nobody_is_told_anything(
                             await anext(one)
                 assert len(said("cannot be read")) == 2
                 await asyncio.to_thread(rename, "owner_away", "owner")
-                assert await anext(newcomer) == State(1, 1)
+                assert await anext(newcomer) == QueueState(1, 1)
             await send(store, "The hall is dark")
-            assert await anext(stream) == State(2, 2)
+            assert await anext(stream) == QueueState(2, 2)
 
     with caplog.at_level(logging.INFO):
         go(work)
@@ -239,17 +239,17 @@ def test_closing_ends_everybody_and_nobody_new_comes_in(store: Store) -> None:
     async def work() -> None:
         hub = Hub(store, look_seconds=3600)
         with hub.listen("ann") as ann, hub.listen("bob") as bob:
-            assert await anext(ann) == State(0, 0)
+            assert await anext(ann) == QueueState(0, 0)
             rest = asyncio.create_task(rest_of(bob))
             hub.close()
             assert [state async for state in ann] == []
             assert len(await rest) <= 1
             assert not ann.crowded_out
-            with pytest.raises(NoRoom), hub.listen("ann"):
+            with pytest.raises(TooManyStreams), hub.listen("ann"):
                 pass
         hub.close()
 
-    async def rest_of(stream: Stream) -> list[State]:
+    async def rest_of(stream: Stream) -> list[QueueState]:
         return [state async for state in stream]
 
     go(work)
@@ -298,7 +298,7 @@ def test_a_heartbeat_looks_whether_the_visitor_is_still_signed_in(store: Store) 
 
     async def change(stream: Stream) -> None:
         for number in count(1):
-            stream.tell(State(number, 1))
+            stream.push_state(QueueState(number, 1))
             await asyncio.sleep(0)
 
     async def work(*, busy: bool) -> list[bytes]:

@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
-from ingest.types import Action, LogEntry
-from storage import log
-from storage.engine import writing
-from storage.store import Store
 from tests.claims import NOW, examined, submission_of
+from vouchgate.ingest.claims.types import Action, LogEntry
+from vouchgate.storage.engine import writing
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
 
 ZEROS = "0" * 64
 

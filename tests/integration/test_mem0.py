@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
-from groundgate import Client
-from groundgate.adapters.mem0 import MOST_REMOVALS, GatedMemory, Ungated
-from ingest.types import Role
 from tests.acceptance.site import Site, open_site
 from tests.offline_mem0 import Store, offline_mem0
 from tests.service import ALL_SOURCES
+from vouchgate import Client
+from vouchgate.adapters.mem0 import MOST_REMOVALS, GatedMemory, Ungated
+from vouchgate.ingest.claims.types import Role
 
 BLOCKED = "I think Carthage may perhaps have had larger harbours"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Site]:
-    file = tmp_path_factory.mktemp("mem0") / "groundgate.db"
+    file = tmp_path_factory.mktemp("mem0") / "vouchgate.db"
     shutil.copyfile(migrated_file, file)
     with open_site(f"sqlite:///{file}") as opened:
         yield opened
@@ -54,7 +54,7 @@ class Desk:
     def store_one(self, text: str, **more: Any) -> dict[str, Any]:
         """Adds a text that is stored at once; gives its row in mem0."""
         answer = self.add(text, source="user", **more)
-        assert [one["outcome"] for one in answer["groundgate"]] == ["stored"], answer
+        assert [one["outcome"] for one in answer["vouchgate"]] == ["stored"], answer
         (result,) = answer["results"]
         row: dict[str, Any] = self.store.memory.get(result["id"])
         return row
@@ -81,7 +81,7 @@ def desk(site: Site, tmp_path: Path) -> Iterator[Desk]:
 
 def only(answer: dict[str, Any], outcome: str) -> dict[str, Any]:
     """The one verdict of an answer, which must be this."""
-    (verdict,) = answer["groundgate"]
+    (verdict,) = answer["vouchgate"]
     assert verdict["outcome"] == outcome, verdict
     found: dict[str, Any] = verdict
     return found
@@ -107,7 +107,7 @@ def test_what_is_stored_is_in_mem0_with_its_metadata_and_leads_to_its_evidence(d
     row = desk.gated.get(result["id"])
     assert row["user_id"] == desk.user
     assert row["metadata"]["topic"] == "trade"
-    assert row["metadata"]["groundgate_memory"] == verdict["memory_id"]
+    assert row["metadata"]["vouchgate_memory"] == verdict["memory_id"]
     assert (
         desk.client.memory(verdict["memory_id"]).content
         == "Tyre traded purple cloth\n\npages: [3, 4]\ntopic: trade"
@@ -123,11 +123,11 @@ def test_what_waits_or_is_blocked_is_nowhere_in_mem0(desk: Desk) -> None:
     answer = desk.add([{"role": "user", "content": waits}, {"role": "assistant", "content": BLOCKED}])
 
     assert answer["results"] == []
-    assert [(one["outcome"], one["written"]) for one in answer["groundgate"]] == [
+    assert [(one["outcome"], one["written"]) for one in answer["vouchgate"]] == [
         ("queued", False),
         ("blocked", False),
     ]
-    assert answer["groundgate"][1]["reason"] == "Contains personal speculation"
+    assert answer["vouchgate"][1]["reason"] == "Contains personal speculation"
     assert desk.gated.deliver() == (0, 0, 0)
     assert desk.texts() == []
     assert not desk.store.holds("Sidon")
@@ -231,7 +231,7 @@ def test_messages_of_the_system_are_left_out_and_what_is_no_text_is_refused(desk
     answer = desk.add(
         [{"role": "system", "content": "Be brief"}, {"role": "user", "content": "Oea is Tripoli"}]
     )
-    assert [one["text"] for one in answer["groundgate"]] == ["Oea is Tripoli"]
+    assert [one["text"] for one in answer["vouchgate"]] == ["Oea is Tripoli"]
     for messages in (
         [{"role": "user", "content": picture}],
         ["Oea is Tripoli"],
@@ -240,7 +240,7 @@ def test_messages_of_the_system_are_left_out_and_what_is_no_text_is_refused(desk
     ):
         with pytest.raises(ValueError, match="message"):
             desk.add(messages)
-    for metadata in ({"user_id": "somebody"}, {"groundgate_place": "new:1"}, {"when": object()}):
+    for metadata in ({"user_id": "somebody"}, {"vouchgate_place": "new:1"}, {"when": object()}):
         with pytest.raises(ValueError, match="metadata"):
             desk.add("Oea is Tripoli", metadata=metadata)
 
@@ -249,7 +249,7 @@ def test_an_expiration_date_is_kept_by_both(desk: Desk) -> None:
     row = desk.store_one("The market is closed", expiration_date="2999-12-30")
 
     assert row["expiration_date"] == "2999-12-30"
-    memory = desk.client.memory(row["metadata"]["groundgate_memory"])
+    memory = desk.client.memory(row["metadata"]["vouchgate_memory"])
     assert str(memory.validity_horizon).startswith("2999-12-31 00:00")
 
 
@@ -264,7 +264,7 @@ def test_facts_found_by_mem0_are_claims_and_nothing_is_written_beside_them(desk:
     answer = desk.gated.add(said, user_id=desk.user, source="user")
 
     assert len(desk.store.model.asked) == 1
-    assert [(one["text"], one["outcome"]) for one in answer["groundgate"]] == [
+    assert [(one["text"], one["outcome"]) for one in answer["vouchgate"]] == [
         ("Hanno sailed south", "stored"),
         (BLOCKED, "blocked"),
     ]
@@ -276,7 +276,7 @@ def test_facts_found_by_mem0_are_claims_and_nothing_is_written_beside_them(desk:
 
 def test_no_facts_and_no_model_write_nothing(desk: Desk) -> None:
     desk.store.model.says = '{"memory": []}'
-    assert desk.gated.add("Good morning from Gadir", user_id=desk.user) == {"results": [], "groundgate": []}
+    assert desk.gated.add("Good morning from Gadir", user_id=desk.user) == {"results": [], "vouchgate": []}
     desk.store.model.says = None
     with pytest.raises(Exception, match="the model was asked"):
         desk.gated.add("Good morning from Gadir", user_id=desk.user)
@@ -317,7 +317,7 @@ def test_a_removal_waits_for_the_owner(desk: Desk) -> None:
     desk.decide(verdict)
     assert desk.gated.deliver(desk.user) == (1, 0, 0)
     assert desk.texts() == []
-    assert desk.client.memory(row["metadata"]["groundgate_memory"]).status == "retracted"
+    assert desk.client.memory(row["metadata"]["vouchgate_memory"]).status == "retracted"
     with pytest.raises(ValueError, match="not found"):
         desk.gated.delete(row["id"])
 
@@ -329,7 +329,7 @@ def test_delete_all_asks_for_each_memory(desk: Desk) -> None:
 
     assert answer["message"] == "2 waiting for the owner, 0 deleted"
     assert len(desk.texts()) == 2
-    wanted = next(one for one in answer["groundgate"] if one["text"] == "The cothon is round")
+    wanted = next(one for one in answer["vouchgate"] if one["text"] == "The cothon is round")
     desk.decide(wanted)
     desk.gated.deliver(desk.user)
     assert desk.texts() == ["The tophet lies south"]
@@ -433,9 +433,9 @@ def test_of_all_that_mem0_has_only_what_is_known_is_there(desk: Desk) -> None:
 
 def test_without_mem0_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mem0", None)
-    monkeypatch.delitem(sys.modules, "groundgate.adapters.mem0")
-    with pytest.raises(ImportError, match=r"extra \"mem0\": pip install 'groundgate\[mem0\]'"):
-        importlib.import_module("groundgate.adapters.mem0")
+    monkeypatch.delitem(sys.modules, "vouchgate.adapters.mem0")
+    with pytest.raises(ImportError, match=r"extra \"mem0\": pip install 'vouchgate\[mem0\]'"):
+        importlib.import_module("vouchgate.adapters.mem0")
 
 
 def test_a_delivery_that_names_somebody_elses_memory_is_given_up(desk: Desk) -> None:

@@ -11,9 +11,8 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
-from ingest.checks.dedup import tokens
-from ingest.signature import signature_keys
-from ingest.types import (
+from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.claims.types import (
     Confidence,
     ItemKind,
     Label,
@@ -24,10 +23,13 @@ from ingest.types import (
     Neighbours,
     Source,
 )
-from storage import ids, index, memories
-from storage.memories import MemoryFilter
-from storage.store import Store
-from storage.window import TABLE
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.storage import ids
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.memories import MemoryFilter
+from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup.window import TABLE
+from vouchgate.storage.store import Store
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 ANN, BOB = frozenset({"ann"}), frozenset({"bob"})
@@ -172,7 +174,7 @@ def test_what_is_out_of_force_is_no_neighbour(store: Store, leave: Callable[[Con
     keys = signature_keys(tokens(gone.content), gone.memory_type.value, THRESHOLD)
 
     def neighbours(connection: Connection) -> set[str]:
-        facts = index.facts(connection, "ann", keys, NOW)
+        facts = index.find_neighbours(connection, "ann", keys, NOW)
         assert isinstance(facts, Neighbours)
         return {item.id for item in facts.items}
 

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.sources.fetched import Failed, Fetched
-from ingest.sources.outbound_wire import dial_tcp
 from tests.hostile import PUBLIC, answer, client_of, failed, fetched, get, hostile, local, names, played
 from tests.web import Answer, web_server
+from vouchgate.ingest.net.fetched import Fetched, FetchFailed
+from vouchgate.ingest.net.transport import dial_tcp
 
 
 def test_an_answer_of_any_status_is_an_answer() -> None:
@@ -46,7 +46,7 @@ def test_what_is_sent() -> None:
     (asked,) = site.asked
     host = site.url.removeprefix("http://")
     agent = asked.headers["user-agent"]
-    assert agent.startswith("groundgate/")
+    assert agent.startswith("vouchgate/")
     assert asked.headers == {
         "host": host,
         "accept": "*/*",
@@ -242,7 +242,7 @@ def test_look_ups_that_fail(resolve: Callable[[str], Sequence[str]], code: str) 
 
 
 def test_a_look_up_that_hangs_ends_in_time_and_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.sources.outbound_names.LOOKUP_SECONDS", 0.3)
+    monkeypatch.setattr("vouchgate.ingest.net.names.LOOKUP_SECONDS", 0.3)
     ticks = 0
 
     def resolve(host: str) -> Sequence[str]:
@@ -250,7 +250,7 @@ def test_a_look_up_that_hangs_ends_in_time_and_holds_up_no_other(monkeypatch: py
             time.sleep(1.0)
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    async def run() -> list[Fetched | Failed]:
+    async def run() -> list[Fetched | FetchFailed]:
         nonlocal ticks
         client = client_of(resolve=resolve)
         slow = [asyncio.create_task(client.fetch(f"http://slow{n}.example/")) for n in range(40)]
@@ -287,7 +287,7 @@ def test_no_url_and_no_answer_leads_to_an_address_that_is_not_public(url: str, a
     dialled: list[tuple[str, int]] = []
     client = client_of(resolve=lambda host: answers, dial=played(dialled))
     outcome = get(url, client)
-    assert isinstance(outcome, Failed)
+    assert isinstance(outcome, FetchFailed)
     for address, port in dialled:
         assert ipaddress.ip_address(address).is_global
         assert port in (80, 443, 8080, 8443)

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.fetched import Failed, Fetched
-from ingest.sources.outbound_wire import Unpack
 from tests.hostile import Behaviour, Line, answer, failed, fetched, hostile, local
+from vouchgate.ingest.net.fetched import Fetched, FetchFailed
+from vouchgate.ingest.net.transport import Unpack
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-def get(behave: Behaviour, **options: Any) -> Fetched | Failed:
+def get(behave: Behaviour, **options: Any) -> Fetched | FetchFailed:
     with hostile(behave) as server:
         return asyncio.run(local().fetch(f"http://127.0.0.1:{server.port}/", **options))
 
@@ -138,7 +138,7 @@ def test_a_body_that_is_mostly_wrapping_is_given_up(behave: Behaviour) -> None:
 
 
 def test_others_run_on_while_a_body_comes_in_crumbs() -> None:
-    async def run(url: str) -> tuple[int, Fetched | Failed]:
+    async def run(url: str) -> tuple[int, Fetched | FetchFailed]:
         task = asyncio.create_task(local().fetch(url, seconds=60))
         turns = 0
         while not task.done():

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.fetched import Failed, Fetched
-from ingest.sources.hosts import AT_ONCE, Hosts, asked_to_wait
-from ingest.sources.outbound_shared import SharedHosts
 from tests.hostile import PUBLIC, Line, answer, client_of, failed, fetched, hostile, local, played
 from tests.processes import FORKED
 from tests.web import Answer, web_server
+from vouchgate.ingest.net.fetched import Fetched, FetchFailed
+from vouchgate.ingest.net.hosts import AT_ONCE, HostLimits, requested_wait
+from vouchgate.ingest.net.shared_limits import SharedHostLimits
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Slow:
 
 
 def test_a_hundred_requests_to_one_host_are_two_at_once() -> None:
-    async def run(url: str) -> list[Fetched | Failed]:
+    async def run(url: str) -> list[Fetched | FetchFailed]:
         client = local()
         return await asyncio.gather(*(client.fetch(f"{url}/{n}", seconds=60) for n in range(100)))
 
@@ -69,7 +69,7 @@ def test_starts_are_apart() -> None:
 
 
 def test_hosts_do_not_wait_for_one_another() -> None:
-    async def run(port: int) -> list[Fetched | Failed]:
+    async def run(port: int) -> list[Fetched | FetchFailed]:
         client = client_of(resolve=lambda host: [PUBLIC], dial=played([], http=port), spacing_seconds=60.0)
         urls = [f"http://{n}.example/" for n in range(50)]
         return await asyncio.gather(*(client.fetch(url) for url in urls))
@@ -81,7 +81,7 @@ def test_hosts_do_not_wait_for_one_another() -> None:
 
 @pytest.mark.parametrize("url", ["http://A.example", "http://a.example.:8080", "http://a.EXAMPLE:8443/"])
 def test_a_host_is_one_however_it_is_written(url: str) -> None:
-    async def run(port: int) -> Fetched | Failed:
+    async def run(port: int) -> Fetched | FetchFailed:
         client = client_of(
             resolve=lambda host: [PUBLIC], dial=played([], http=port, https=port), spacing_seconds=60.0
         )
@@ -95,7 +95,7 @@ def test_a_host_is_one_however_it_is_written(url: str) -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_cancelled_request_frees_its_slot(shared: bool, tmp_path: Path) -> None:
-    async def run(url: str) -> Fetched | Failed:
+    async def run(url: str) -> Fetched | FetchFailed:
         client = local(per_host=1, shared=tmp_path if shared else None)
         stuck = asyncio.create_task(client.fetch(f"{url}/stuck"))
         waiting = asyncio.create_task(client.fetch(f"{url}/waiting"))
@@ -121,7 +121,7 @@ def test_a_cancelled_request_frees_its_slot(shared: bool, tmp_path: Path) -> Non
 
 
 def test_waiting_counts() -> None:
-    async def run(url: str) -> tuple[Fetched | Failed, ...]:
+    async def run(url: str) -> tuple[Fetched | FetchFailed, ...]:
         client = local(per_host=1)
         slow = asyncio.create_task(client.fetch(f"{url}/slow", seconds=1.0))
         await asyncio.sleep(0)
@@ -136,7 +136,7 @@ def test_waiting_counts() -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_host_that_asks_for_a_pause_gets_it(status: int) -> None:
-    async def run(url: str) -> list[Fetched | Failed]:
+    async def run(url: str) -> list[Fetched | FetchFailed]:
         client = local(spacing_seconds=5)  # so that they would not come to an end if each waited for its turn
         first = await client.fetch(f"{url}/a")
         return [first, *await asyncio.gather(*(client.fetch(f"{url}/{n}") for n in range(500)))]
@@ -152,7 +152,7 @@ def test_a_host_that_asks_for_a_pause_gets_it(status: int) -> None:
 
 
 def test_who_waits_already_hears_of_a_pause_too() -> None:
-    async def run(url: str) -> list[Fetched | Failed]:
+    async def run(url: str) -> list[Fetched | FetchFailed]:
         client = local(per_host=1, spacing_seconds=2)  # two hundred seconds if each waited for its turn
         return await asyncio.gather(*(client.fetch(f"{url}/{n}", seconds=300) for n in range(100)))
 
@@ -191,19 +191,19 @@ NOW = datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)
     ],
 )
 def test_how_long_a_host_may_ask_us_to_wait(value: str, seconds: float | None) -> None:
-    assert asked_to_wait(value, NOW) == seconds
+    assert requested_wait(value, NOW) == seconds
 
 
 @given(st.text(max_size=50))
 def test_no_value_asks_for_more_than_an_hour(value: str) -> None:
-    seconds = asked_to_wait(value, NOW)
+    seconds = requested_wait(value, NOW)
     assert seconds is None or 0 < seconds <= 3600
 
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_many_hosts_are_not_remembered_for_ever(shared: bool, tmp_path: Path) -> None:
     times = iter(range(10**9))
-    hosts = Hosts(2, 0.5, tmp_path if shared else None, lambda: next(times) * 10.0)
+    hosts = HostLimits(2, 0.5, tmp_path if shared else None, lambda: next(times) * 10.0)
     count = 500 if shared else 25_000
 
     async def run() -> None:
@@ -283,7 +283,7 @@ def test_processes_keep_the_limits_together_and_all_get_their_turn(tmp_path: Pat
 
 
 def test_a_pause_holds_for_all_processes(tmp_path: Path) -> None:
-    async def run() -> list[Fetched | Failed]:
+    async def run() -> list[Fetched | FetchFailed]:
         clients = [local(shared=tmp_path) for _ in range(2)]
         return [await client.fetch(site.url) for client in clients]
 
@@ -295,7 +295,7 @@ def test_a_pause_holds_for_all_processes(tmp_path: Path) -> None:
 
 
 def test_who_asked_last_stands_back_once(tmp_path: Path) -> None:
-    hosts = SharedHosts(tmp_path, 1, 0.0, time.monotonic)
+    hosts = SharedHostLimits(tmp_path, 1, 0.0, time.monotonic)
     first = hosts.start("a.example", stood_back=False)
     assert first.handle is not None
     assert hosts.start("a.example", stood_back=False).wait > 0
@@ -315,7 +315,7 @@ def test_a_file_that_is_removed_just_now_is_no_slot(tmp_path: Path, monkeypatch:
             file.unlink()  # as another process does that sweeps
         lock(handle, how)
 
-    hosts = SharedHosts(tmp_path, 2, 0.0, time.monotonic)
+    hosts = SharedHostLimits(tmp_path, 2, 0.0, time.monotonic)
     monkeypatch.setattr(fcntl, "flock", late)
     assert hosts.start("a.example", stood_back=True).handle is None
     monkeypatch.undo()
@@ -326,7 +326,7 @@ def test_a_file_that_is_removed_just_now_is_no_slot(tmp_path: Path, monkeypatch:
 
 def hold_and_die(folder: Path) -> None:
     """Takes a slot and ends without giving it back."""
-    start = SharedHosts(folder, 1, 0.0, time.monotonic).start("a.example", stood_back=True)
+    start = SharedHostLimits(folder, 1, 0.0, time.monotonic).start("a.example", stood_back=True)
     os._exit(0 if start.handle is not None else 1)
 
 
@@ -337,7 +337,7 @@ def test_a_process_that_dies_keeps_no_slot(tmp_path: Path) -> None:
     assert process.exitcode == 0
 
     async def run() -> float:
-        async with Hosts(1, 0.0, tmp_path).slot("a.example") as pause:
+        async with HostLimits(1, 0.0, tmp_path).slot("a.example") as pause:
             return pause
 
     assert asyncio.run(asyncio.wait_for(run(), 10)) == 0
@@ -351,8 +351,8 @@ def test_without_its_folder_nothing_is_asked(tmp_path: Path) -> None:
 
 
 def test_times_from_before_the_machine_was_started_anew_do_not_count(tmp_path: Path) -> None:
-    late = SharedHosts(tmp_path, 2, 0.5, lambda: 1e6)
+    late = SharedHostLimits(tmp_path, 2, 0.5, lambda: 1e6)
     assert late.start("a.example", stood_back=True).handle is not None
     assert late.hold("a.example", 60)
-    early = SharedHosts(tmp_path, 2, 0.5, lambda: 10.0)
+    early = SharedHostLimits(tmp_path, 2, 0.5, lambda: 10.0)
     assert early.start("a.example", stood_back=True).handle is not None

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import trustme
 
-from ingest.sources.fetched import Failed, Fetched
 from tests.hostile import PUBLIC, Line, answer, client_of, failed, fetched, hostile, names, played
+from vouchgate.ingest.net.fetched import Fetched, FetchFailed
 
 NAME = "secure.example"
 YESTERDAY = datetime.now(UTC) - timedelta(days=1)
@@ -31,7 +31,7 @@ def trusting(authority: trustme.CA) -> ssl.SSLContext:
 
 def ask(
     server: ssl.SSLContext, tls: ssl.SSLContext | None, url: str = f"https://{NAME}/"
-) -> Fetched | Failed:
+) -> Fetched | FetchFailed:
     with hostile(lambda line, head: line.send(answer(b"safe")), server) as site:
         options = {} if tls is None else {"tls": tls}
         client = client_of(resolve=names({NAME: [PUBLIC]}), dial=played([], https=site.port), **options)
@@ -92,18 +92,18 @@ def test_a_server_that_speaks_no_tls() -> None:
     def behave(line: Line, head: bytes) -> None:
         line.send(answer(b"plain"))
 
-    async def run(port: int) -> Fetched | Failed:
+    async def run(port: int) -> Fetched | FetchFailed:
         client = client_of(resolve=names({NAME: [PUBLIC]}), dial=played([], https=port))
         return await client.fetch(f"https://{NAME}/", seconds=3)
 
     # This server waits for the end of a header, which a TLS greeting seldom has: the client's time runs out first.
     with hostile(behave) as site:
-        assert isinstance(outcome := asyncio.run(run(site.port)), Failed)
+        assert isinstance(outcome := asyncio.run(run(site.port)), FetchFailed)
     assert outcome.code in ("timeout", "tls")
 
 
 def test_a_greeting_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.sources.outbound_wire.CONNECT_SECONDS", 0.3)
+    monkeypatch.setattr("vouchgate.ingest.net.transport.CONNECT_SECONDS", 0.3)
     with hostile(lambda line, head: line.hang()) as site:
         client = client_of(resolve=names({NAME: [PUBLIC]}), dial=played([], https=site.port))
         failed(asyncio.run(client.fetch(f"https://{NAME}/", seconds=20)), "timeout")

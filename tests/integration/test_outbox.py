@@ -8,32 +8,41 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from ingest.types import (
-    Delivery,
+from tests.claims import NOW, examined, policy, submission_of
+from tests.reviews import assert_consistent, everything, memory, queue_of, reviewer
+from vouchgate.ingest.claims.types import (
     DeliveryOp,
+    DeliveryTarget,
     MemoryStatus,
     MemoryType,
     PendingMemory,
     Source,
     ValidationResult,
 )
-from review.answers import Approved, NotUndoable, Refused, Rejected, Removed, Retracted, Undone
-from storage import outbox, upkeep, window
-from storage.outer_tables import SinkRow
-from storage.store import Store
-from storage.submit import Decided, write_submissions
-from tests.claims import NOW, examined, policy, submission_of
-from tests.reviews import assert_consistent, everything, memory, queue_of, reviewer
+from vouchgate.review.answers import (
+    ApprovalRefused,
+    Approved,
+    NotUndoable,
+    Rejected,
+    Removed,
+    Retracted,
+    Undone,
+)
+from vouchgate.storage.claims.submit import Decided, write_submissions
+from vouchgate.storage.dedup import upkeep, window
+from vouchgate.storage.outgoing import outbox
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.doors import SinkRow
 
 LATER = NOW + timedelta(minutes=5)
 TEA = "The office kitchen buys green tea from the shop in Mill Street"
 COFFEE = "Since the spring nobody drinks anything but coffee from the new machine"
 WATER = "A filter was put into the tap on the third floor last week"
-AT_ONE = Delivery(sink="kg", place="drinks/1", data={"entity": "drinks"})
+AT_ONE = DeliveryTarget(sink="kg", place="drinks/1", data={"entity": "drinks"})
 
 
 def send(
-    store: Store, content: str, delivery: Delivery | None, source: Source = Source.USER, **about: Any
+    store: Store, content: str, delivery: DeliveryTarget | None, source: Source = Source.USER, **about: Any
 ) -> ValidationResult:
     """The answer to a claim that is to be delivered; USER vouches for it, AI_SYNTHESIS does not."""
     one = examined(content, delivery=delivery, source=source, **about)
@@ -76,7 +85,7 @@ def hook(store: Store, owner_id: str = "ann") -> str:
     return "snk_1"
 
 
-def removal(delivery: Delivery) -> Delivery:
+def removal(delivery: DeliveryTarget) -> DeliveryTarget:
     """What asks for the removal of what is there."""
     return delivery.model_copy(update={"op": DeliveryOp.REMOVE})
 
@@ -123,7 +132,7 @@ def test_writing_over_a_memory_waits_whatever_vouches_for_the_new_text(store: St
     waits = item(store, answer)
     assert len(rows(store)) == 1
     both = approve(store, waits, supersede=False)
-    assert isinstance(both, Refused)
+    assert isinstance(both, ApprovalRefused)
     assert both.code == "one_place"
     new = approve(store, waits)
     assert isinstance(new, Approved)
@@ -194,7 +203,7 @@ def test_a_removal_waits_and_takes_the_memory_with_it(store: Store) -> None:
     again = send(store, TEA, asked)
     assert (again.rule, again.queue_id) == (4, waits.id)
     assert item(store, again).seen == 2
-    assert isinstance(approve(store, waits, edited=examined(COFFEE)), Refused)
+    assert isinstance(approve(store, waits, edited=examined(COFFEE)), ApprovalRefused)
     before = rows(store)
     removed = approve(store, waits)
     assert isinstance(removed, Removed)
@@ -223,7 +232,7 @@ def test_a_removal_is_of_what_its_owner_was_shown(store: Store) -> None:
     precious = approve(store, item(store, send(store, COFFEE, AT_ONE)))
     assert isinstance(precious, Approved)
     answer = approve(store, asked)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, ApprovalRefused)
     assert (answer.code, answer.conflicting_memory_id) == ("other_memory", precious.memory.id)
     assert memory(store, precious.memory.id).status is MemoryStatus.ACTIVE
 
@@ -232,7 +241,7 @@ def test_a_removal_asked_for_while_nothing_was_known_is_of_nothing_that_came_sin
     asked = item(store, send(store, "Old tea", removal(AT_ONE)))
     send(store, COFFEE, AT_ONE)
     answer = approve(store, asked)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, ApprovalRefused)
     assert answer.code == "other_memory"
 
 
@@ -313,7 +322,7 @@ def test_a_full_queue_refuses_a_removal_and_writes_nothing(store: Store) -> None
 
 @pytest.mark.parametrize("place", ["a b", "ü 🍵", "' OR 1=1 --", "x" * 512])
 def test_places_of_all_kinds(store: Store, place: str) -> None:
-    there = Delivery(sink="kg", place=place)
+    there = DeliveryTarget(sink="kg", place=place)
     old = send(store, TEA, there)
     assert send(store, COFFEE, there).conflicting_memory_id == old.memory_id
     assert send(store, TEA, removal(there)).conflicting_memory_id == old.memory_id

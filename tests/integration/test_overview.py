@@ -6,16 +6,17 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from groundgate.cli.digest import figures_of
-from ingest.types import Action
-from review.digest import digest_text
-from storage import overview, webhooks
-from storage.outer_tables import WebhookRow
-from storage.overview import Happened, QueueFigures
-from storage.store import Store
-from storage.tables import PendingRow
 from tests.claims import NOW
 from tests.reviews import queue_of, reviewer, stored, waiting
+from vouchgate.cli.digest import figures_of
+from vouchgate.ingest.claims.types import Action
+from vouchgate.review.digest import digest_text
+from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.queue import overview
+from vouchgate.storage.queue.overview import EventCounts, QueueFigures
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import PendingRow
+from vouchgate.storage.tables.doors import WebhookRow
 
 SOON = timedelta(days=3)
 EXPIRES = timedelta(days=30)  # of the built-in policy
@@ -43,7 +44,7 @@ def test_nothing_waits(store: Store) -> None:
     queue_of(store).reject(reviewer(), item.id, version=1, reason="no", now=NOW)
     assert figures(store) == QueueFigures(0, 0, 0, 0, 0, 0, 0)
     with store.read() as connection:
-        assert overview.oldest(connection, "ann") is None
+        assert overview.oldest_wait_since(connection, "ann") is None
         assert overview.expiring(connection, "ann", NOW + 2 * EXPIRES) == 0
 
 
@@ -58,7 +59,7 @@ def test_each_waiting_item_is_in_one_range_of_age(store: Store) -> None:
     with store.read() as connection:
         assert overview.expiring(connection, "bob", NOW + SOON) == 3
         assert overview.expiring(connection, "ann", NOW + SOON) == 0
-        assert overview.oldest(connection, "cid") == NOW - second
+        assert overview.oldest_wait_since(connection, "cid") == NOW - second
 
 
 def test_what_happened_is_counted_from_a_time_on(store: Store) -> None:
@@ -69,11 +70,11 @@ def test_what_happened_is_counted_from_a_time_on(store: Store) -> None:
     queue_of(store).reject(reviewer(), first.id, version=1, reason="no", now=NOW)
     expected = {Action.CLAIM_QUEUED: 1, Action.CLAIM_STORED: 1, Action.REVIEW_REJECTED: 1}
     with store.read() as connection:
-        day = overview.happened(connection, "ann", NOW - timedelta(hours=24), 4)
-        assert day == Happened(expected, complete=True)
-        week = overview.happened(connection, "ann", NOW - timedelta(days=7), 4)
-        assert week == Happened(expected | {Action.CLAIM_QUEUED: 2}, complete=True)
-        assert overview.happened(connection, "nobody", NOW - timedelta(days=7), 0) == Happened(
+        day = overview.count_events(connection, "ann", NOW - timedelta(hours=24), 4)
+        assert day == EventCounts(expected, complete=True)
+        week = overview.count_events(connection, "ann", NOW - timedelta(days=7), 4)
+        assert week == EventCounts(expected | {Action.CLAIM_QUEUED: 2}, complete=True)
+        assert overview.count_events(connection, "nobody", NOW - timedelta(days=7), 0) == EventCounts(
             {}, complete=True
         )
 
@@ -83,8 +84,8 @@ def test_a_long_log_is_counted_from_its_end(store: Store, most: int, complete: b
     for number in range(4):
         waiting(store, f"Cellar {number} is dry, as anybody can see")
     with store.read() as connection:
-        found = overview.happened(connection, "ann", NOW - timedelta(days=1), 4, most)
-    assert found == Happened({Action.CLAIM_QUEUED: min(most, 4)}, complete)
+        found = overview.count_events(connection, "ann", NOW - timedelta(days=1), 4, most)
+    assert found == EventCounts({Action.CLAIM_QUEUED: min(most, 4)}, complete)
 
 
 def test_a_digest_is_of_one_owner_and_in_the_order_of_the_queue(store: Store) -> None:

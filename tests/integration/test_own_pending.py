@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from groundgate import Client
-from ingest.types import ReviewStatus, Role, Source
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, submit
+from vouchgate import Client
+from vouchgate.ingest.claims.types import ReviewStatus, Role, Source
 
 PENDING = "/v1/claims/pending"
 

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from groundgate.service import Service, open_service
-from groundgate.settings import load_settings
-from groundgate.wire import ClaimIn
-from ingest.types import MemoryType, Principal, ReviewStatus, Role, Source
-from storage import pending
 from tests.claims import submission_of
 from tests.desk import Desk, add, claim_words, run
 from tests.repos import TestRepository
+from vouchgate.ingest.claims.types import MemoryType, Principal, ReviewStatus, Role, Source
+from vouchgate.service import Service, open_service
+from vouchgate.settings import load_settings
+from vouchgate.storage.queue import pending
+from vouchgate.wire import ClaimIn
 
 
 @pytest.fixture(scope="module")

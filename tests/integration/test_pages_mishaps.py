@@ -10,11 +10,11 @@ import pytest
 from lxml import html
 from sqlalchemy import update
 
-from groundgate.service import Service, open_service
-from groundgate.settings import load_settings
-from ingest.types import MemoryStatus, ReviewStatus, Source
-from storage import decisions
 from tests.desk import Desk, claim_words, run
+from vouchgate.ingest.claims.types import MemoryStatus, ReviewStatus, Source
+from vouchgate.service import Service, open_service
+from vouchgate.settings import load_settings
+from vouchgate.storage.claims import decisions
 
 EXPORT = (
     "The nightly alpha export starts at 02:00 UTC, writes one compressed beta file per customer to the gamma archive"

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from groundgate.service import Service, open_service
-from groundgate.settings import load_settings
-from ingest.types import Delivery, DeliveryOp, ReviewStatus, Source
 from tests.claims import examined, submission_of
 from tests.desk import Desk, run
+from vouchgate.ingest.claims.types import DeliveryOp, DeliveryTarget, ReviewStatus, Source
+from vouchgate.service import Service, open_service
+from vouchgate.settings import load_settings
 
 OLD = "Invoices are sent on the first working day of each month"
 NEW = "The finance team prints every letter twice since last winter"
-AT = Delivery(sink="kg", place="invoices", data={"entity": "<i>invoices</i>"})
+AT = DeliveryTarget(sink="kg", place="invoices", data={"entity": "<i>invoices</i>"})
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield opened
 
 
-def send(desk: Desk, content: str, delivery: Delivery) -> None:
+def send(desk: Desk, content: str, delivery: DeliveryTarget) -> None:
     """A claim in the user's words."""
     now = datetime.now(UTC)
     one = examined(content, owner_id=desk.owner, source=Source.USER, delivery=delivery, now=now)

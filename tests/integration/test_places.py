@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import event, text
 
-from ingest.types import Source
-from storage.engine import open_engine, writing
-from storage.places import QueueFilledMeanwhile, QueueFull
-from storage.store import Store
-from storage.submit import Decided, Submission, write_submissions
 from tests.claims import examined, policy, submission_of
+from vouchgate.ingest.claims.types import Source
+from vouchgate.storage.claims.submit import Decided, Submission, write_submissions
+from vouchgate.storage.engine import open_engine, writing
+from vouchgate.storage.queue.capacity import QueueFilledMeanwhile, QueueFull
+from vouchgate.storage.store import Store
 
 LIMITS = policy(per_owner=5000, total=5000)
 SET_TOTAL = text("UPDATE queue_total SET pending = :pending WHERE id = 1")

@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from groundgate.embeddings import Paraphraser, load_embedder
-from ingest.checks.hedge import HedgeDetector
-from ingest.pipeline import Examined, replay
-from ingest.policy import load_policy
-from ingest.types import (
+from tests.claims import NOW, submission_of
+from tests.models import policy_file
+from tests.rechecking import CONTENT, NO_CHECKS, SAYS, Bench, bench, policy_with
+from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer
+from vouchgate.embedding.paraphraser import Paraphraser, load_embedder
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.types import (
     Action,
     Claim,
     Confidence,
@@ -30,15 +32,15 @@ from ingest.types import (
     Source,
     ValidationResult,
 )
-from review.answers import AlreadyDecided, Approved, Stale
-from storage import decisions, rechecks, similar, vectors
-from storage.store import Store
-from storage.submit import Decided
-from storage.upkeep import verify
-from tests.claims import NOW, submission_of
-from tests.models import policy_file
-from tests.rechecking import CONTENT, NO_CHECKS, SAYS, Bench, bench, policy_with
-from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer
+from vouchgate.ingest.pipeline import Examined, replay
+from vouchgate.ingest.policy import load_policy
+from vouchgate.review.answers import AlreadyDecided, Approved, ItemChanged
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup import similar, vectors
+from vouchgate.storage.dedup.upkeep import verify
+from vouchgate.storage.queue import rechecks
+from vouchgate.storage.store import Store
 
 SOON = NOW + timedelta(seconds=30)
 MINUTE = timedelta(minutes=1)
@@ -114,7 +116,7 @@ def test_a_citation_that_turns_out_false_is_for_the_owner_to_see(here: Bench) ->
     assert here.schedule() == []
     assert here.work(SOON + timedelta(days=20)) == NO_CHECKS
     queue = queue_of(here.store)
-    assert isinstance(queue.approve(reviewer(), item.id, version=1, now=SOON), Stale)
+    assert isinstance(queue.approve(reviewer(), item.id, version=1, now=SOON), ItemChanged)
     done = queue.approve(reviewer(), item.id, version=2, now=SOON)
     assert isinstance(done, Approved)
     assert done.memory.decision_id == item.decision_id
@@ -312,7 +314,7 @@ def test_before_an_approval_a_source_that_went_away_gives_a_new_decision_once(he
     )
     assert [e.action for e in history(here.store)] == [Action.CLAIM_QUEUED, Action.CLAIM_RECHECKED]
     queue = queue_of(here.store)
-    assert isinstance(queue.approve(reviewer(), item.id, version=1, now=SOON), Stale)
+    assert isinstance(queue.approve(reviewer(), item.id, version=1, now=SOON), ItemChanged)
     here.before_approval(changed, now=SOON)
     assert here.item(item.id) == changed
     assert isinstance(queue.approve(reviewer(), item.id, version=2, now=SOON), Approved)

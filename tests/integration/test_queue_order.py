@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event, text
 
-from ingest.priority import head_start
-from ingest.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role
-from review.answers import Rejected
-from review.queue import ReviewQueue
-from storage import pending
-from storage.pending import Facets, Order, QueueFilter
-from storage.store import Store
 from tests.claims import NOW, policy
 from tests.reviews import queue_of, reviewer, waiting
 from tests.unit.test_priority import item as made
+from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role
+from vouchgate.ingest.scoring.priority import head_start
+from vouchgate.review.answers import Rejected
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.queue import pending
+from vouchgate.storage.queue.pending import Facets, Order, QueueFilter
+from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
 SENDERS = ("agent-1", "agent-2", "agent-3")
@@ -295,7 +295,7 @@ def test_a_page_is_read_from_an_index_in_its_order(
 ) -> None:
     store, items = full
     order: Order = wanted.get("order", "priority")
-    beyond = [pending._beyond(items[40], order)] if further else []
+    beyond = [pending._after_item(items[40], order)] if further else []
     asked = QueueFilter(owners=frozenset({"ann"}), **wanted)
     plan = "\n".join(plan_of(store, pending._listing("ann", asked, beyond)))
     if store.dialect == "sqlite":

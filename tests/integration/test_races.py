@@ -11,16 +11,16 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from ingest.types import Source
-from storage import engine as engines
-from storage.errors import StoreBusy
-from storage.store import Store
-from storage.submit import SubmitAnswer, write_submissions
 from tests import racers
 from tests.claims import examined, submission_of
 from tests.conftest import Postgresql
 from tests.invariants import look
 from tests.reviews import waiting
+from vouchgate.ingest.claims.types import Source
+from vouchgate.storage import engine as engines
+from vouchgate.storage.claims.submit import SubmitAnswer, write_submissions
+from vouchgate.storage.errors import StoreBusy
+from vouchgate.storage.store import Store
 
 PROCESSES = 5
 THRESHOLD = Fraction(23, 25)

@@ -19,9 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import event
 
-from groundgate.recheck import RecheckCounts, Rechecker
-from ingest.policy import Recheck, load_policy
-from ingest.types import (
+from tests.claims import NOW
+from tests.processes import FORKED
+from tests.racers import Report, race
+from tests.rechecking import NO_CHECKS, Bench, bench, policy_with
+from tests.repos import adr
+from tests.reviews import memory
+from vouchgate.ingest.claims.types import (
     Citation,
     Found,
     ItemKind,
@@ -32,16 +36,13 @@ from ingest.types import (
     Standing,
     Unreachable,
 )
-from storage import ids, rechecks
-from storage.errors import StorageError
-from storage.rechecks import Due
-from storage.store import Store
-from tests.claims import NOW
-from tests.processes import FORKED
-from tests.racers import Report, race
-from tests.rechecking import NO_CHECKS, Bench, bench, policy_with
-from tests.repos import adr
-from tests.reviews import memory
+from vouchgate.ingest.policy import Recheck, load_policy
+from vouchgate.storage import ids
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.queue import rechecks
+from vouchgate.storage.queue.rechecks import LeasedRecheck
+from vouchgate.storage.store import Store
+from vouchgate.workers.recheck import RecheckCounts, Rechecker
 
 HERE = Fraction(23, 25)
 SOON = NOW + timedelta(seconds=30)
@@ -69,14 +70,16 @@ def add(store: Store, count: int, kind: ItemKind = ItemKind.PENDING, owner_id: s
     return names
 
 
-def lease(store: Store, now: datetime, name: str, limit: int = 10, seconds: float = 60) -> list[Due]:
+def lease(
+    store: Store, now: datetime, name: str, limit: int = 10, seconds: float = 60
+) -> list[LeasedRecheck]:
     """Takes what is due."""
     return store.writer.run((), lambda c: rechecks.lease(c, now, limit, seconds, name)).result()
 
 
-def holds(store: Store, due: Due) -> bool:
+def holds(store: Store, due: LeasedRecheck) -> bool:
     """Whether this lease still counts."""
-    return store.writer.run([due.owner_id], lambda c: rechecks.held(c, due)).result()
+    return store.writer.run([due.owner_id], lambda c: rechecks.hold_lease(c, due)).result()
 
 
 # --- the schedule
@@ -241,7 +244,7 @@ def test_memories_of_one_import_come_due_spread_over_hours() -> None:
 def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
     store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundgate.recheck.ERROR_SECONDS", 0.05)
+    monkeypatch.setattr("vouchgate.workers.recheck.ERROR_SECONDS", 0.05)
     with bench(store, tmp_path, policy_with(first_seconds=0.2, growth=1, attempts=20)) as here:
         here.hide()
         begun = datetime.now(UTC)

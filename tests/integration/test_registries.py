@@ -13,14 +13,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from ingest.sources.answers import linked_sites, retry_after
-from ingest.sources.arxiv import Arxiv
-from ingest.sources.cve import Cve
-from ingest.sources.doi import Doi
-from ingest.sources.outbound import Outbound
-from ingest.sources.pep import Pep
-from ingest.sources.rfc import Rfc, plain_pages
-from ingest.types import (
+from tests.hangs import given_up_after
+from tests.web import Answer, Route, WebServer, web_server
+from vouchgate.ingest.claims.types import (
     TEXT_CHARACTERS,
     Citation,
     CitationType,
@@ -30,8 +25,13 @@ from ingest.types import (
     Standing,
     Unreachable,
 )
-from tests.hangs import given_up_after
-from tests.web import Answer, Route, WebServer, web_server
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.sources.answers import linked_sites, retry_after
+from vouchgate.ingest.sources.registries.arxiv import Arxiv
+from vouchgate.ingest.sources.registries.cve import Cve
+from vouchgate.ingest.sources.registries.doi import Doi
+from vouchgate.ingest.sources.registries.pep import Pep
+from vouchgate.ingest.sources.registries.rfc import Rfc, plain_pages
 
 HERE = ipaddress.ip_network("127.0.0.0/8")
 TLS = ssl.SSLContext(

@@ -14,25 +14,27 @@ from fractions import Fraction
 import pytest
 from sqlalchemy import Connection, func, select
 
-from ingest.checks.dedup import jaccard, tokens
-from ingest.signature import signature_keys
-from ingest.types import ItemKind, Neighbour, Source
-from review.expiry import expire
-from review.queue import ReviewQueue
-from storage import builds, index, memories, pending, reindex, upkeep
-from storage.engine import open_engine, writing
-from storage.errors import StorageError
-from storage.pending import QueueFilter
-from storage.reindex import state_of
-from storage.store import Store
-from storage.submit import Decided, SubmitAnswer
-from storage.upkeep import KEYS, TEMPLATES
-from storage.window import Window
 from tests.claims import NOW, examined, policy, submission_of
 from tests.integration.test_dedup_templates import flood
 from tests.processes import FORKED
 from tests.racers import Report, race
 from tests.reviews import all_memories, assert_consistent, reviewer
+from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.claims.types import ItemKind, Neighbour, Source
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.review.expiry import expire
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.submit import Decided, SubmitAnswer
+from vouchgate.storage.dedup import builds, index, reindex, upkeep
+from vouchgate.storage.dedup.reindex import state_of
+from vouchgate.storage.dedup.upkeep import KEYS, TEMPLATES
+from vouchgate.storage.dedup.window import DedupIndexView
+from vouchgate.storage.engine import open_engine, writing
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.queue import pending
+from vouchgate.storage.queue.pending import QueueFilter
+from vouchgate.storage.store import Store
 
 HERE, THERE = Fraction(23, 25), Fraction(4, 5)
 OWNERS = ("ann", "bob", "cid")
@@ -94,10 +96,10 @@ def assert_exact(store: Store, threshold: Fraction) -> int:
     items = in_force(store)
     assert sum(map(len, items.values())) > 150  # enough that some of them are alike
     with store.read() as connection:
-        window = Window(connection, None)
+        window = DedupIndexView(connection, None)
         for owner_id, of_owner in items.items():
             for memory_type, words in of_owner.values():
-                reached = window.reach(owner_id, signature_keys(words, memory_type, threshold))
+                reached = window.find_candidates(owner_id, signature_keys(words, memory_type, threshold))
                 assert reached.complete
                 ids = {candidate.neighbour.id for candidate in reached.candidates}
                 near = {i for i in ids if jaccard(words, of_owner[i][1]) >= threshold}

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from ingest.types import MemoryType, PendingMemory, RejectedBefore, Source, ValidationResult
-from review.answers import Approved, Rejected, Retracted, Undone
-from storage import rejections
-from storage.store import Store
-from storage.submit import Decided, write_submissions
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import queue_of, reviewer, waiting
+from vouchgate.ingest.claims.types import MemoryType, PendingMemory, RejectedBefore, Source, ValidationResult
+from vouchgate.review.answers import Approved, Rejected, Retracted, Undone
+from vouchgate.storage.claims.submit import Decided, write_submissions
+from vouchgate.storage.queue import rejections
+from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
 TALE = "The tower clock was built by elves"

@@ -10,8 +10,19 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select
 
-from ingest.pipeline import Examined
-from ingest.types import (
+from tests.claims import NOW, examined, policy, submission_of
+from tests.reviews import (
+    all_memories,
+    assert_consistent,
+    everything,
+    history,
+    memory,
+    queue_of,
+    reviewer,
+    stored,
+    waiting,
+)
+from vouchgate.ingest.claims.types import (
     Action,
     Citation,
     CitationType,
@@ -29,23 +40,13 @@ from ingest.types import (
     ValidationResult,
     Verdict,
 )
-from review.answers import Approved, Refused
-from storage import decisions, log
-from storage.errors import StorageError
-from storage.store import Store
-from storage.submit import Decided
-from tests.claims import NOW, examined, policy, submission_of
-from tests.reviews import (
-    all_memories,
-    assert_consistent,
-    everything,
-    history,
-    memory,
-    queue_of,
-    reviewer,
-    stored,
-    waiting,
-)
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.review.answers import ApprovalRefused, Approved
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
 
@@ -60,10 +61,10 @@ def gateway(port: int) -> str:
     )
 
 
-def approve(store: Store, item: PendingMemory, **asked: Any) -> Approved | Refused:
+def approve(store: Store, item: PendingMemory, **asked: Any) -> Approved | ApprovalRefused:
     """Ann's reviewer approves the item in the version given."""
     answer = queue_of(store).approve(reviewer(), item.id, version=item.version, now=LATER, **asked)
-    assert isinstance(answer, Approved | Refused)
+    assert isinstance(answer, Approved | ApprovalRefused)
     return answer
 
 
@@ -75,11 +76,11 @@ def approved(store: Store, item: PendingMemory, **asked: Any) -> Approved:
     return answer
 
 
-def refused(store: Store, item: PendingMemory, **asked: Any) -> Refused:
+def refused(store: Store, item: PendingMemory, **asked: Any) -> ApprovalRefused:
     """The same, and it is refused and changes nothing at all."""
     before = everything(store)
     answer = approve(store, item, **asked)
-    assert isinstance(answer, Refused), answer
+    assert isinstance(answer, ApprovalRefused), answer
     assert everything(store) == before
     return answer
 

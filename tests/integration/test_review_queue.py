@@ -11,31 +11,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select, update
 
-from ingest.types import (
-    Action,
-    Confidence,
-    MemoryStatus,
-    PendingMemory,
-    Principal,
-    ReviewStatus,
-    Role,
-    Source,
-)
-from review.answers import (
-    AlreadyDecided,
-    AlreadyGone,
-    Approved,
-    NotFound,
-    Refused,
-    Rejected,
-    Retracted,
-    Stale,
-)
-from review.queue import ReviewQueue
-from storage import decisions, log
-from storage.errors import StorageError
-from storage.store import Store
-from storage.submit import Decided
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import (
     all_memories,
@@ -48,6 +23,32 @@ from tests.reviews import (
     stored,
     waiting,
 )
+from vouchgate.ingest.claims.types import (
+    Action,
+    Confidence,
+    MemoryStatus,
+    PendingMemory,
+    Principal,
+    ReviewStatus,
+    Role,
+    Source,
+)
+from vouchgate.review.answers import (
+    AlreadyDecided,
+    AlreadyGone,
+    ApprovalRefused,
+    Approved,
+    ItemChanged,
+    NotFound,
+    Rejected,
+    Retracted,
+)
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
 OVERDUE = NOW + timedelta(days=policy().queue.expire_days)
@@ -195,8 +196,8 @@ def test_an_unknown_id_is_not_found(store: Store, item_id: str) -> None:
 def test_an_act_on_another_version_is_stale(store: Store, version: int) -> None:
     queue, item = queue_of(store), waiting(store, TEXT)
     before = everything(store)
-    assert queue.approve(reviewer(), item.id, version=version, now=LATER) == Stale(item)
-    assert queue.reject(reviewer(), item.id, version=version, reason="no", now=LATER) == Stale(item)
+    assert queue.approve(reviewer(), item.id, version=version, now=LATER) == ItemChanged(item)
+    assert queue.reject(reviewer(), item.id, version=version, reason="no", now=LATER) == ItemChanged(item)
     assert everything(store) == before
 
 
@@ -342,7 +343,7 @@ def test_a_claim_that_does_not_hold_any_more_is_not_approved(store: Store) -> No
     queue, item = queue_of(store), waiting(store, TEXT, validity_horizon=LATER)
     before = everything(store)
     answer = queue.approve(reviewer(), item.id, version=1, now=LATER)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, ApprovalRefused)
     assert answer.code == "no_longer_valid"
     assert everything(store) == before
     assert isinstance(
@@ -355,7 +356,7 @@ def test_an_index_that_cannot_answer_approves_nothing(store: Store) -> None:
     before = everything(store)
     other = ReviewQueue(store, policy(threshold=0.8))
     answer = other.approve(reviewer(), item.id, version=1, now=LATER)
-    assert isinstance(answer, Refused)
+    assert isinstance(answer, ApprovalRefused)
     assert answer.code == "dedup_unavailable"
     assert everything(store) == before
 

@@ -10,12 +10,12 @@ from threading import Barrier
 
 import pytest
 
-from ingest.types import MemoryStatus, ReviewStatus
-from review.answers import AlreadyDecided, Approved, Rejected
-from storage.store import Store
 from tests.claims import NOW, policy
 from tests.racers import Report, race
 from tests.reviews import all_memories, assert_consistent, queue_of, reviewer, waiting
+from vouchgate.ingest.claims.types import MemoryStatus, ReviewStatus
+from vouchgate.review.answers import AlreadyDecided, Approved, Rejected
+from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
 OVERDUE = NOW + timedelta(days=policy().queue.expire_days)

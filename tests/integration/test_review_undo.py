@@ -8,26 +8,6 @@ from typing import Any
 
 import pytest
 
-from ingest.types import (
-    Action,
-    MemoryStatus,
-    PendingMemory,
-    Principal,
-    Source,
-)
-from review.answers import (
-    Approved,
-    NotFound,
-    NotUndoable,
-    Rejected,
-    Retracted,
-    Stale,
-    Undone,
-)
-from review.queue import ReviewQueue
-from review.undo import TAKEN_BACK
-from storage.store import Store
-from storage.submit import Decided
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import (
     all_memories,
@@ -40,6 +20,12 @@ from tests.reviews import (
     stored,
     waiting,
 )
+from vouchgate.ingest.claims.types import Action, MemoryStatus, PendingMemory, Principal, Source
+from vouchgate.review.answers import Approved, ItemChanged, NotFound, NotUndoable, Rejected, Retracted, Undone
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.review.undo import TAKEN_BACK
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
 SOON = LATER + timedelta(minutes=59)
@@ -172,7 +158,7 @@ def test_a_version_that_is_not_the_present_one_is_stale(store: Store) -> None:
     now = rejected(store, item).item
     before = everything(store)
     for version in (1, 3, 0, 2**40):
-        assert queue_of(store).undo(reviewer(), item.id, version=version, now=SOON) == Stale(now)
+        assert queue_of(store).undo(reviewer(), item.id, version=version, now=SOON) == ItemChanged(now)
     assert everything(store) == before
 
 

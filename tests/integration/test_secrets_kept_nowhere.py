@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from sqlalchemy import MetaData, make_url, select
 
-from groundgate.wire import ClaimIn
-from ingest.checks.hedge import HedgeDetector
-from ingest.pipeline import replay
-from ingest.policy import load_policy
-from ingest.types import Unreachable, ValidationResult
 from tests.acceptance.site import Site, claim, open_site, submit
 from tests.unit.credentials import made
 from tests.web import Answer, WebServer, web_server
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.types import Unreachable, ValidationResult
+from vouchgate.ingest.pipeline import replay
+from vouchgate.ingest.policy import load_policy
+from vouchgate.wire import ClaimIn
 
 TOKEN = "ghp_" + made(36)
 PASSWORD = "qu1etHarbour"  # short enough to be guessed from a digest
@@ -55,7 +55,7 @@ def web() -> Iterator[WebServer]:
 @pytest.fixture(scope="module")
 def gate(module_database_url: str, web: WebServer) -> Iterator[Site]:
     """A gate that may ask the hosts of this machine."""
-    with open_site(module_database_url, environment={"GROUNDGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as opened:
+    with open_site(module_database_url, environment={"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as opened:
         yield opened
 
 

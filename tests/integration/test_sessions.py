@@ -11,14 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Table, func, select
 
-from ingest.types import Action, Principal, Role
-from review.expiry import Expired, expire
-from storage import log, sessions, tokens
-from storage.outer_tables import SessionRow, SignInLinkRow
-from storage.sessions import LINK_LIFETIME, LONGEST_LINK, SESSION_LIFETIME, Refused
-from storage.store import Store
 from tests.racers import Report, race
 from tests.reviews import queue_of
+from vouchgate.ingest.claims.types import Action, Principal, Role
+from vouchgate.review.expiry import Expired, expire
+from vouchgate.storage.identity import sessions, tokens
+from vouchgate.storage.identity.sessions import LINK_LIFETIME, LONGEST_LINK, SESSION_LIFETIME, SignInRefusal
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.doors import SessionRow, SignInLinkRow
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 TICK = timedelta(microseconds=1)
@@ -127,17 +128,17 @@ def test_a_session_ends_with_its_token(store: Store) -> None:
     tokens.revoke(store, revoked.id, actor="operator", now=NOW)
     assert who(store, ended) is None
     assert sessions.redeem(store, code, now=NOW) is None
-    assert sessions.start(store, revoked_text, now=NOW) is Refused.UNKNOWN
+    assert sessions.start(store, revoked_text, now=NOW) is SignInRefusal.UNKNOWN
     assert who(store, over, NOW + timedelta(hours=1) - TICK) is not None
     assert who(store, over, NOW + timedelta(hours=1)) is None
-    assert sessions.start(store, passing_text, now=NOW + timedelta(hours=1)) is Refused.UNKNOWN
+    assert sessions.start(store, passing_text, now=NOW + timedelta(hours=1)) is SignInRefusal.UNKNOWN
     assert rows(store, SESSIONS) == 2
 
 
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.REVIEWER])
 def test_only_a_reviewer_signs_in(store: Store, role: Role) -> None:
     principal, text = token(store, role)
-    assert sessions.start(store, text, now=NOW) is Refused.NOT_A_REVIEWER
+    assert sessions.start(store, text, now=NOW) is SignInRefusal.NOT_A_REVIEWER
     with pytest.raises(ValueError, match=f"of role {role.value}; only a reviewer"):
         link(store, principal.id)
     assert (rows(store, SESSIONS), rows(store, LINKS), logged(store)) == (0, 0, [])
@@ -146,7 +147,7 @@ def test_only_a_reviewer_signs_in(store: Store, role: Role) -> None:
 @pytest.mark.parametrize("text", ["", "gg_", "gg_" + "0" * 16 + "_" + "A" * 43, "\ud800", "x" * 100_000])
 def test_what_is_no_token_of_ours_is_unknown(store: Store, text: str) -> None:
     token(store)
-    assert sessions.start(store, text, now=NOW) is Refused.UNKNOWN
+    assert sessions.start(store, text, now=NOW) is SignInRefusal.UNKNOWN
 
 
 @pytest.mark.parametrize("token_id", ["", "0" * 16, "nobody", "a\x00b", "\ud800", "x" * 5000])
@@ -183,7 +184,7 @@ def test_signing_in_again_ends_the_session_before_in_the_same_step(store: Store)
     assert third is not None
     assert (who(store, second), who(store, third)) == (None, principal)
     assert sessions.redeem(store, code, now=NOW, instead_of=third) is None
-    assert sessions.start(store, "gg_", now=NOW, instead_of=third) is Refused.UNKNOWN
+    assert sessions.start(store, "gg_", now=NOW, instead_of=third) is SignInRefusal.UNKNOWN
     assert who(store, third) == principal  # what fails ends nothing
     assert [action for _, action, _ in logged(store)] == [
         Action.SESSION_STARTED,

@@ -17,15 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, event, func, select, text
 
-from groundgate.gate import ADVICE_SECONDS, Gate
-from groundgate.repositories import open_repositories
-from groundgate.sources import Sources
-from groundgate.wire import ClaimIn
-from ingest.checks.dedup import jaccard, tokens
-from ingest.checks.hedge import HedgeDetector
-from ingest.pipeline import replay
-from ingest.similar import MAX_SHOWN, band_keys
-from ingest.types import (
+from tests.claims import NOW, examined, policy
+from tests.reviews import queue_of, reviewer, stored, waiting
+from vouchgate.gate.gate import ADVICE_SECONDS, Gate
+from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.types import (
     MemoryType,
     Outcome,
     Principal,
@@ -35,14 +32,18 @@ from ingest.types import (
     Tier,
     ValidationResult,
 )
-from review.answers import Approved, Retracted
-from storage import decisions, memories, similar
-from storage.engine import open_engine
-from storage.store import Store
-from storage.submit import Decided
-from storage.tokens import create
-from tests.claims import NOW, examined, policy
-from tests.reviews import queue_of, reviewer, stored, waiting
+from vouchgate.ingest.dedup.similar import MAX_SHOWN, band_keys
+from vouchgate.ingest.pipeline import replay
+from vouchgate.review.answers import Approved, Retracted
+from vouchgate.sources.reader import Sources
+from vouchgate.sources.repositories import open_repositories
+from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup import similar
+from vouchgate.storage.engine import open_engine
+from vouchgate.storage.identity.tokens import create
+from vouchgate.storage.store import Store
+from vouchgate.wire import ClaimIn
 
 THRESHOLD = Fraction(23, 25)
 RETRIES = "The invoice service retries a failed upload three times"
@@ -312,7 +313,7 @@ def test_a_claim_that_is_stored_at_once_does_not_wait_for_it(store: Store) -> No
     reads: list[Connection] = []
 
     def note(connection: Connection) -> None:
-        if not connection.get_execution_options().get("groundgate_write"):
+        if not connection.get_execution_options().get("vouchgate_write"):
             reads.append(connection)
 
     event.listen(Engine, "begin", note)
@@ -337,7 +338,7 @@ def test_a_broken_index_changes_no_decision(
     with door_of(store) as door:
         before = [door.check(content) for content in contents]
         engine = open_engine(database_url)
-        with engine.connect().execution_options(groundgate_write=True) as connection, connection.begin():
+        with engine.connect().execution_options(vouchgate_write=True) as connection, connection.begin():
             connection.execute(text("DROP TABLE similar_key"))
         engine.dispose()
         after = [door.check(content) for content in contents]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from groundgate.sources import Sources
-from ingest.citations import parse_citation
-from ingest.sources.answers import utc_now
-from ingest.sources.extractor import Extractor
-from ingest.sources.git import GitSource
-from ingest.sources.web import WebSource
-from ingest.types import CitationType, SourceReading, Unreachable
 from tests.hostile import hostile, local
+from vouchgate.ingest.citations import parse_citation
+from vouchgate.ingest.claims.types import CitationType, SourceReading, Unreachable
+from vouchgate.ingest.sources.answers import utc_now
+from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.ingest.sources.web.extractor import Extractor
+from vouchgate.ingest.sources.web.source import WebSource
+from vouchgate.sources.reader import Sources
 
 
 def test_whoever_waits_when_it_ends_is_told_that_nobody_knows(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_whoever_waits_when_it_ends_is_told_that_nobody_knows(tmp_path: Path) ->
         left.cancel()
         with pytest.raises(asyncio.CancelledError):
             await left
-        await sources.land()
+        await sources.stop_reading()
         seen = list(slow.heads)
         return [*await asyncio.gather(*waiting), await sources.read(page)], seen
 

@@ -8,20 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from ingest.policy import load_policy
-from ingest.types import (
-    Action,
-    Memory,
-    MemoryStatus,
-    Source,
-)
-from storage import memories
-from storage.memories import MemoryFilter
-from storage.store import Store
 from tests.claims import NOW
 from tests.rechecking import CONTENT, NO_CHECKS, SAYS, Bench, bench
 from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer, stored
 from tests.web import Answer, WebServer, web_server
+from vouchgate.ingest.claims.types import Action, Memory, MemoryStatus, Source
+from vouchgate.ingest.policy import load_policy
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.memories import MemoryFilter
+from vouchgate.storage.store import Store
 
 SOON = NOW + timedelta(seconds=30)
 WEEK = timedelta(days=7.8)  # a week and the most of the spread

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import event, text
 
-from ingest.types import (
+from tests import racers
+from tests.claims import NOW, examined, policy, submission_of
+from vouchgate.ingest.claims.types import (
     Action,
     DedupUnavailable,
     MemoryType,
@@ -21,12 +23,12 @@ from ingest.types import (
     Source,
     ValidationResult,
 )
-from storage import decisions, log, memories, pending
-from storage.places import QueueFull
-from storage.store import Store
-from storage.submit import Decided, KeyReused, Repeated, SubmitAnswer
-from tests import racers
-from tests.claims import NOW, examined, policy, submission_of
+from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.claims.submit import Decided, KeyReused, Repeated, SubmitAnswer
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.queue import pending
+from vouchgate.storage.queue.capacity import QueueFull
+from vouchgate.storage.store import Store
 
 EARLIER = (
     "The invoice service retries a failed upload to the archive and then tells the finance team about it "

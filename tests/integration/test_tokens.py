@@ -11,11 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
-from ingest.types import Action, Principal, Role, Source
-from storage import log, tokens
-from storage.names import valid_owner_id
-from storage.store import Store
-from storage.tables import TokenRow
+from vouchgate.ingest.claims.types import Action, Principal, Role, Source
+from vouchgate.storage.identity import tokens
+from vouchgate.storage.identity.names import valid_owner_id
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import TokenRow
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 LATER = NOW + timedelta(days=30)

@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from ingest.checks.hedge import HedgeDetector
-from ingest.pipeline import Examined, examine, inspect
-from ingest.policy import Policy
-from ingest.types import (
+from tests.claims import NOW, examined, policy, submission_of
+from tests.conftest import THRESHOLD
+from tests.integration.test_review_undo import LATER, LONG, SOON, TEXT, rejected, undone
+from tests.reviews import assert_consistent, everything, queue_of, reviewer, waiting
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.types import (
     Claim,
     Embedding,
     MemoryType,
@@ -26,16 +28,16 @@ from ingest.types import (
     Source,
     Unreachable,
 )
-from review.answers import AlreadyDecided, Approved, NotUndoable, Refused, Rejected, Undone
-from review.queue import ReviewQueue
-from storage import memories, rechecks, similar, vectors
-from storage.store import Store
-from storage.submit import CITATION_UNCHECKED, Decided
-from storage.upkeep import verify
-from tests.claims import NOW, examined, policy, submission_of
-from tests.conftest import THRESHOLD
-from tests.integration.test_review_undo import LATER, LONG, SOON, TEXT, rejected, undone
-from tests.reviews import assert_consistent, everything, queue_of, reviewer, waiting
+from vouchgate.ingest.pipeline import Examined, examine, inspect
+from vouchgate.ingest.policy import Policy
+from vouchgate.review.answers import AlreadyDecided, ApprovalRefused, Approved, NotUndoable, Rejected, Undone
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.submit import CITATION_UNCHECKED, Decided
+from vouchgate.storage.dedup import similar, vectors
+from vouchgate.storage.dedup.upkeep import verify
+from vouchgate.storage.queue import rechecks
+from vouchgate.storage.store import Store
 
 
 def unchecked(content: str, source: Source = Source.AI_SYNTHESIS) -> Examined:
@@ -213,7 +215,7 @@ def _act_on(queue: ReviewQueue, me: Principal, act: str, item_id: str, at: datet
             answer: object = queue.approve(
                 me, item_id, version=version, supersede=act == "replace", edited=own, now=at
             )
-            assert isinstance(answer, Approved | Refused | AlreadyDecided)
+            assert isinstance(answer, Approved | ApprovalRefused | AlreadyDecided)
         case "reject":
             answer = queue.reject(me, item_id, version=version, reason="No.", now=at)
             assert isinstance(answer, Rejected | AlreadyDecided)

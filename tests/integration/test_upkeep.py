@@ -9,16 +9,17 @@ from fractions import Fraction
 import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 
-from storage import memories, repair, similar, upkeep
-from storage import reindex as reindexing
-from storage.builds import META, NEXT, build_of
-from storage.store import Store
-from storage.submit import Decided
-from storage.upkeep import KEYS, TEMPLATES, Trouble, verify
 from tests.claims import NOW, examined, submission_of
 from tests.integration.test_dedup_templates import flood
 from tests.integration.test_reindex import OWNERS, ROOM, THERE, assert_exact, fill, in_force, rows
 from tests.reviews import queue_of, reviewer, stored
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup import reindex as reindexing
+from vouchgate.storage.dedup import repair, similar, upkeep
+from vouchgate.storage.dedup.builds import META, NEXT, build_of
+from vouchgate.storage.dedup.upkeep import KEYS, TEMPLATES, FaultKind, verify
+from vouchgate.storage.store import Store
 
 HERE = Fraction(23, 25)
 Damage = Callable[[Connection], object]
@@ -29,7 +30,7 @@ def damage(store: Store, work: Damage) -> None:
     store.writer.run([], work).result()
 
 
-def troubles(store: Store, owner_id: str | None = None) -> set[tuple[Trouble, str, str]]:
+def troubles(store: Store, owner_id: str | None = None) -> set[tuple[FaultKind, str, str]]:
     found = verify(store, owner_id)
     assert found.faults >= len(found.first)
     return {(fault.trouble, fault.owner_id, fault.item_id) for fault in found.first}
@@ -80,10 +81,10 @@ def test_a_lost_row(store: Store) -> None:
     before = rows(store)
     key, item_id = first(store)
     damage(store, lambda c: drop_row(c, key, item_id))
-    assert troubles(store) == {(Trouble.MISSING, "ann", item_id)}
+    assert troubles(store) == {(FaultKind.MISSING, "ann", item_id)}
     assert troubles(store, "bob") == set()
     repair.repair(store, "bob")
-    assert troubles(store) == {(Trouble.MISSING, "ann", item_id)}
+    assert troubles(store) == {(FaultKind.MISSING, "ann", item_id)}
     assert mended(store, before) == repair.Mended(missing=1)
 
 
@@ -120,7 +121,7 @@ def test_a_template_whose_words_cannot_be_read(store: Store, words: str) -> None
         (TEMPLATES.c.owner_id == "bob") & (TEMPLATES.c.key == template.key) & (TEMPLATES.c.id == template.id)
     )
     damage(store, lambda c: c.execute(update(TEMPLATES).where(one).values(words=words)))
-    assert (Trouble.TEMPLATE, "bob", template.id) in troubles(store)
+    assert (FaultKind.TEMPLATE, "bob", template.id) in troubles(store)
     assert mended(store).templates == 1
 
 
@@ -134,7 +135,7 @@ def test_rows_too_many(store: Store) -> None:
     strays = [("ann", 5, "mem_nowhere"), ("ann", 6, gone.id), ("bob", key, item_id), ("ann", 7, item_id)]
     values = [{"owner_id": o, "key": k, "item_id": i, "generation": 1} for o, k, i in strays]
     damage(store, lambda c: c.execute(insert(KEYS), values))
-    assert troubles(store) == {(Trouble.STRAY, owner, item) for owner, _, item in strays}
+    assert troubles(store) == {(FaultKind.STRAY, owner, item) for owner, _, item in strays}
     assert mended(store, before) == repair.Mended(strays=4)
 
 
@@ -144,7 +145,7 @@ def test_a_row_that_was_moved(store: Store) -> None:
     key, item_id = first(store)
     one = (KEYS.c.owner_id == "ann") & (KEYS.c.key == key) & (KEYS.c.item_id == item_id)
     damage(store, lambda c: c.execute(update(KEYS).where(one).values(key=12345)))
-    assert troubles(store) == {(trouble, "ann", item_id) for trouble in (Trouble.MISSING, Trouble.STRAY)}
+    assert troubles(store) == {(trouble, "ann", item_id) for trouble in (FaultKind.MISSING, FaultKind.STRAY)}
     assert mended(store, before) == repair.Mended(strays=1, missing=1)
 
 
@@ -156,8 +157,8 @@ def test_rows_of_an_index_that_is_not_there(store: Store) -> None:
     damage(store, lambda c: c.execute(update(KEYS).where(one).values(generation=77)))
     template = {"owner_id": "ann", "key": 4, "id": "tpl_00", "words": "[]", "generation": 78}
     damage(store, lambda c: c.execute(insert(TEMPLATES), template))
-    found = {(Trouble.TEMPLATE, "ann", "tpl_00"), (Trouble.STRAY, "ann", item_id)}
-    assert troubles(store) == found | {(Trouble.MISSING, "ann", item_id)}
+    found = {(FaultKind.TEMPLATE, "ann", "tpl_00"), (FaultKind.STRAY, "ann", item_id)}
+    assert troubles(store) == found | {(FaultKind.MISSING, "ann", item_id)}
     assert mended(store, before) == repair.Mended(templates=1, strays=1, missing=1)
 
 
@@ -166,7 +167,7 @@ def test_text_that_was_changed_by_hand(store: Store) -> None:
     kept = stored(store, "The lamp in the hall is green")
     changed = update(memories.TABLE).where(memories.TABLE.c.id == kept.id).values(content="The gate is shut")
     damage(store, lambda c: c.execute(changed))
-    assert troubles(store) == {(trouble, "ann", kept.id) for trouble in (Trouble.MISSING, Trouble.STRAY)}
+    assert troubles(store) == {(trouble, "ann", kept.id) for trouble in (FaultKind.MISSING, FaultKind.STRAY)}
     mended(store)
 
 
@@ -186,7 +187,7 @@ def test_while_another_index_is_built(store: Store, monkeypatch: pytest.MonkeyPa
             assert following is not None
             row = {"owner_id": "ann", "key": 5, "item_id": "mem_no", "generation": following.generation}
             damage(store, lambda c: c.execute(insert(KEYS), row))
-            assert troubles(store) == {(Trouble.STRAY, "ann", "mem_no")}
+            assert troubles(store) == {(FaultKind.STRAY, "ann", "mem_no")}
             assert repair.repair(store).mended == repair.Mended(strays=1)
         seen.append(done)
 

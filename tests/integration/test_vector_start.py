@@ -10,21 +10,21 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from groundgate.embeddings import Embedder, EmbeddingError, load_embedder
-from groundgate.service import open_service
-from groundgate.settings import Settings
-from ingest.policy import load_policy
-from storage import vectors
-from storage.engine import open_engine, prepare_vectors, writing
-from storage.errors import StorageError
 from tests.conftest import Postgresql
 from tests.models import Bag, NewerBag, flat, policy_file, silent
+from vouchgate.embedding.paraphraser import Embedder, EmbeddingError, load_embedder
+from vouchgate.ingest.policy import load_policy
+from vouchgate.service import open_service
+from vouchgate.settings import Settings
+from vouchgate.storage.dedup import vectors
+from vouchgate.storage.engine import open_engine, prepare_vectors, writing
+from vouchgate.storage.errors import StorageError
 
 
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("no_such_module:Model", r"pip install groundgate\[vector\]"),
+        ("no_such_module:Model", r"pip install vouchgate\[vector\]"),
         ("tests.models:nothing", "cannot be used: .*nothing"),
         ("tests.models:NOT_CALLABLE", "cannot be used: 'int'"),
         ("tests.models:silent", "0 vectors of one text"),
@@ -52,10 +52,10 @@ def test_versions_name_the_vectors() -> None:
 def test_nothing_of_it_is_loaded_under_jaccard(tmp_path: Path) -> None:
     program = (
         "import sys\n"
-        "from groundgate.service import open_service\n"
-        "from groundgate.settings import Settings\n"
+        "from vouchgate.service import open_service\n"
+        "from vouchgate.settings import Settings\n"
         f"with open_service(Settings(database_url='sqlite:///{tmp_path}/a.db')) as service:\n"
-        "    loaded = {'sqlite_vec', 'tokenizers', 'safetensors', 'groundgate.embeddings', 'groundgate.minilm'}\n"
+        "    loaded = {'sqlite_vec', 'tokenizers', 'safetensors', 'vouchgate.embedding.paraphraser', 'vouchgate.embedding.minilm'}\n"
         "    assert not loaded & set(sys.modules), loaded & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

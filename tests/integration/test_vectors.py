@@ -16,17 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert, select
 
-from groundgate.embeddings import Embedder, Paraphraser
-from groundgate.gate import Gate
-from groundgate.repositories import open_repositories
-from groundgate.service import Service, open_service
-from groundgate.settings import Settings
-from groundgate.sources import Sources
-from groundgate.wire import ClaimIn
-from ingest.paraphrase import MESSAGE, cosine
-from ingest.pipeline import replay
-from ingest.policy import Policy, load_policy
-from ingest.types import (
+from tests.claims import NOW, submission_of
+from tests.models import Bag, Moody, policy_file
+from tests.reviews import stored
+from vouchgate.embedding.paraphraser import Embedder, Paraphraser
+from vouchgate.gate.gate import Gate
+from vouchgate.ingest.claims.types import (
     Embedding,
     ItemKind,
     MemoryType,
@@ -38,13 +33,18 @@ from ingest.types import (
     Tier,
     ValidationResult,
 )
-from review.answers import Approved, Rejected, Retracted
-from storage import vectors
-from storage.store import Store
-from storage.submit import Decided
-from tests.claims import NOW, submission_of
-from tests.models import Bag, Moody, policy_file
-from tests.reviews import stored
+from vouchgate.ingest.dedup.paraphrase import MESSAGE, cosine
+from vouchgate.ingest.pipeline import replay
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.review.answers import Approved, Rejected, Retracted
+from vouchgate.service import Service, open_service
+from vouchgate.settings import Settings
+from vouchgate.sources.reader import Sources
+from vouchgate.sources.repositories import open_repositories
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.dedup import vectors
+from vouchgate.storage.store import Store
+from vouchgate.wire import ClaimIn
 
 AGENT = Principal(
     id="agent", name="a", role=Role.AGENT, owners=frozenset({"ann", "ben"}), sources=frozenset(Source)
@@ -274,7 +274,7 @@ def test_what_left_in_the_meantime_gets_no_vector(store_with_vectors: Store) -> 
     store, embedder = store_with_vectors, Embedder("b", Bag())
     memory = stored(store, BANNED)
     item = vectors.Unembedded("ann", ItemKind.PENDING, memory.id, BANNED)  # no such item waits
-    store.writer.run(("ann",), lambda c: vectors.put(c, item, embedder.embed(BANNED))).result()
+    store.writer.run(("ann",), lambda c: vectors.store_vector(c, item, embedder.embed(BANNED))).result()
     assert kept(store) == {}
 
 
@@ -354,11 +354,11 @@ def test_a_gate_without_a_model_queues(database_url: str) -> None:
 
 
 def test_the_model_of_the_package_finds_a_paraphrase(open_gate: Open) -> None:
-    service = open_gate("groundgate.minilm:MiniLM")
+    service = open_gate("vouchgate.embedding.minilm:MiniLM")
     send(service, "The API listens on port 8080.")
     second = send(service, "Port 8080 is what the API listens on.")
     assert second.reason == MESSAGE
     assert send(service, "The invoice table has seven columns.").tier is Tier.STORED
     assert isinstance(second.evidence.paraphrases, Paraphrases)
-    assert second.evidence.paraphrases.model == "groundgate.minilm:MiniLM@0.1.0"
+    assert second.evidence.paraphrases.model == "vouchgate.embedding.minilm:MiniLM@0.1.0"
     assert second.evidence.paraphrases.items[0].cosine == pytest.approx(0.953, abs=0.001)

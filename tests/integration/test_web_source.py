@@ -12,13 +12,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.citations import detect_citations
-from ingest.sources.extractor import Extractor
-from ingest.sources.outbound import Outbound, system_resolve
-from ingest.sources.web import WebSource
-from ingest.types import TEXT_CHARACTERS, Citation, CitationType, Found, Missing, SourceReading, Unreachable
 from tests.hostile import TLS
 from tests.web import Answer, Asked, Route, WebServer, web_server
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.types import (
+    TEXT_CHARACTERS,
+    Citation,
+    CitationType,
+    Found,
+    Missing,
+    SourceReading,
+    Unreachable,
+)
+from vouchgate.ingest.net.client import Outbound, system_resolve
+from vouchgate.ingest.sources.web.extractor import Extractor
+from vouchgate.ingest.sources.web.source import WebSource
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 LOCAL = ipaddress.ip_network("127.0.0.0/8")

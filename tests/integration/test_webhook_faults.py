@@ -14,13 +14,6 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook as Consumer
 
-from groundgate.webhooks import LEASE_SECONDS, WAITS, Result, Webhooks
-from ingest.sources.fetched import Failed
-from ingest.sources.outbound import Outbound
-from ingest.types import Action
-from storage import log, webhook_messages, webhooks
-from storage.errors import StorageError
-from storage.store import Store
 from tests.claims import NOW
 from tests.conftest import THRESHOLD
 from tests.hostile import LOOPBACK, hostile
@@ -28,6 +21,14 @@ from tests.racers import Report, race
 from tests.reviews import history, queue_of, reviewer
 from tests.web import Answer, Asked, WebServer
 from tests.webhooking import LATER, PATH, READY, Desk, open_desk, queue
+from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.net.fetched import FetchFailed
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.outgoing import webhook_messages, webhooks
+from vouchgate.storage.store import Store
+from vouchgate.workers.webhooks import LEASE_SECONDS, WAITS, SendResult, Webhooks
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_a_try_that_failed_comes_again_with_the_same_words_under_the_same_id(des
     hook, secret = desk.hook()
     one, two = queue(desk.store, 2)
     desk.site.routes[PATH] = Answer("secret reasons", status=500)
-    assert desk.work() == {Result.FAILED: 1}
+    assert desk.work() == {SendResult.FAILED: 1}
     shown = desk.look(hook)
     assert (shown.attempts, shown.last_error) == (1, "HTTP status 500")
     since = shown.failing_since
@@ -54,11 +55,11 @@ def test_a_try_that_failed_comes_again_with_the_same_words_under_the_same_id(des
     queue_of(desk.store).reject(reviewer(), one, version=1, reason="no", now=NOW)
     later = queue(desk.store, 1, first=2)
     assert desk.work(READY + timedelta(seconds=4.9)) == {}
-    assert desk.work(READY + timedelta(seconds=6)) == {Result.FAILED: 1}
+    assert desk.work(READY + timedelta(seconds=6)) == {SendResult.FAILED: 1}
     assert desk.look(hook).failing_since == since
     desk.site.routes[PATH] = Answer()
     end = READY + timedelta(seconds=400)
-    assert desk.work(end) == {Result.TOLD: 2}
+    assert desk.work(end) == {SendResult.TOLD: 2}
     first, second, third, fourth = desk.site.asked
     assert first.body == second.body == third.body != fourth.body
     assert desk.queued() == [one, two] * 3 + later
@@ -79,7 +80,7 @@ def test_what_is_never_answered_is_given_up_and_can_be_resumed(desk: Desk) -> No
     hook, _ = desk.hook()
     items = queue(desk.store, 1)
     desk.site.routes[PATH] = Answer(status=404)
-    results: list[Result] = []
+    results: list[SendResult] = []
     worker = desk.worker()
     at: datetime | None = READY
     while at is not None:
@@ -87,7 +88,7 @@ def test_what_is_never_answered_is_given_up_and_can_be_resumed(desk: Desk) -> No
         if len(results) == 1:
             assert (worker.problems(), worker.problem("ann")) == ((), None)  # it may be a moment's
         at = desk.look(hook).due_at
-    assert results == [Result.FAILED] * len(WAITS) + [Result.GIVEN_UP]
+    assert results == [SendResult.FAILED] * len(WAITS) + [SendResult.GIVEN_UP]
     since = f"{READY:%Y-%m-%d %H:%M} UTC"
     assert worker.problems() == (f"A webhook has not been answered since {since}.",)
     problem = worker.problem("ann")
@@ -100,7 +101,7 @@ def test_what_is_never_answered_is_given_up_and_can_be_resumed(desk: Desk) -> No
     much_later = NOW + timedelta(days=30)
     assert desk.work(much_later) == {}
     assert webhooks.resume(desk.store, hook.id, much_later)
-    assert desk.work(much_later) == {Result.TOLD: 2}
+    assert desk.work(much_later) == {SendResult.TOLD: 2}
     assert (worker.problems(), worker.problem("ann")) == ((), None)
     assert desk.queued() == items[:1] * 11 + items[1:]
     assert len({asked.headers["webhook-id"] for asked in desk.site.asked}) == 2
@@ -125,7 +126,7 @@ def test_a_receiver_that_is_gone_is_not_asked_again(desk: Desk) -> None:
     hook, _ = desk.hook()
     queue(desk.store, 1)
     desk.site.routes[PATH] = Answer(status=410)
-    assert desk.work() == {Result.GIVEN_UP: 1}
+    assert desk.work() == {SendResult.GIVEN_UP: 1}
     assert desk.look(hook).due_at is None
     assert desk.work(NOW + timedelta(days=30)) == {}
     assert len(desk.site.asked) == 1
@@ -137,7 +138,7 @@ def test_redirects_are_not_followed(desk: Desk, status: int) -> None:
     hook, _ = desk.hook()
     queue(desk.store, 1)
     desk.site.routes[PATH] = Answer(status=status, headers={"Location": "/other"})
-    assert desk.work() == {Result.FAILED: 1}
+    assert desk.work() == {SendResult.FAILED: 1}
     assert desk.site.paths() == [f"POST {PATH}"]
     assert f"HTTP status {status}: redirects are not followed" in str(desk.look(hook).last_error)
 
@@ -146,7 +147,7 @@ def test_private_addresses_are_refused(desk: Desk) -> None:
     hook, _ = desk.hook()
     inside = Outbound(extra_ports=frozenset({int(desk.site.url.rpartition(":")[2])}))
     queue(desk.store, 1)
-    assert desk.work(READY, inside) == {Result.FAILED: 1}
+    assert desk.work(READY, inside) == {SendResult.FAILED: 1}
     assert desk.site.asked == []
     assert "loopback" in str(desk.look(hook).last_error)
 
@@ -158,13 +159,13 @@ def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
     desk.site.routes[PATH] = Answer(status=429, headers={"Retry-After": "600"})
     queue(desk.store, 1, "ann")
 
-    async def both() -> list[Counter[Result]]:
+    async def both() -> list[Counter[SendResult]]:
         worker = desk.worker()
         first = await worker.run_once(READY)
         await asyncio.to_thread(queue, desk.store, 1, "bob")
         return [first, await worker.run_once(LATER)]
 
-    assert asyncio.run(both()) == [{Result.FAILED: 1}, {Result.NOT_SENT: 1}]
+    assert asyncio.run(both()) == [{SendResult.FAILED: 1}, {SendResult.NOT_SENT: 1}]
     assert len(desk.site.asked) == 1
     assert desk.look(mine).due_at is not None
     shown = desk.look(theirs)
@@ -187,7 +188,7 @@ def test_the_answer_counts_when_its_head_is_there(store: Store) -> None:
         desk = Desk(store, WebServer(f"http://127.0.0.1:{server.port}", {}))
         desk.hook()
         queue(store, 1)
-        assert desk.work() == {Result.TOLD: 1}
+        assert desk.work() == {SendResult.TOLD: 1}
 
 
 # --- leases, processes, crashes
@@ -205,7 +206,7 @@ def test_a_lease_keeps_others_away_and_a_lost_one_counts_for_nothing(desk: Desk)
     assert lease(READY + timedelta(seconds=LEASE_SECONDS - 1), "two") == []
     (second,) = lease(READY + timedelta(seconds=LEASE_SECONDS), "three")
     assert (second.id, second.body, second.attempts) == (first.id, first.body, 0)
-    note = webhook_messages.tell
+    note = webhook_messages.mark_sent
     assert not desk.store.writer.run((), lambda c: note(c, first, READY)).result()
     assert desk.look(hook).told_seq == 1
     assert desk.store.writer.run((), lambda c: note(c, second, READY)).result()
@@ -256,7 +257,7 @@ def test_what_a_killed_process_sent_is_sent_again_under_the_same_id(desk: Desk, 
     assert desk.look(hook).told_seq == 1  # nobody could note it
     desk.site.routes[PATH] = Answer()
     assert desk.work(READY + timedelta(seconds=LEASE_SECONDS - 1)) == {}
-    assert desk.work(LATER + timedelta(seconds=LEASE_SECONDS)) == {Result.TOLD: 1}
+    assert desk.work(LATER + timedelta(seconds=LEASE_SECONDS)) == {SendResult.TOLD: 1}
     one, two = desk.site.asked
     assert (one.body, one.headers["webhook-id"]) == (two.body, two.headers["webhook-id"])
     assert desk.queued() == items * 2
@@ -272,7 +273,7 @@ def test_a_removed_webhook_is_silent(desk: Desk) -> None:
         return Answer()
 
     desk.site.routes[PATH] = removes
-    assert desk.work() == {Result.LOST: 1}  # it was under way
+    assert desk.work() == {SendResult.LOST: 1}  # it was under way
     assert webhooks.remove(desk.store, gone.id, actor="test", now=NOW)
     for owner_id in ("ann", "bob"):
         queue(desk.store, 2, owner_id, first=5)
@@ -290,8 +291,8 @@ def test_a_removed_webhook_is_silent(desk: Desk) -> None:
 def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
     desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("groundgate.webhooks.ERROR_SECONDS", 0.02)
-    monkeypatch.setattr("groundgate.webhooks.POLL_SECONDS", 0.02)
+    monkeypatch.setattr("vouchgate.workers.webhooks.ERROR_SECONDS", 0.02)
+    monkeypatch.setattr("vouchgate.workers.webhooks.POLL_SECONDS", 0.02)
     desk.hook()
     queue(desk.store, 1)
     desk.clock.now = READY
@@ -318,7 +319,7 @@ def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
             await task
 
     asyncio.run(run())
-    assert reports == [{Result.TOLD: 1}] * 2
+    assert reports == [{SendResult.TOLD: 1}] * 2
     assert len(desk.site.asked) == 2
     assert "away for a moment" in caplog.text
 
@@ -333,7 +334,7 @@ def test_offline_nothing_is_sent(desk: Desk) -> None:
     with desk.store.read() as connection:
         to = webhooks.endpoint(connection, hook.id)
     assert to is not None
-    assert isinstance(asyncio.run(worker.test(to)), Failed)
+    assert isinstance(asyncio.run(worker.test(to)), FetchFailed)
     assert desk.site.asked == []
     webhooks.remove(desk.store, hook.id, actor="test", now=NOW)
     assert worker.problems() == ()

@@ -14,17 +14,17 @@ import pytest
 from standardwebhooks import Webhook as Consumer
 from standardwebhooks import WebhookVerificationError
 
-from groundgate.webhooks import Result
-from ingest.sources.fetched import Fetched
-from ingest.types import Action, Source
-from storage import webhooks
-from storage.store import Store
-from storage.webhook_messages import GATHER, MOST_ENTRIES
 from tests.claims import NOW, examined, submission_of
 from tests.rechecking import bench
 from tests.reviews import history, queue_of, reviewer, waiting
 from tests.web import Answer
 from tests.webhooking import LATER, PAGE, PATH, READY, Desk, open_desk, queue, store_one
+from vouchgate.ingest.claims.types import Action, Source
+from vouchgate.ingest.net.fetched import Fetched
+from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.outgoing.webhook_messages import GATHER, MOST_ENTRIES
+from vouchgate.storage.store import Store
+from vouchgate.workers.webhooks import SendResult
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_message_is_signed_and_says_what_waits_without_its_words(desk: Desk) -
     now = datetime.now(UTC)  # the consumer holds the time against its own clock
     hook, secret = desk.hook()
     item = waiting(desk.store, "The king's pin is 4711.", now=now - GATHER)
-    assert desk.work(now) == {Result.TOLD: 1}
+    assert desk.work(now) == {SendResult.TOLD: 1}
     (asked,) = desk.site.asked
     assert (asked.method, asked.path) == ("POST", PATH)
     message = Consumer(secret).verify(asked.body, dict(asked.headers))
@@ -76,7 +76,7 @@ def test_a_burst_is_one_message_that_waits_for_its_end(desk: Desk) -> None:
     assert desk.work(NOW + timedelta(seconds=1)) == {}
     items += queue(desk.store, 1, now=NOW + timedelta(seconds=2), first=50)
     assert desk.work(READY - timedelta(seconds=1)) == {}
-    assert desk.work(READY) == {Result.TOLD: 1}
+    assert desk.work(READY) == {SendResult.TOLD: 1}
     assert desk.queued() == items
     assert desk.said()[0]["waiting"] == 51
 
@@ -84,8 +84,8 @@ def test_a_burst_is_one_message_that_waits_for_its_end(desk: Desk) -> None:
 def test_a_flood_is_cut_and_its_order_kept(desk: Desk) -> None:
     desk.hook()
     items = queue(desk.store, 2 * MOST_ENTRIES + 30)
-    assert desk.work(NOW) == {Result.TOLD: 2}  # what is full need not wait
-    assert desk.work(READY) == {Result.TOLD: 1}
+    assert desk.work(NOW) == {SendResult.TOLD: 2}  # what is full need not wait
+    assert desk.work(READY) == {SendResult.TOLD: 1}
     assert [len(data["queued"]) for data in desk.said()] == [MOST_ENTRIES, MOST_ENTRIES, 30]
     assert desk.queued() == items
     assert max(len(one.body) for one in desk.site.asked) < 20_000
@@ -94,7 +94,7 @@ def test_a_flood_is_cut_and_its_order_kept(desk: Desk) -> None:
 def test_what_needs_nobody_is_passed_over(desk: Desk) -> None:
     hook, _ = desk.hook()
     queue(desk.store, 1)  # which does wait, so that the lamps are not all there is
-    assert desk.work() == {Result.TOLD: 1}
+    assert desk.work() == {SendResult.TOLD: 1}
     for number in range(5):
         store_one(desk.store, number)
     before = desk.look(hook).told_seq
@@ -104,21 +104,21 @@ def test_what_needs_nobody_is_passed_over(desk: Desk) -> None:
 
 
 def test_owners_with_nothing_to_tell_keep_nobody_waiting(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.webhook_messages._LOOKED_AT", 2)
+    monkeypatch.setattr("vouchgate.storage.outgoing.webhook_messages._LOOKED_AT", 2)
     for number in range(5):
         desk.hook(f"quiet-{number}")
         store_one(desk.store, number, f"quiet-{number}")
     url, at = desk.site.url + PATH, NOW + timedelta(seconds=1)
     webhooks.create(desk.store, owner_id="ann", url=url, actor="test", now=at)
     queue(desk.store, 1)
-    assert desk.work() == {Result.TOLD: 1}
+    assert desk.work() == {SendResult.TOLD: 1}
 
 
 def test_a_webhook_tells_what_happens_from_its_making_on(desk: Desk) -> None:
     queue(desk.store, 3)
     desk.hook()
     later = queue(desk.store, 1, first=3)
-    assert desk.work() == {Result.TOLD: 1}
+    assert desk.work() == {SendResult.TOLD: 1}
     assert desk.queued() == later
 
 
@@ -127,7 +127,7 @@ def test_a_claim_that_was_decided_meanwhile_needs_nobody_any_more(desk: Desk) ->
     one, two, three = queue(desk.store, 3)
     for item in (one, three):
         queue_of(desk.store).reject(reviewer(), item, version=1, reason="no", now=NOW)
-    assert desk.work() == {Result.TOLD: 1}
+    assert desk.work() == {SendResult.TOLD: 1}
     assert desk.queued() == [two]
     (last,) = queue(desk.store, 1, first=3)
     queue_of(desk.store).reject(reviewer(), last, version=1, reason="no", now=NOW)
@@ -138,7 +138,7 @@ def test_a_claim_that_was_decided_meanwhile_needs_nobody_any_more(desk: Desk) ->
 def test_repeats_are_not_told_again(desk: Desk) -> None:
     desk.hook()
     queue(desk.store, 1)
-    assert desk.work() == {Result.TOLD: 1}
+    assert desk.work() == {SendResult.TOLD: 1}
     again = examined("Valve v0v stands in cellar c0c.", source=Source.AI_SYNTHESIS)
     desk.store.writer.submit(submission_of(again)).result()
     assert history(desk.store)[-1].action is Action.CLAIM_REPEATED
@@ -156,12 +156,12 @@ def test_promotions_stale_memories_and_expiries_are_told(desk: Desk, tmp_path: P
         here.work(soon)
         memory_id = here.item(sent.queue_id).memory_id
         assert memory_id is not None
-        assert desk.work(soon) == {Result.TOLD: 1}
+        assert desk.work(soon) == {SendResult.TOLD: 1}
         here.adr("Rejected")
         here.work(soon + timedelta(days=8))
-    assert desk.work(soon + timedelta(days=9)) == {Result.TOLD: 1}
+    assert desk.work(soon + timedelta(days=9)) == {SendResult.TOLD: 1}
     queue_of(desk.store).expire(NOW + timedelta(days=40))
-    assert desk.work(NOW + timedelta(days=41)) == {Result.TOLD: 1}
+    assert desk.work(NOW + timedelta(days=41)) == {SendResult.TOLD: 1}
     first, second, third = desk.said()
     assert [item["queue_id"] for item in first["queued"]] == [left]  # the other does not wait any more
     assert first["promoted"] == [{"queue_id": sent.queue_id, "memory_id": memory_id}]
@@ -176,7 +176,7 @@ def test_owners_and_webhooks_do_not_wait_for_one_another(desk: Desk) -> None:
     desk.hook("ann", "/other")
     desk.hook("bob", "/other")
     mine, theirs = queue(desk.store, 2, "ann"), queue(desk.store, 2, "bob")
-    assert desk.work() == {Result.TOLD: 2, Result.FAILED: 1}
+    assert desk.work() == {SendResult.TOLD: 2, SendResult.FAILED: 1}
     told = [json.loads(one.body)["data"] for one in desk.site.asked if one.path == "/other"]
     by_owner = {data["owner_id"]: [item["queue_id"] for item in data["queued"]] for data in told}
     assert by_owner == {"ann": mine, "bob": theirs}

@@ -15,15 +15,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event, text
 
-from ingest.types import Action
-from storage import decisions, log, writer
-from storage.engine import writing
-from storage.errors import StorageError, StoreBusy, StoreClosed
-from storage.store import Store
-from storage.submit import Decided, Submission
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD, Postgresql
 from tests.processes import FORKED
+from vouchgate.ingest.claims.types import Action
+from vouchgate.storage import writer
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.claims.submit import Decided, Submission
+from vouchgate.storage.engine import writing
+from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
 
 
 def _claim(number: int | str) -> Submission:
@@ -197,7 +199,7 @@ def test_a_loop_that_ended_does_not_stop_the_writer(store: Store) -> None:
 
 
 def test_sqlite_held_by_another_process_is_busy_not_lost(tmp_path: Path) -> None:
-    path = tmp_path / "groundgate.db"
+    path = tmp_path / "vouchgate.db"
     store = Store.open(f"sqlite:///{path}?timeout=0.05", threshold=THRESHOLD)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.types import HedgeCategory
+from vouchgate.ingest.claims.types import HedgeCategory
 
 SPECULATION, UNCERTAINTY, SUGGESTION, TECHNICAL, ROUGH = HedgeCategory
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.sources.addresses import Place, embedded, follow, load_rules, parse_url
-from ingest.sources.fetched import Trouble
+from vouchgate.ingest.net.addresses import Target, embedded_address, follow, load_rules, parse_url
+from vouchgate.ingest.net.fetched import HopFailure
 
 RULES = load_rules()
 
 
-def place(url: str) -> Place:
+def place(url: str) -> Target:
     found = parse_url(url)
-    assert isinstance(found, Place), found
+    assert isinstance(found, Target), found
     return found
 
 
@@ -191,9 +191,9 @@ UNCLEAR = {
 @pytest.mark.parametrize("url", [url for urls in UNCLEAR.values() for url in urls])
 def test_unclear_urls_are_refused(url: str) -> None:
     found = parse_url(url)
-    assert isinstance(found, Trouble)
+    assert isinstance(found, HopFailure)
     assert found.code == "refused"
-    assert found.failed(url, ()).detail.startswith("refused: the ") or "only http" in found.reason
+    assert found.as_failure(url, ()).detail.startswith("refused: the ") or "only http" in found.reason
 
 
 _PIECES = "http https : / // @ \\ ? # [ ] ::1 127.0.0.1 0x7f . localhost pages.test %2e %00 ８０ ① 。 xn-- ß é :80 a"
@@ -210,7 +210,7 @@ _URLS = st.one_of(
 @example("https://a.test//b/../c")
 def test_no_text_raises_and_no_other_parser_reads_another_host(url: str) -> None:
     found = parse_url(url)
-    if isinstance(found, Trouble):
+    if isinstance(found, HopFailure):
         return
     assert found.url.isascii()
     assert found.target.startswith("/")
@@ -232,7 +232,7 @@ def test_no_text_raises_and_no_other_parser_reads_another_host(url: str) -> None
 def test_no_redirect_raises_and_a_relative_one_stays(location: str) -> None:
     start = place("https://pages.test/a/b?c")
     found = follow(start, location)
-    if isinstance(found, Trouble):
+    if isinstance(found, HopFailure):
         assert found.code == "refused"
         return
     assert found.scheme == "https"
@@ -263,12 +263,12 @@ def test_no_redirect_raises_and_a_relative_one_stays(location: str) -> None:
 )
 def test_redirects(location: str, asked: str | None) -> None:
     found = follow(place("https://pages.test/a/b?c"), location)
-    assert (found.url if isinstance(found, Place) else None) == asked
+    assert (found.url if isinstance(found, Target) else None) == asked
 
 
 def test_from_http_to_https_is_followed() -> None:
     found = follow(place("http://pages.test/"), "https://pages.test/")
-    assert isinstance(found, Place)
+    assert isinstance(found, Target)
 
 
 # The first and the last address of each range, and the neighbours that are public.
@@ -317,7 +317,7 @@ def test_kinds_of_addresses(address: str, kind: str) -> None:
 )
 def test_an_ipv4_address_inside_an_ipv6_one_is_checked(address: str, inner: list[str]) -> None:
     carrier = ipaddress.ip_address(address)
-    assert [str(one) for one in embedded(carrier)] == inner
+    assert [str(one) for one in embedded_address(carrier)] == inner
     assert "carries" in RULES.kind(carrier)
 
 

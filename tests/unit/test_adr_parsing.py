@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.adr import file_number, is_record, parse
-from ingest.sources.adr_status import judge, judge_section, references, successor_of
-from ingest.types import Standing
 from tests.hangs import given_up_after
+from vouchgate.ingest.claims.types import Standing
+from vouchgate.ingest.sources.git.adr_status import judge, judge_section, references, successor_of
+from vouchgate.ingest.sources.git.adr_text import file_number, is_record, parse
 
 IN_FORCE, PROPOSED, REJECTED = Standing.IN_FORCE, Standing.PROPOSED, Standing.REJECTED
 SUPERSEDED, DEPRECATED = Standing.SUPERSEDED, Standing.DEPRECATED

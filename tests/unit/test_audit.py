@@ -11,19 +11,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgate.cli.check import LOCAL
-from groundgate.gate import Examiner
-from groundgate.importing.ahead import Ready, claim_of
-from groundgate.importing.audit import EXAMPLES, JUNK, Audit, Auditor, Flag
-from groundgate.importing.report import Facts, code, html, markdown, share
-from groundgate.importing.rows import BadRow, Defaults, Row, row_of
-from ingest.checks.dedup import tokens
-from ingest.pipeline import examine
-from ingest.policy import load_policy
-from ingest.signature import signature_keys
-from ingest.types import Citation, Claim, Found, Missing, Outcome, SourceReading, Standing, Unreachable
-from storage.submit import Idempotency
 from tests.memories import LONG
+from vouchgate.cli.check import LOCAL
+from vouchgate.gate.gate import Examiner
+from vouchgate.importing.ahead import PreparedRow, claim_of
+from vouchgate.importing.audit import EXAMPLES, JUNK, Audit, Auditor, Flag
+from vouchgate.importing.report import ReportFacts, format_share, markdown_code, render_html, render_markdown
+from vouchgate.importing.rows import BadRow, Defaults, ImportRow, parse_row
+from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.claims.types import (
+    Citation,
+    Claim,
+    Found,
+    Missing,
+    Outcome,
+    SourceReading,
+    Standing,
+    Unreachable,
+)
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.pipeline import examine
+from vouchgate.ingest.policy import load_policy
+from vouchgate.storage.claims.submit import Idempotency
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
 KEY = (
@@ -65,8 +74,8 @@ def audited(rows: Sequence[dict[str, Any] | str], auditor: Auditor | None = None
     """The audit of these rows; a text is a row of its own, and the owner is ada unless the row says another."""
     auditor = auditor or Auditor(EXAMINER.policy)
     for number, fields in enumerate(rows, start=1):
-        row = row_of(f"line {number}", {"text": fields} if isinstance(fields, str) else fields)
-        assert isinstance(row, Row)
+        row = parse_row(f"line {number}", {"text": fields} if isinstance(fields, str) else fields)
+        assert isinstance(row, ImportRow)
         claim = claim_of(EXAMINER, LOCAL, row, Defaults("ada"))
         assert isinstance(claim, Claim)
         inspected = EXAMINER.inspect(claim)
@@ -75,12 +84,12 @@ def audited(rows: Sequence[dict[str, Any] | str], auditor: Auditor | None = None
         origin = None if claim.secrets else row.origin
         key = Idempotency("key", "digest")
         auditor.observe(
-            Ready(row.place, row.saved_at, origin, claim, key, None, False, words, None), examined
+            PreparedRow(row.place, row.saved_at, origin, claim, key, None, False, words, None), examined
         )
     return auditor.result()
 
 
-def facts(audit: Audit, **more: Any) -> Facts:
+def facts(audit: Audit, **more: Any) -> ReportFacts:
     values: dict[str, Any] = {
         "file": "memory.jsonl",
         "form": "jsonl",
@@ -93,7 +102,7 @@ def facts(audit: Audit, **more: Any) -> Facts:
         "threshold": 0.92,
         "policy_digest": "0" * 64,
     }
-    return Facts(**(values | more))
+    return ReportFacts(**(values | more))
 
 
 def test_each_kind_is_counted_and_each_junk_row_once() -> None:
@@ -228,7 +237,7 @@ def test_a_credential_is_in_no_report_not_even_as_a_repeat() -> None:
     found = audited([*rows, {"text": "Tea is at four.", "key": KEY}, {"text": "Tea is at four.", "key": KEY}])
     assert found.counts[Flag.SECRET] == 6
     assert (found.clusters, found.conflicts) == ((), ())
-    for report in (html(facts(found)), markdown(facts(found))):
+    for report in (render_html(facts(found)), render_markdown(facts(found))):
         assert KEY not in report
         assert KEY[4:20] not in report
         assert "characters 20 to 60" in report
@@ -245,18 +254,21 @@ def test_the_report_says_the_numbers() -> None:
         ["Tea is at four."] * 3 + [LONG.format("05:30"), LONG.format("06:30"), "I think so", "No, ADR-3."]
     )
     bad = (BadRow("line 9", "the line is not JSON"),)
-    for report in (html(facts(found, bad=bad, bad_count=1)), markdown(facts(found, bad=bad, bad_count=1))):
+    for report in (
+        render_html(facts(found, bad=bad, bad_count=1)),
+        render_markdown(facts(found, bad=bad, bad_count=1)),
+    ):
         for said in ("71.4 %", "Tea is at four.", "line 9", "No ADR-003 exists."):
             assert said in report
-    page = html(facts(found, offline=True, stopped=True))
+    page = render_html(facts(found, offline=True, stopped=True))
     assert "Nothing was asked over the network" in page
     assert "Not the whole file was read" in page
-    assert html(facts(audited([]))).count("There is no memory in this file") == 1
-    assert "There is no memory in this file" in markdown(facts(audited([])))
+    assert render_html(facts(audited([]))).count("There is no memory in this file") == 1
+    assert "There is no memory in this file" in render_markdown(facts(audited([])))
 
 
 def test_the_page_asks_nobody_for_anything() -> None:
-    page = html(facts(audited(["See https://example.com/<b> and ADR-3.", "x"])))
+    page = render_html(facts(audited(["See https://example.com/<b> and ADR-3.", "x"])))
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy is not None
     assert policy[1].startswith("default-src 'none'; style-src 'sha256-")
@@ -277,12 +289,12 @@ def test_the_page_asks_nobody_for_anything() -> None:
     ],
 )
 def test_text_in_markdown_is_code(text: str, shown: str) -> None:
-    assert code(text) == shown
+    assert markdown_code(text) == shown
 
 
 def test_shares_are_told_without_making_little_nothing_or_much_all() -> None:
     assert [
-        share(*pair) for pair in ((0, 9), (1, 3), (9, 9), (1, 10_000), (9_999, 10_000), (0, 0), (1, 2))
+        format_share(*pair) for pair in ((0, 9), (1, 3), (9, 9), (1, 10_000), (9_999, 10_000), (0, 0), (1, 2))
     ] == [
         "0 %",
         "33.3 %",

@@ -10,7 +10,7 @@ import pytest
 from bench.claims import PLANTED, Generator
 from bench.dedup_truth import Truth
 from bench.floods import FLOODS, Flood, FloodGenerator
-from ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.checks.dedup import jaccard, tokens
 
 THRESHOLD = Fraction(23, 25)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.citations import RULES, detect_citations, given_citation, parse_citation
-from ingest.types import CitationType
+from vouchgate.ingest.citations import RULES, detect_citations, given_citation, parse_citation
+from vouchgate.ingest.claims.types import CitationType
 
 
 def test_every_type_has_one_rule() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.citations import detect_citations
+from vouchgate.ingest.citations import detect_citations
 
 FULL = "9c1d8e3f2a7b6054d3e2f1a0b9c8d7e6f5a4b3c2"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.citations import detect_citations
+from vouchgate.ingest.citations import detect_citations
 
 
 def seen(text: str) -> list[tuple[str, str, str]]:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgate.cli.lines import BadLine, Line, read_lines
-from groundgate.cli.output import one_line
-from groundgate.cli.tokens import lifetime
+from vouchgate.cli.output import one_line
+from vouchgate.cli.tokens import lifetime
+from vouchgate.importing.lines import BadLine, Line, read_lines
 
 
 @given(st.lists(st.binary(max_size=200)))

@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from groundgate.client import advice, next_step
-from ingest.pipeline import inspect
-from ingest.types import ItemKind, Outcome, Standing, Tier, ValidationResult
 from tests.answers import (
     CHANGED,
     DETECTOR,
@@ -24,6 +21,9 @@ from tests.answers import (
     unreachable,
 )
 from tests.answers import STORED as STORED_TEXT
+from vouchgate.client import advice, next_step
+from vouchgate.ingest.claims.types import ItemKind, Outcome, Standing, Tier, ValidationResult
+from vouchgate.ingest.pipeline import inspect
 
 PLAIN = answer_of(claim_of("The export job writes to the ledger."))
 

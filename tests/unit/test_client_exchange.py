@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgate import ApiError, OddAnswer, QueueFull
-from groundgate.client import calls
-from groundgate.client.exchange import LONGEST_WAIT, MOST_WAITED, backoff, exchange, wait_before
-from groundgate.client.steps import Answer, Lost, Pause, Reply, Send
+from vouchgate import ApiError, OddAnswer, QueueFull
+from vouchgate.client import calls
+from vouchgate.client.exchange import LONGEST_WAIT, MOST_WAITED, backoff, exchange, wait_before
+from vouchgate.client.steps import HttpReply, NoReply, Pause, Reply, Send
 
-BUSY = Answer(503, "text/plain", b"")
-FULL = Answer(
+BUSY = HttpReply(503, "text/plain", b"")
+FULL = HttpReply(
     429,
     "application/problem+json",
     json.dumps({"status": 429, "code": "queue_full", "detail": "x"}).encode(),
@@ -32,11 +32,11 @@ def test_waits_grow_and_are_spread(tries: int, share: float) -> None:
 
 def test_what_is_tried_again() -> None:
     assert wait_before(BUSY, 0, 1.0) == 0.25
-    assert wait_before(Answer(429, "", b"", 7), 0, 1.0) == 7
-    assert wait_before(Answer(503, "", b"", 0), 3, 1.0) == 2.0
-    assert wait_before(Lost("gone", passing=True), 1, 0.0) == 0.25
-    answers: list[Answer | Lost] = [FULL, Lost("odd", passing=False)]
-    answers += [Answer(status, "", b"") for status in (200, 302, 409, 422, 500, 501)]
+    assert wait_before(HttpReply(429, "", b"", 7), 0, 1.0) == 7
+    assert wait_before(HttpReply(503, "", b"", 0), 3, 1.0) == 2.0
+    assert wait_before(NoReply("gone", passing=True), 1, 0.0) == 0.25
+    answers: list[HttpReply | NoReply] = [FULL, NoReply("odd", passing=False)]
+    answers += [HttpReply(status, "", b"") for status in (200, 302, 409, 422, 500, 501)]
     for answer in answers:
         assert wait_before(answer, 0, 1.0) is None
 
@@ -46,7 +46,7 @@ def test_what_is_tried_again() -> None:
 def test_a_request_ends(retries: int, retry_after: float | None) -> None:
     """However often it may be tried, and whatever the service asks for, waiting for it takes a minute at most."""
     body = json.dumps({"status": 503, "code": "busy", "detail": "x"}).encode()
-    busy = Answer(503, "application/problem+json", body, retry_after)
+    busy = HttpReply(503, "application/problem+json", body, retry_after)
     operation = exchange(calls.memory("mem_1"), retries)
     reply: Reply = None
     tries, waited = 0, 0.0

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.contradiction import contradictions
-from ingest.contradictions.clock import times
-from ingest.contradictions.dates import dates
-from ingest.contradictions.direction import changes
-from ingest.contradictions.lists import LISTS, stem
-from ingest.contradictions.quantity import quantities
-from ingest.contradictions.reading import Interest, read
-from ingest.contradictions.sentence import Sentence
-from ingest.contradictions.version import versions
 from tests.hangs import given_up_after
 from tests.unit.contradiction_pairs import AGREEING, CONTRADICTING
+from vouchgate.ingest.contradictions.clock import times
+from vouchgate.ingest.contradictions.dates import dates
+from vouchgate.ingest.contradictions.direction import changes
+from vouchgate.ingest.contradictions.lists import LISTS, stem
+from vouchgate.ingest.contradictions.quantity import quantities
+from vouchgate.ingest.contradictions.reading import Interest, read
+from vouchgate.ingest.contradictions.rules import contradictions
+from vouchgate.ingest.contradictions.sentence import Sentence
+from vouchgate.ingest.contradictions.version import versions
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
 # Words that make rules fire, so that the properties are tried where they could break.
@@ -294,6 +294,6 @@ def test_no_word_of_a_pair_of_opposites_is_read_as_the_other() -> None:
 
 
 def test_no_word_is_in_two_exclusive_groups() -> None:
-    raw = tomllib.loads(files("ingest.data").joinpath("contradiction.toml").read_text("utf-8"))
+    raw = tomllib.loads(files("vouchgate.ingest.data").joinpath("contradiction.toml").read_text("utf-8"))
     words = [word for group in raw["groups"].values() for word in group]
     assert sorted(words) == sorted(set(words))

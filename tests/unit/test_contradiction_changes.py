@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.contradiction import contradictions
+from vouchgate.ingest.contradictions.rules import contradictions
 
 ROWS = [
     line.split("\t")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.contradiction import contradictions
+from vouchgate.ingest.contradictions.rules import contradictions
 
 # The rule that finds it, the claim, and a passage that says otherwise.
 OTHERWISE = [

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ingest.checks.dedup import changed_values, compare, jaccard, judge, tokens
-from ingest.policy import load_policy
-from ingest.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Verdict
-from ingest.valuewords import ValueWords
-from ingest.words import word_list
 from tests.hangs import given_up_after
 from tests.unit.dedup_claims import Word, claim, contradictions, rewordings
 from tests.unit.dedup_claims import text as claim_text
 from tests.unit.dedup_pairs import BASES, EDITS, PAIRS, Edit, Pair
+from vouchgate.ingest.checks.dedup import changed_values, compare, jaccard, judge, tokens
+from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Verdict
+from vouchgate.ingest.language.value_words import ValueWords
+from vouchgate.ingest.language.words import word_list
+from vouchgate.ingest.policy import load_policy
 
 POLICY = load_policy()
 THRESHOLD = POLICY.threshold

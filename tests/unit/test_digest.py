@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.types import Action, MemoryType, PendingMemory, ReviewStatus, Source
-from review.digest import MOST_CLAIM, WIDTH, Figures, digest_document, digest_text
-from review.pages.text import plain
-from storage.overview import Happened
-from storage.webhooks import Webhook
+from vouchgate.ingest.claims.types import Action, MemoryType, PendingMemory, ReviewStatus, Source
+from vouchgate.review.digest import MOST_CLAIM, WIDTH, DigestFigures, digest_document, digest_text
+from vouchgate.review.pages.text import plain_line
+from vouchgate.storage.outgoing.webhooks import Webhook
+from vouchgate.storage.queue.overview import EventCounts
 
 NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -60,7 +60,7 @@ def webhook(**fields: Any) -> Webhook:
     return Webhook.model_validate(values | fields)
 
 
-def figures(**fields: Any) -> Figures:
+def figures(**fields: Any) -> DigestFigures:
     """A queue with nothing in it, but for `fields`."""
     values: dict[str, Any] = {
         "owner_id": "ann",
@@ -71,11 +71,11 @@ def figures(**fields: Any) -> Figures:
         "oldest": None,
         "expiring": 0,
         "first": (),
-        "happened": Happened({}, complete=True),
+        "happened": EventCounts({}, complete=True),
         "failing": (),
         "page": PAGE,
     }
-    return Figures(**(values | fields))
+    return DigestFigures(**(values | fields))
 
 
 FULL = figures(
@@ -91,7 +91,7 @@ FULL = figures(
         ),
         item(2, "The hall is cold", 12, age=28 * DAY),
     ],
-    happened=Happened(
+    happened=EventCounts(
         {
             Action.CLAIM_STORED: 40,
             Action.CLAIM_QUEUED: 12,
@@ -135,7 +135,7 @@ In the last 24 hours
 Your webhook at hooks.example.com has not answered since 2026-11-20
 06:00 UTC. It is tried again. The last error:
   HTTP status 500
-  groundgate webhook test hook_11111111111111111111111111111111
+  vouchgate webhook test hook_11111111111111111111111111111111
 
 Clear the queue: https://gate.example.org/review"""
     )
@@ -144,12 +144,13 @@ Clear the queue: https://gate.example.org/review"""
 def test_an_empty_queue_is_one_line() -> None:
     assert digest_text(figures()) == "Nothing waits for you: the queue is clear."
     assert (
-        digest_text(figures(page=None, happened=Happened({Action.TOKEN_CREATED: 1}, True))).count("\n") == 0
+        digest_text(figures(page=None, happened=EventCounts({Action.TOKEN_CREATED: 1}, True))).count("\n")
+        == 0
     )
 
 
 def test_what_happened_is_told_of_an_empty_queue_too() -> None:
-    text = digest_text(figures(hours=1, happened=Happened({Action.REVIEW_EXPIRED: 1}, False)))
+    text = digest_text(figures(hours=1, happened=EventCounts({Action.REVIEW_EXPIRED: 1}, False)))
     assert "In the last hour\n  1 expired without a decision." in text
     assert "only the last 100,000 entries of the log" in " ".join(text.split())
     assert PAGE not in text
@@ -158,7 +159,7 @@ def test_what_happened_is_told_of_an_empty_queue_too() -> None:
 def test_one_claim_is_not_many() -> None:
     text = digest_text(figures(waiting=1, by_rule={5: 1}, oldest=NOW - DAY, first=[item(rule=5)], page=None))
     assert text.startswith("1 claim waits for you. It has waited 1 day.\n\nWhy it waits\n       1  Hedged\n")
-    assert text.endswith("groundgate review list.")
+    assert text.endswith("vouchgate review list.")
 
 
 def test_a_webhook_that_was_given_up_says_so_and_keeps_its_path_to_itself() -> None:
@@ -192,7 +193,9 @@ def test_any_text_keeps_the_lines_short_and_in_place(content: str, error: str) -
     queue = figures(waiting=1, first=[item(content=content)], failing=[webhook(last_error=error)])
     text = digest_text(queue)
     assert all(len(line) <= WIDTH for line in text.split("\n"))
-    assert all(plain(line, 1000) == " ".join(line.split()) for line in text.split("\n"))  # nothing unseen
+    assert all(
+        plain_line(line, 1000) == " ".join(line.split()) for line in text.split("\n")
+    )  # nothing unseen
     assert len(text.splitlines()) == text.count("\n") + 1
     (start,) = [n for n, line in enumerate(text.split("\n")) if line.startswith("    “")]
     end = text.split("\n").index(f"    rev_{1:032x}")

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import typer.main
 
-from groundgate.cli.app import app
-from groundgate.settings import PREFIX, Settings
-from ingest import checks, router
 from tests.acceptance.test_openapi import ALLOWED, OPEN
+from vouchgate.cli.app import app
+from vouchgate.ingest import checks, router
+from vouchgate.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -78,7 +78,7 @@ def spoken(page: str) -> Iterator[str]:
     """Every command line of a page, in a block or within a sentence, from its command on."""
     for code in re.findall(r"```\w*\n(.*?)```|`([^`\n]+)`", read(page), re.DOTALL):
         for line in "".join(code).replace("\\\n", " ").splitlines():
-            for found in re.finditer(r"(?:^|[\s(])groundgate ([a-z][^|&;#>)]*)", line):
+            for found in re.finditer(r"(?:^|[\s(])vouchgate ([a-z][^|&;#>)]*)", line):
                 yield found[1].split(" -- ")[0]
 
 
@@ -119,7 +119,9 @@ def test_every_call_is_on_the_page_of_the_api(method: str, path: str) -> None:
 
 def test_every_check_is_on_its_page() -> None:
     folder = Path(checks.__path__[0])
-    modules = [importlib.import_module(f"ingest.checks.{each.stem}") for each in folder.glob("[a-z]*.py")]
+    modules = [
+        importlib.import_module(f"vouchgate.ingest.checks.{each.stem}") for each in folder.glob("[a-z]*.py")
+    ]
     found = {
         getattr(each, word)
         for each in modules
@@ -178,7 +180,7 @@ def test_every_package_is_installed_with_its_data_and_is_in_the_readme() -> None
     setup = project()["tool"]["setuptools"]
     files = [
         file
-        for top in ("ingest", "storage", "review", "groundgate")
+        for top in ("ingest", "storage", "review", "vouchgate")
         for file in (ROOT / top).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     ]
@@ -201,7 +203,7 @@ def test_every_package_is_installed_with_its_data_and_is_in_the_readme() -> None
 def test_extras_on_the_pages_exist(page: str) -> None:
     said = {
         each
-        for found in re.findall(r"(?:groundgate|')\.?\[([a-z0-9,-]+)\]'", read(page))
+        for found in re.findall(r"(?:vouchgate|')\.?\[([a-z0-9,-]+)\]'", read(page))
         for each in found.split(",")
     }
     assert said <= set(project()["project"]["optional-dependencies"])
@@ -213,6 +215,6 @@ def test_extras_on_the_pages_exist(page: str) -> None:
 def test_what_examples_import_is_there(page: str) -> None:
     for example in re.findall(r"```python\n(.*?)```", read(page), re.DOTALL):
         for node in ast.walk(ast.parse(example)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("groundgate"):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("vouchgate"):
                 module = importlib.import_module(node.module or "")
                 assert [each.name for each in node.names if not hasattr(module, each.name)] == []

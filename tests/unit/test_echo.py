@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.checks.echo import echo_key, judge
-from ingest.policy import EchoPolicy, Policy, load_policy
-from ingest.router import ECHO_REASON, Case, route
-from ingest.types import EchoFacts, Finding, MemoryType, Source, Tier, Verdict
-from ingest.words import tokens
-from review.pages.findings import finding_view
 from tests.unit.test_router import CLEAN, UNIQUE
+from vouchgate.ingest.checks.echo import echo_key, judge
+from vouchgate.ingest.claims.types import EchoFacts, Finding, MemoryType, Source, Tier, Verdict
+from vouchgate.ingest.language.words import tokens
+from vouchgate.ingest.policy import EchoPolicy, Policy, load_policy
+from vouchgate.ingest.router import ECHO_REASON, Case, route
+from vouchgate.review.pages.findings import finding_view
 
 CLAIM = "The delivery service retries a failed delivery eight times and never gives up before noon"
 POLICY = load_policy()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.sources.flight import Flights
+from vouchgate.ingest.net.single_flight import SharedTasks
 
 
 class Work:
@@ -49,9 +49,10 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 def test_the_same_key_is_fetched_once_and_another_key_by_itself() -> None:
     async def main() -> None:
-        flights, one, other = Flights(), Work(), Work()
+        flights, one, other = SharedTasks(), Work(), Work()
         answers = await asyncio.gather(
-            *(flights.once("a", one) for _ in range(50)), *(flights.once("b", other) for _ in range(3))
+            *(flights.run_once("a", one) for _ in range(50)),
+            *(flights.run_once("b", other) for _ in range(3)),
         )
         assert answers == [1] * 53
         assert (one.begun, other.begun, len(flights)) == (1, 1, 0)
@@ -61,8 +62,8 @@ def test_the_same_key_is_fetched_once_and_another_key_by_itself() -> None:
 
 def test_what_has_landed_is_fetched_anew() -> None:
     async def main() -> None:
-        flights, work = Flights(), Work(0)
-        assert [await flights.once("a", work), await flights.once("a", work)] == [1, 2]
+        flights, work = SharedTasks(), Work(0)
+        assert [await flights.run_once("a", work), await flights.run_once("a", work)] == [1, 2]
 
     run(main())
 
@@ -77,11 +78,13 @@ def test_an_exception_reaches_every_waiter_and_the_next_caller_tries_again() -> 
         raise ValueError("no")
 
     async def main() -> None:
-        flights = Flights()
-        answers = await asyncio.gather(*(flights.once("a", fail) for _ in range(3)), return_exceptions=True)
+        flights = SharedTasks()
+        answers = await asyncio.gather(
+            *(flights.run_once("a", fail) for _ in range(3)), return_exceptions=True
+        )
         assert [type(answer) for answer in answers] == [ValueError] * 3
         with pytest.raises(ValueError, match="no"):
-            await flights.once("a", fail)
+            await flights.run_once("a", fail)
         assert (calls, len(flights)) == (2, 0)
 
     run(main())
@@ -92,9 +95,9 @@ def test_a_start_that_fails_before_it_waits_for_anything() -> None:
         raise ValueError("at once")
 
     async def main() -> None:
-        flights = Flights()
+        flights = SharedTasks()
         with pytest.raises(ValueError, match="at once"):
-            await flights.once("a", broken)
+            await flights.run_once("a", broken)
         assert len(flights) == 0
 
     run(main())
@@ -102,14 +105,14 @@ def test_a_start_that_fails_before_it_waits_for_anything() -> None:
 
 def test_a_waiter_that_leaves_takes_nothing_from_the_others() -> None:
     async def main() -> None:
-        flights, work = Flights(), Work(None)
-        first = asyncio.create_task(flights.once("a", work))
-        second = asyncio.create_task(flights.once("a", work))
+        flights, work = SharedTasks(), Work(None)
+        first = asyncio.create_task(flights.run_once("a", work))
+        second = asyncio.create_task(flights.run_once("a", work))
         await asyncio.sleep(0.005)
         first.cancel()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.001):
-                await flights.once("a", work)
+                await flights.run_once("a", work)
         work.over.set()
         assert await second == 1
         assert first.cancelled()
@@ -120,13 +123,13 @@ def test_a_waiter_that_leaves_takes_nothing_from_the_others() -> None:
 
 def test_without_a_waiter_work_goes_on_for_the_time_it_may_linger() -> None:
     async def main() -> None:
-        flights, work = Flights(linger_seconds=60), Work(None)
+        flights, work = SharedTasks(linger_seconds=60), Work(None)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.005):
-                await flights.once("a", work)
+                await flights.run_once("a", work)
         assert len(flights) == 1
         work.over.set()
-        assert await flights.once("a", work) == 1  # still the same flight
+        assert await flights.run_once("a", work) == 1  # still the same flight
         assert (work.begun, work.finished) == (1, 1)
 
     run(main())
@@ -134,10 +137,10 @@ def test_without_a_waiter_work_goes_on_for_the_time_it_may_linger() -> None:
 
 def test_after_that_time_it_is_cancelled_and_forgotten() -> None:
     async def main() -> None:
-        flights, work = Flights(linger_seconds=0.01), Work(60)
+        flights, work = SharedTasks(linger_seconds=0.01), Work(60)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.005):
-                await flights.once("a", work)
+                await flights.run_once("a", work)
         await asyncio.sleep(0.05)
         assert (work.cancelled, len(flights)) == (1, 0)
 
@@ -146,11 +149,11 @@ def test_after_that_time_it_is_cancelled_and_forgotten() -> None:
 
 def test_somebody_who_comes_while_it_lingers_keeps_it_alive() -> None:
     async def main() -> None:
-        flights, work = Flights(linger_seconds=0.03), Work(0.1)
+        flights, work = SharedTasks(linger_seconds=0.03), Work(0.1)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.005):
-                await flights.once("a", work)
-        assert await flights.once("a", work) == 1
+                await flights.run_once("a", work)
+        assert await flights.run_once("a", work) == 1
         assert work.cancelled == 0
 
     run(main())
@@ -168,13 +171,13 @@ def test_nobody_boards_what_is_being_cancelled() -> None:
         return "never"
 
     async def main() -> None:
-        flights, work = Flights(), Work()
-        task = asyncio.create_task(flights.once("a", slow_to_end))
+        flights, work = SharedTasks(), Work()
+        task = asyncio.create_task(flights.run_once("a", slow_to_end))
         await asyncio.sleep(0.005)
         task.cancel()
         await asyncio.sleep(0.01)
         assert stubborn == ["asked to end"]
-        assert await flights.once("a", work) == 1
+        assert await flights.run_once("a", work) == 1
 
     run(main())
 
@@ -185,10 +188,10 @@ def test_work_that_fails_when_nobody_waits_any_more_says_nothing() -> None:
         raise ValueError("unseen")
 
     async def main() -> None:
-        flights = Flights(linger_seconds=5)
+        flights = SharedTasks(linger_seconds=5)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.001):
-                await flights.once("a", fail)
+                await flights.run_once("a", fail)
         await asyncio.sleep(0.05)
         assert len(flights) == 0
 
@@ -197,8 +200,8 @@ def test_work_that_fails_when_nobody_waits_any_more_says_nothing() -> None:
 
 def test_close_ends_what_is_under_way() -> None:
     async def main() -> None:
-        flights, work = Flights(linger_seconds=60), Work(60)
-        waiter = asyncio.create_task(flights.once("a", work))
+        flights, work = SharedTasks(linger_seconds=60), Work(60)
+        waiter = asyncio.create_task(flights.run_once("a", work))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         await flights.close()
@@ -217,15 +220,15 @@ def test_close_ends_what_is_under_way() -> None:
 def test_whoever_waits_long_enough_gets_the_answer_and_nothing_is_left(
     patience: list[float], linger: float
 ) -> None:
-    async def ask(flights: Flights, work: Callable[[], Awaitable[int]], seconds: float) -> int | None:
+    async def ask(flights: SharedTasks, work: Callable[[], Awaitable[int]], seconds: float) -> int | None:
         try:
             async with asyncio.timeout(seconds):
-                return await flights.once("a", work)
+                return await flights.run_once("a", work)
         except TimeoutError:
             return None
 
     async def main() -> None:
-        flights, work = Flights(linger_seconds=linger), Work(0.01)
+        flights, work = SharedTasks(linger_seconds=linger), Work(0.01)
         answers = await asyncio.gather(
             ask(flights, work, 10), *(ask(flights, work, each) for each in patience)
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.checks.hedge import HedgeDetector, action_of, judge
-from ingest.lexicon import load_lexicon
-from ingest.text import normalise
-from ingest.types import HedgeAction, HedgeCategory, HedgeMatch, Verdict
 from tests.unit.hedge_sentences import BLOCK, CONTINUE, HEDGED, REVIEW, ROUGH, SPECULATION, TECHNICAL, rows
+from vouchgate.ingest.checks.hedge import HedgeDetector, action_of, judge
+from vouchgate.ingest.claims.types import HedgeAction, HedgeCategory, HedgeMatch, Verdict
+from vouchgate.ingest.hedges.lexicon import load_lexicon
+from vouchgate.ingest.language.normalise import normalise
 
 DETECTOR = HedgeDetector(load_lexicon())
 

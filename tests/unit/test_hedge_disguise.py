@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.checks.hedge import HedgeDetector, action_of, judge
-from ingest.lexicon import load_lexicon
-from ingest.types import HedgeAction
 from tests.hangs import given_up_after
 from tests.unit.hedge_sentences import CONTINUE, HEDGED, rows
+from vouchgate.ingest.checks.hedge import HedgeDetector, action_of, judge
+from vouchgate.ingest.claims.types import HedgeAction
+from vouchgate.ingest.hedges.lexicon import load_lexicon
 
 DETECTOR = HedgeDetector(load_lexicon())
 RANK = {HedgeAction.CONTINUE: 0, HedgeAction.REVIEW: 1, HedgeAction.BLOCK: 2}

@@ -10,17 +10,26 @@ from typing import Any
 
 import pytest
 
-from groundgate.cli.check import LOCAL
-from groundgate.gate import Examiner
-from groundgate.importing.ahead import BATCH, Ahead, Batch, Keys, Order, claim_of
-from groundgate.importing.feed import Once
-from groundgate.importing.formats import Format, Rows
-from groundgate.importing.rows import Defaults, Row
-from ingest.citations import parse_citation
-from ingest.pipeline import Examined
-from ingest.policy import load_policy
-from ingest.types import Citation, Claim, Found, Principal, Role, SourceReading, Standing, Unreachable
 from tests.acceptance.cli_program import lines
+from vouchgate.cli.check import LOCAL
+from vouchgate.gate.gate import Examiner
+from vouchgate.importing.ahead import BATCH, Ahead, Batch, ImportContext, Keys, claim_of
+from vouchgate.importing.feed import ReadOnceSources
+from vouchgate.importing.formats import Format, RowFile
+from vouchgate.importing.rows import Defaults, ImportRow
+from vouchgate.ingest.citations import parse_citation
+from vouchgate.ingest.claims.types import (
+    Citation,
+    Claim,
+    Found,
+    Principal,
+    Role,
+    SourceReading,
+    Standing,
+    Unreachable,
+)
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import load_policy
 
 POLICY = load_policy()
 
@@ -50,8 +59,8 @@ def read(path: Path, principal: Principal = LOCAL, **order: Any) -> list[Batch]:
     async def take(ahead: Ahead) -> list[Batch]:
         return [batch async for batch in ahead.batches()]
 
-    with Rows(str(path)) as rows, Ahead(rows) as ahead:
-        ahead.begin(Order(POLICY, principal, **values))
+    with RowFile(str(path)) as rows, Ahead(rows) as ahead:
+        ahead.begin(ImportContext(POLICY, principal, **values))
         return asyncio.run(take(ahead))
 
 
@@ -67,7 +76,7 @@ def test_rows_are_read_in_order_and_examined_as_here(tmp_path: Path) -> None:
     assert [row.claim.content for row in found] == texts
     assert [number for number, row in enumerate(found) if row.examined is None] == [4]
     for number in (0, 3, BATCH + 8):
-        row = Row(f"line {number + 1}", texts[number], metadata={"id": number})
+        row = ImportRow(f"line {number + 1}", texts[number], metadata={"id": number})
         claim = claim_of(EXAMINER, LOCAL, row, Defaults("ada"))
         assert isinstance(claim, Claim)
         assert (found[number].claim, found[number].place) == (claim, row.place)
@@ -110,7 +119,7 @@ def test_an_end_of_the_other_process_is_told(tmp_path: Path) -> None:
     async def first(ahead: Ahead) -> Batch:
         return await anext(ahead.batches())
 
-    with Rows(str(path)) as rows, Ahead(rows) as ahead:
+    with RowFile(str(path)) as rows, Ahead(rows) as ahead:
         assert ahead.pid is not None
         os.kill(ahead.pid, signal.SIGKILL)
         batch = asyncio.run(first(ahead))
@@ -121,7 +130,7 @@ def keys(*rows: tuple[str, str], form: Format = Format.JSONL) -> list[str]:
     made = Keys(form)
     found = []
     for text, owner in rows:
-        claim = claim_of(EXAMINER, LOCAL, Row("line 1", text, owner=owner), Defaults())
+        claim = claim_of(EXAMINER, LOCAL, ImportRow("line 1", text, owner=owner), Defaults())
         assert isinstance(claim, Claim)
         found.append(made.of(claim).key)
     return found
@@ -146,7 +155,7 @@ def test_a_key_is_no_digest_of_a_credential() -> None:
 def test_each_thing_is_asked_once_whatever_came_of_it() -> None:
     async def run() -> tuple[list[str], list[SourceReading]]:
         sources = Counting()
-        once = Once(sources)
+        once = ReadOnceSources(sources)
         citations = [parse_citation(text) for text in ("ADR-1", "adr 1", "ADR-99", "ADR-99")]
         first = asyncio.create_task(once.read(citations[0]))
         late = asyncio.create_task(once.read(citations[2]))
@@ -156,7 +165,7 @@ def test_each_thing_is_asked_once_whatever_came_of_it() -> None:
         with pytest.raises(asyncio.CancelledError):
             await late
         readings = [await first, *(await asyncio.gather(*map(once.read, citations)))]
-        await once.land()
+        await once.stop_reading()
         return sources.asked, readings
 
     asked, readings = asyncio.run(run())
@@ -168,10 +177,10 @@ def test_each_thing_is_asked_once_whatever_came_of_it() -> None:
 def test_what_is_still_being_read_at_the_end_is_ended() -> None:
     async def run() -> None:
         sources = Counting()
-        once = Once(sources)
+        once = ReadOnceSources(sources)
         waiting = asyncio.create_task(once.read(parse_citation("ADR-1")))
         await asyncio.sleep(0)
-        await once.land()
+        await once.stop_reading()
         with pytest.raises(asyncio.CancelledError):
             await waiting
 

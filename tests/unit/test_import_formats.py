@@ -16,10 +16,10 @@ from langgraph.store.sqlite import SqliteStore
 from mem0.configs.base import MemoryItem  # type: ignore[import-untyped]  # the package has no types
 from pydantic import ValidationError
 
-from groundgate.importing.formats import Format, Rows, Unreadable, recognised
-from groundgate.importing.json_items import NotAList, items
-from groundgate.importing.rows import BadRow, Defaults, Row, claim_in, moment, row_of
-from ingest.types import MemoryType, Source
+from vouchgate.importing.formats import Format, RowFile, Unreadable, detect_format
+from vouchgate.importing.json_items import NotAList, items
+from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row, parse_row, parse_time
+from vouchgate.ingest.claims.types import MemoryType, Source
 
 ENTITY = {
     "type": "entity",
@@ -30,16 +30,16 @@ ENTITY = {
 RELATION = {"type": "relation", "from": "Ada", "to": "Archive", "relationType": "runs"}
 
 
-def read(path: Path, content: str | bytes, form: Format | None = None) -> list[Row | BadRow]:
+def read(path: Path, content: str | bytes, form: Format | None = None) -> list[ImportRow | BadRow]:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    with Rows(str(path), form) as rows:
+    with RowFile(str(path), form) as rows:
         return list(rows)
 
 
-def good(rows: list[Row | BadRow]) -> list[Row]:
+def good(rows: list[ImportRow | BadRow]) -> list[ImportRow]:
     bad = [row for row in rows if isinstance(row, BadRow)]
     assert not bad, bad
-    return [row for row in rows if isinstance(row, Row)]
+    return [row for row in rows if isinstance(row, ImportRow)]
 
 
 def lines(*values: Any) -> str:
@@ -65,7 +65,7 @@ def lines(*values: Any) -> str:
     ],
 )
 def test_a_format_is_recognised_by_how_the_file_begins(head: str, form: Format) -> None:
-    assert recognised(head.encode()) is form
+    assert detect_format(head.encode()) is form
 
 
 def test_json_lines_have_the_fields_of_a_claim_or_a_text_by_another_name(tmp_path: Path) -> None:
@@ -86,10 +86,10 @@ def test_json_lines_have_the_fields_of_a_claim_or_a_text_by_another_name(tmp_pat
         "embedding": [0.1, 0.2],
     }
     first, second = good(read(tmp_path / "f.jsonl", lines(claim, other)))
-    sent = claim_in(first, Defaults("somebody else"))
+    sent = claim_from_row(first, Defaults("somebody else"))
     assert sent.model_dump(mode="json", exclude_none=True, exclude_defaults=True) == claim
     defaults = Defaults("ada", MemoryType.PREFERENCE, Source.MANUAL)
-    again = claim_in(second, defaults)
+    again = claim_from_row(second, defaults)
     assert (again.content, again.user_id, again.memory_type, again.source) == (
         "Tea is at four.",
         "ada",
@@ -97,13 +97,13 @@ def test_json_lines_have_the_fields_of_a_claim_or_a_text_by_another_name(tmp_pat
         Source.MANUAL,
     )
     assert again.metadata == {"id": 9, "tags": ["habit"], "source": "slack"}
-    assert claim_in(Row("line 1", "x"), Defaults()).source is Source.AI_SYNTHESIS
+    assert claim_from_row(ImportRow("line 1", "x"), Defaults()).source is Source.AI_SYNTHESIS
 
 
 @pytest.mark.parametrize("name", ["content", "text", "memory", "fact", "observation"])
 def test_the_text_is_found_under_the_names_that_stores_use(name: str) -> None:
-    row = row_of("line 1", {"id": 1, name: "Tea is at four.", "metadata": {"a": 1}})
-    assert isinstance(row, Row)
+    row = parse_row("line 1", {"id": 1, name: "Tea is at four.", "metadata": {"a": 1}})
+    assert isinstance(row, ImportRow)
     assert (row.content, row.metadata) == ("Tea is at four.", {"a": 1, "id": 1})
 
 
@@ -124,7 +124,7 @@ def test_a_bad_line_is_told_with_its_number_and_without_its_text(tmp_path: Path)
 def test_an_observation_is_one_claim_and_a_relation_another(tmp_path: Path) -> None:
     bad = {"type": "entity", "name": "Bo", "observations": "no list"}
     rows = read(tmp_path / "memory.jsonl", lines(ENTITY, RELATION, bad, {**ENTITY, "observations": []}))
-    assert [(row.place, row.content if isinstance(row, Row) else None) for row in rows] == [
+    assert [(row.place, row.content if isinstance(row, ImportRow) else None) for row in rows] == [
         ("line 1", "Ada (person): likes tea"),
         ("line 1", "Ada (person): is left-handed"),
         ("line 2", "Ada runs Archive"),
@@ -172,13 +172,13 @@ def test_items_that_are_no_memory_are_told_and_a_file_that_breaks_off_gives_what
 ) -> None:
     rows = read(tmp_path / "export.json", '[{"memory": "a"}, 7, {"id": 1}, "bare text"]')
     assert [row.place for row in rows if isinstance(row, BadRow)] == ["item 2", "item 3"]
-    assert [row.content for row in rows if isinstance(row, Row)] == ["a", "bare text"]
+    assert [row.content for row in rows if isinstance(row, ImportRow)] == ["a", "bare text"]
     (tmp_path / "export.json").write_text('{"results": [{"memory": "a"}, {"memory": "b')
     found = []
-    with Rows(str(tmp_path / "export.json")) as opened, pytest.raises(Unreadable, match="character"):
+    with RowFile(str(tmp_path / "export.json")) as opened, pytest.raises(Unreadable, match="character"):
         for row in opened:
             found.append(row)  # noqa: PERF402  (what came before it broke off is what is asked)
-    assert [row.content for row in found if isinstance(row, Row)] == ["a"]
+    assert [row.content for row in found if isinstance(row, ImportRow)] == ["a"]
 
 
 class Dripping(io.RawIOBase):
@@ -244,7 +244,7 @@ def test_the_database_of_a_langgraph_store_is_read_and_not_written(tmp_path: Pat
         store.put(("users", "ada"), "tea", {"text": "Tea is at four."})
         store.put(("users", "ada"), "trip", {"to": "Porto", "days": 3})
     before = path.read_bytes()
-    with Rows(str(path)) as rows:
+    with RowFile(str(path)) as rows:
         assert rows.format is Format.LANGGRAPH
         found = good(list(rows))
     assert path.read_bytes() == before
@@ -261,7 +261,7 @@ def test_a_store_that_is_in_use_is_read_with_what_was_written_last(tmp_path: Pat
     with SqliteStore.from_conn_string(str(path)) as store:
         store.setup()
         store.put(("a",), "one", {"text": "first"})
-        with Rows(str(path)) as rows:
+        with RowFile(str(path)) as rows:
             assert [row.content for row in good(list(rows))] == ["first"]
         store.put(("a",), "two", {"text": "second"})
 
@@ -275,7 +275,7 @@ def test_values_that_are_no_memory_are_told(tmp_path: Path) -> None:
         database.execute("INSERT INTO store (prefix, key, value) VALUES ('p', ?, ?)", (key, value))
     database.commit()
     database.close()
-    with Rows(str(path)) as rows:
+    with RowFile(str(path)) as rows:
         found = list(rows)
     assert [isinstance(row, BadRow) for row in found] == [True, True, True, False]
 
@@ -285,12 +285,12 @@ def test_a_database_of_something_else_and_a_file_that_is_not_there_are_told(tmp_
     database.execute("CREATE TABLE thing (id)")
     database.commit()
     database.close()
-    with Rows(str(tmp_path / "other.db")) as rows, pytest.raises(Unreadable, match="SqliteStore"):
+    with RowFile(str(tmp_path / "other.db")) as rows, pytest.raises(Unreadable, match="SqliteStore"):
         list(rows)
     with pytest.raises(Unreadable, match="cannot be read"):
-        Rows(str(tmp_path / "none.jsonl"))
+        RowFile(str(tmp_path / "none.jsonl"))
     with pytest.raises(Unreadable, match="cannot be read"):
-        Rows(str(tmp_path))
+        RowFile(str(tmp_path))
 
 
 @given(
@@ -307,10 +307,10 @@ def test_a_database_of_something_else_and_a_file_that_is_not_there_are_told(tmp_
     )
 )
 def test_whatever_stands_in_a_row_it_is_a_claim_or_is_refused_as_over_http(fields: dict[str, Any]) -> None:
-    row = row_of("line 1", fields)
-    if isinstance(row, Row):
+    row = parse_row("line 1", fields)
+    if isinstance(row, ImportRow):
         try:
-            claim_in(row, Defaults("ada"))
+            claim_from_row(row, Defaults("ada"))
         except ValidationError:
             return
 
@@ -335,4 +335,4 @@ def test_whatever_stands_in_a_row_it_is_a_claim_or_is_refused_as_over_http(field
     ],
 )
 def test_times_of_other_stores(value: Any, at: datetime | None) -> None:
-    assert moment(value) == at
+    assert parse_time(value) == at

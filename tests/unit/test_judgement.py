@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ingest.checks.judgement import judge
-from ingest.citations import given_citation
-from ingest.policy import Policy, load_policy
-from ingest.router import Case, route
-from ingest.types import (
+from vouchgate.ingest.checks.judgement import judge
+from vouchgate.ingest.citations import given_citation
+from vouchgate.ingest.claims.types import (
     BLOCKING_HEDGES,
     CitationType,
     Finding,
@@ -28,6 +26,8 @@ from ingest.types import (
     Tier,
     Verdict,
 )
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.router import Case, route
 
 BALANCED = load_policy()
 STRICT = Policy.model_validate(

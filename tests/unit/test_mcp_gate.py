@@ -12,31 +12,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import ToolAnnotations
 
-from groundgate.adapters.rendering import told
-from groundgate.cli.app import run
-from groundgate.client import DeadLetter
-from groundgate.client.models import Who
-from groundgate.mcp.gate_calls import approved, at, content_of, filled, fitting, place_from
-from groundgate.mcp.gate_config import CallWrite, ConfigError, load, presets
-from groundgate.mcp.gate_graph import (
+from vouchgate.adapters.rendering import render_value
+from vouchgate.cli.app import run
+from vouchgate.client import DeadLetter
+from vouchgate.client.models import Who
+from vouchgate.ingest.claims.types import DeliveryOp, Role
+from vouchgate.mcp.gate.calls import (
+    approved_arguments,
+    content_of,
+    fill_place,
+    fill_template,
+    fit_to_schema,
+    value_at_path,
+)
+from vouchgate.mcp.gate.config import CallWrite, ConfigError, load, presets
+from vouchgate.mcp.gate.graph import (
     Entity,
     Graph,
     Relation,
-    as_sent,
     bare_entity,
     edited_observation,
     edited_relation,
     edited_type,
     entity_removal,
     graph_of,
+    is_unedited,
     observation,
     observation_place,
     relation_write,
 )
-from groundgate.mcp.gate_owner import Unusable, owner_of
-from groundgate.mcp.gate_proxy import passes
-from groundgate.mcp.gate_writes import MAX_PLACE, Answer, Failed, Refused, Write, distinct, leaves, place_of
-from ingest.types import DeliveryOp, Role
+from vouchgate.mcp.gate.owner import UnusableToken, owner_of
+from vouchgate.mcp.gate.proxy import is_passed_on
+from vouchgate.mcp.gate.writes import (
+    MAX_PLACE,
+    CallRefused,
+    ServerAnswer,
+    ServerFailed,
+    Write,
+    distinct_writes,
+    place_of,
+    texts_in,
+)
 
 SAID = st.text(min_size=1).filter(str.strip)
 JSON = st.recursive(
@@ -73,11 +89,11 @@ def test_what_the_gate_sends_it_knows_again(name: str, kind: str, text: str) -> 
         relation_write(relation, DeliveryOp.PUT),
         relation_write(relation, DeliveryOp.REMOVE),
     ):
-        assert as_sent(write.place, write.content, write.data)
+        assert is_unedited(write.place, write.content, write.data)
         with pytest.raises(DeadLetter, match="not sent by this gate"):
-            as_sent("elsewhere", write.content, write.data)
+            is_unedited("elsewhere", write.content, write.data)
     edited = observation(name, kind, text)
-    assert not as_sent(edited.place, edited.content + "!", edited.data)
+    assert not is_unedited(edited.place, edited.content + "!", edited.data)
 
 
 @pytest.mark.parametrize("edited", ["Ada", "Ada Bob", "Ada  Bob", "Bob knows Ada", "Ada knows Bob well", ""])
@@ -125,7 +141,7 @@ def test_what_goes_with_an_entity_is_shown_or_the_removal_is_refused() -> None:
         "Eve watches Ada",
     ]
     many = Entity(name="Ada", type="person", observations=[f"fact {number}" for number in range(200)])
-    with pytest.raises(Refused, match="holds 202 observations and relations"):
+    with pytest.raises(CallRefused, match="holds 202 observations and relations"):
         entity_removal(many, graph)
 
 
@@ -133,18 +149,18 @@ def test_what_goes_with_an_entity_is_shown_or_the_removal_is_refused() -> None:
     "text", ["", "[]", '{"entities": []}', '{"entities": [{"name": 1}], "relations": []}']
 )
 def test_what_is_no_graph_is_not_taken_for_an_empty_one(text: str) -> None:
-    with pytest.raises(Failed):
-        graph_of(Answer(text, None))
+    with pytest.raises(ServerFailed):
+        graph_of(ServerAnswer(text, None))
 
 
 def test_a_graph_in_text_is_read_as_older_servers_send_it() -> None:
     text = '{"entities": [{"name": "A", "entityType": "b", "observations": []}], "relations": [], "more": 1}'
-    assert graph_of(Answer(text, None)).entity("A") == Entity(name="A", type="b", observations=[])
+    assert graph_of(ServerAnswer(text, None)).entity("A") == Entity(name="A", type="b", observations=[])
 
 
 def test_a_thing_that_is_said_twice_is_written_once() -> None:
     writes = [Write(DeliveryOp.PUT, place, place, {}) for place in ("a", "b", "a", "c")]
-    assert [write.place for write in distinct(writes)] == ["a", "b", "c"]
+    assert [write.place for write in distinct_writes(writes)] == ["a", "b", "c"]
 
 
 ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), JSON, max_size=4)
@@ -156,24 +172,26 @@ def test_every_text_of_a_call_is_shown_and_the_call_comes_back(
 ) -> None:
     arguments = {**others, "content": text}
     content = content_of("write", arguments, "content")
-    for leaf in leaves(arguments):
-        assert leaf in content or told([leaf])[2:-2] in content
-    assert approved("write", others, "content", None, content) == arguments
+    for leaf in texts_in(arguments):
+        assert leaf in content or render_value([leaf])[2:-2] in content
+    assert approved_arguments("write", others, "content", None, content) == arguments
     if not edited.startswith("write"):
-        assert approved("write", others, "content", None, edited)["content"] == edited
+        assert approved_arguments("write", others, "content", None, edited)["content"] == edited
 
 
 def test_an_edit_above_the_text_is_a_dead_letter() -> None:
     kept = {"title": "Ports"}
     content = content_of("write", {**kept, "content": "Port 1"}, "content")
     with pytest.raises(DeadLetter, match="above the text"):
-        approved("write", kept, "content", None, content.replace("Ports", "Doors"))
+        approved_arguments("write", kept, "content", None, content.replace("Ports", "Doors"))
     with pytest.raises(DeadLetter, match="none of these"):
-        approved("move", {"to": "b"}, None, None, "move\nto: c")
+        approved_arguments("move", {"to": "b"}, None, None, "move\nto: c")
     nodes = content_of("draw", {"nodes": [{"text": "a"}]}, "nodes")
-    assert approved("draw", {}, "nodes", "json", nodes.replace('"a"', '"b"')) == {"nodes": [{"text": "b"}]}
+    assert approved_arguments("draw", {}, "nodes", "json", nodes.replace('"a"', '"b"')) == {
+        "nodes": [{"text": "b"}]
+    }
     with pytest.raises(DeadLetter, match="no JSON"):
-        approved("draw", {}, "nodes", "json", nodes.replace("]", ""))
+        approved_arguments("draw", {}, "nodes", "json", nodes.replace("]", ""))
 
 
 @pytest.mark.parametrize(
@@ -191,26 +209,26 @@ def test_an_edit_above_the_text_is_a_dead_letter() -> None:
     ],
 )
 def test_templates(template: str, arguments: dict[str, Any], expected: str) -> None:
-    assert filled(template, arguments, {"result": {"path": "here"}}) == expected
+    assert fill_template(template, arguments, {"result": {"path": "here"}}) == expected
 
 
 def test_places_of_calls_leave_no_gap_and_are_never_too_long() -> None:
-    assert place_from("note/{project}/{title}", {"title": "a"}) == "note/a"
-    one, two = (place_from("note/{title}", {"title": "x" * 600 + end}) for end in "ab")
+    assert fill_place("note/{project}/{title}", {"title": "a"}) == "note/a"
+    one, two = (fill_place("note/{title}", {"title": "x" * 600 + end}) for end in "ab")
     assert one != two
     assert max(len(one), len(two)) <= MAX_PLACE
-    assert at({"a": {"b": 1}}, "a.b") == 1
-    assert at({"a": [1]}, "a.b") is None
+    assert value_at_path({"a": {"b": 1}}, "a.b") == 1
+    assert value_at_path({"a": [1]}, "a.b") is None
 
 
 def test_words_are_put_where_a_tool_promises_text_and_nowhere_else() -> None:
     text = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
     number = {"type": "object", "properties": {"result": {"type": "number"}}, "required": ["result"]}
-    assert fitting(text, "It waits.") == {"result": "It waits."}
-    assert fitting(number, "It waits.") is None
-    assert fitting({"$ref": "http://192.0.2.1/schema"}, "It waits.") is None
-    assert fitting({"type": 3}, "It waits.") is None
-    assert fitting(None, "It waits.") is None
+    assert fit_to_schema(text, "It waits.") == {"result": "It waits."}
+    assert fit_to_schema(number, "It waits.") is None
+    assert fit_to_schema({"$ref": "http://192.0.2.1/schema"}, "It waits.") is None
+    assert fit_to_schema({"type": 3}, "It waits.") is None
+    assert fit_to_schema(None, "It waits.") is None
 
 
 def test_the_presets_load_and_a_file_builds_on_one(tmp_path: Path) -> None:
@@ -264,7 +282,7 @@ def test_without_its_extra_the_command_says_which_it_is(
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastmcp", None)
     assert run(["mcp-gate", "--preset", "knowledge-graph", "--", "cat"]) == 1
-    assert "pip install 'groundgate[mcp-gate]'" in capsys.readouterr().err
+    assert "pip install 'vouchgate[mcp-gate]'" in capsys.readouterr().err
 
 
 def test_one_of_preset_and_file_is_given(tmp_path: Path) -> None:
@@ -280,10 +298,10 @@ def test_one_of_preset_and_file_is_given(tmp_path: Path) -> None:
 
 def test_a_tool_that_is_not_known_to_read_is_not_passed() -> None:
     config = load("knowledge-graph", None)
-    assert passes("read_graph", None, config)
-    assert passes("new", ToolAnnotations(read_only_hint=True), config)
+    assert is_passed_on("read_graph", None, config)
+    assert is_passed_on("new", ToolAnnotations(read_only_hint=True), config)
     for said in (None, ToolAnnotations(), ToolAnnotations(read_only_hint=False)):
-        assert not passes("new", said, config)
+        assert not is_passed_on("new", said, config)
 
 
 def test_a_memory_server_is_one_owners() -> None:
@@ -300,5 +318,5 @@ def test_a_memory_server_is_one_owners() -> None:
         (who(any_owner=True), None),
         (who(Role.AGENT, "ann"), "bob"),
     ):
-        with pytest.raises(Unusable):
+        with pytest.raises(UnusableToken):
             owner_of(wrong, wanted)

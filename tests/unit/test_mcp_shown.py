@@ -7,30 +7,30 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgate.mcp.shown import text
-from groundgate.mcp.tools import BY_NAME, TOOLS
-from ingest.checks.hedge import HedgeDetector, action_of
-from ingest.citations import detect_citations
-from ingest.lexicon import load_lexicon
-from ingest.types import CitationType, HedgeAction
+from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.types import CitationType, HedgeAction
+from vouchgate.ingest.hedges.lexicon import load_lexicon
+from vouchgate.mcp.results import visible_text
+from vouchgate.mcp.tools import BY_NAME, TOOLS
 
 
 def test_a_text_keeps_its_lines_and_loses_its_disguise() -> None:
-    assert text("one\n\ttwo", 100) == "one\n\ttwo"
-    assert text("pay\u202eme", 100) == "pay⟨U+202E⟩me"
-    assert text("abc", 3) == "abc"
-    assert text("abcd", 3) == "abc…"
+    assert visible_text("one\n\ttwo", 100) == "one\n\ttwo"
+    assert visible_text("pay\u202eme", 100) == "pay⟨U+202E⟩me"
+    assert visible_text("abc", 3) == "abc"
+    assert visible_text("abcd", 3) == "abc…"
 
 
 @given(st.text(max_size=300), st.integers(min_value=1, max_value=100))
 def test_no_text_is_long_and_none_orders_a_terminal_about(given_text: str, most: int) -> None:
-    shown = text(given_text, most)
+    shown = visible_text(given_text, most)
     assert len(shown) <= 12 * most + 1  # each character may have a name
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]", shown)
 
 
 def test_a_text_of_nothing_but_hidden_characters_is_cut() -> None:
-    shown = text("a\u202eb\u2066" * 2000, 8192)
+    shown = visible_text("a\u202eb\u2066" * 2000, 8192)
     assert len(shown) < 7000
     assert "more" in shown
 
@@ -75,7 +75,7 @@ def test_what_is_said_to_count_as_a_citation_does() -> None:
         assert word in described, kind
     for kind in (CitationType.ARXIV, CitationType.RFC, CitationType.PEP, CitationType.CVE):
         assert kind.value in described.lower()
-    example = BY_NAME["save_memory"].described().input_schema["properties"]["content"]["description"]
+    example = BY_NAME["save_memory"].to_tool().input_schema["properties"]["content"]["description"]
     assert [citation.value for citation in detect_citations(example)] == ["ADR-007"]
 
 

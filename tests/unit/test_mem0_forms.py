@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgate.adapters import mem0_forms as forms
-from groundgate.adapters.mem0_forms import Piece, Put, Scope
+from vouchgate.adapters import mem0_forms as forms
+from vouchgate.adapters.mem0_forms import MemoryText, MemoryWrite, Scope
 
 WORDS = st.text(min_size=1).filter(lambda text: bool(text.strip()))
 VALUES = st.recursive(
@@ -34,36 +34,39 @@ def test_what_was_let_through_as_it_was_sent_is_written_whole(
     text: str, metadata: dict[str, Any], actor: str | None, agent_id: str | None
 ) -> None:
     scope = Scope("ada", agent_id, None)
-    piece = Piece(text, "user", actor)
+    piece = MemoryText(text, "user", actor)
     content = forms.render(piece, metadata, scope)
     assert content.startswith(text)
     # The gate gives JSON back, its members in any order.
-    data = json.loads(json.dumps(forms.as_data(piece, metadata, scope, {}), sort_keys=True))
+    data = json.loads(json.dumps(forms.delivery_data(piece, metadata, scope, {}), sort_keys=True))
 
-    assert forms.read_put(content, data) == Put(piece, metadata, scope, {})
+    assert forms.parse_write(content, data) == MemoryWrite(piece, metadata, scope, {})
 
 
 @given(content=WORDS, metadata=METADATA)
 def test_nothing_is_written_that_the_content_does_not_show(content: str, metadata: dict[str, Any]) -> None:
-    data = forms.as_data(Piece("", "user"), metadata, ADA, {})
+    data = forms.delivery_data(MemoryText("", "user"), metadata, ADA, {})
     try:
-        put = forms.read_put(content, data)
+        put = forms.parse_write(content, data)
     except ValueError:
         return
     assert forms.render(put.piece, put.metadata, put.scope) == content
 
 
 def test_a_name_that_could_be_prose_is_shown_and_not_written_unseen() -> None:
-    piece, scope = Piece("Tea at four", "user", "Ada Lovelace"), Scope("ada", None, "it_is_said_that_we_won")
+    piece, scope = (
+        MemoryText("Tea at four", "user", "Ada Lovelace"),
+        Scope("ada", None, "it_is_said_that_we_won"),
+    )
     assert (
         forms.render(piece, {}, scope)
         == "Tea at four\n\nactor_id: Ada Lovelace\nrun_id: it_is_said_that_we_won"
     )
-    assert forms.render(Piece("Tea", "user", "ada"), {}, Scope("ada", "scout-7", "0b1c")) == "Tea"
-    data = forms.as_data(piece, {}, scope, {})
+    assert forms.render(MemoryText("Tea", "user", "ada"), {}, Scope("ada", "scout-7", "0b1c")) == "Tea"
+    data = forms.delivery_data(piece, {}, scope, {})
     with pytest.raises(ValueError, match="prose"):
-        forms.read_put("Tea at four", data)
-    assert forms.read_put("Tea at four", forms.as_data(piece, {}, ADA, {})).piece.actor is None
+        forms.parse_write("Tea at four", data)
+    assert forms.parse_write("Tea at four", forms.delivery_data(piece, {}, ADA, {})).piece.actor is None
 
 
 @pytest.mark.parametrize(
@@ -85,21 +88,24 @@ def test_a_name_that_could_be_prose_is_shown_and_not_written_unseen() -> None:
 )
 def test_data_of_another_program_is_refused(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):
-        forms.read_put("Tea at four", data)
+        forms.parse_write("Tea at four", data)
 
 
 def test_no_escape_of_json_hides_a_word_from_the_checks() -> None:
     """In `I\\tthink` nobody finds "I think"."""
     metadata = {"notes": ["I\tthink", 'the "tea"\nis\\cold']}
-    text = forms.render(Piece("Tea at four", "user"), metadata, ADA)
+    text = forms.render(MemoryText("Tea at four", "user"), metadata, ADA)
     assert text == 'Tea at four\n\nnotes: ["I\tthink", "the \\"tea\\"\nis\\\\cold"]'
-    assert forms.read_put(text, forms.as_data(Piece("", "user"), metadata, ADA, {})).metadata == metadata
+    assert (
+        forms.parse_write(text, forms.delivery_data(MemoryText("", "user"), metadata, ADA, {})).metadata
+        == metadata
+    )
 
 
 def test_a_content_that_is_metadata_only_is_refused() -> None:
-    data = forms.as_data(Piece("", "user"), {"topic": "tea"}, ADA, {})
+    data = forms.delivery_data(MemoryText("", "user"), {"topic": "tea"}, ADA, {})
     with pytest.raises(ValueError, match="no text"):
-        forms.read_put("\n\ntopic: tea", data)
+        forms.parse_write("\n\ntopic: tea", data)
 
 
 def test_scopes_are_as_mem0_makes_them() -> None:
@@ -118,12 +124,12 @@ def test_dates() -> None:
 
 def test_places() -> None:
     assert forms.place_of({"id": "x", "metadata": None}) == "id:x"
-    assert forms.place_of({"id": "x", "metadata": {"groundgate_place": "new:1"}}) == "new:1"
-    assert forms.id_in("id:x") == "x"
-    assert forms.id_in(forms.new_place("1")) is None
+    assert forms.place_of({"id": "x", "metadata": {"vouchgate_place": "new:1"}}) == "new:1"
+    assert forms.memory_id_of_place("id:x") == "x"
+    assert forms.memory_id_of_place(forms.new_place("1")) is None
 
 
 def test_what_is_to_go_can_always_be_asked_for() -> None:
-    assert forms.shown("Tea at four") == "Tea at four"
-    assert forms.shown(" ") == "(no text)"
-    assert len(forms.shown("tea " * 5000)) == 8192
+    assert forms.removal_content("Tea at four") == "Tea at four"
+    assert forms.removal_content(" ") == "(no text)"
+    assert len(forms.removal_content("tea " * 5000)) == 8192

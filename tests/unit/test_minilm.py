@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from groundgate.minilm import MiniLM
+from vouchgate.embedding.minilm import MiniLM
 
 # The first four of 384 numbers.
 REFERENCE = {

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.sources.markup import read_html, read_xml
-from ingest.sources.page import (
+from vouchgate.ingest.claims.types import TEXT_CHARACTERS
+from vouchgate.ingest.sources.web.markup import read_html, read_xml
+from vouchgate.ingest.sources.web.page import (
     EARLIEST,
-    Kind,
+    ContentKind,
     Page,
     clean,
     decode,
@@ -22,7 +23,6 @@ from ingest.sources.page import (
     read_plain,
     without_echo,
 )
-from ingest.types import TEXT_CHARACTERS
 
 NOW = datetime(2025, 6, 1, 12, tzinfo=UTC)
 URL = "https://docs.ferry.example/3.2/pool.html"
@@ -316,25 +316,25 @@ def test_what_is_no_xml_says_nothing(source: bytes) -> None:
 @pytest.mark.parametrize(
     ("content_type", "start", "kind"),
     [
-        ("text/html; charset=utf-8", b"x", Kind.HTML),
-        ("Application/XHTML+XML", b"x", Kind.HTML),
-        ("application/atom+xml", b"x", Kind.XML),
-        ("image/svg+xml", b"<svg", Kind.NONE),
-        ("text/markdown", b"# x", Kind.PLAIN),
-        ("application/problem+json", b"{}", Kind.PLAIN),
-        ("application/pdf", b"%PDF-1.7", Kind.NONE),
-        ("text/plain", b"%PDF-1.7", Kind.NONE),
-        ("text/plain", b"\x7fELF\0\0", Kind.NONE),
-        ("text/plain; charset=utf-16", "words".encode("utf-16-le"), Kind.PLAIN),
-        ("application/octet-stream", b"text", Kind.NONE),
-        ("image/png", None, Kind.NONE),
-        ("", None, Kind.PLAIN),
-        ("", b" \n<!-- x --><!DOCTYPE HTML><p>", Kind.HTML),
-        ("", b"words", Kind.PLAIN),
-        ("", b"PK\x03\x04\0\0", Kind.NONE),
+        ("text/html; charset=utf-8", b"x", ContentKind.HTML),
+        ("Application/XHTML+XML", b"x", ContentKind.HTML),
+        ("application/atom+xml", b"x", ContentKind.XML),
+        ("image/svg+xml", b"<svg", ContentKind.NONE),
+        ("text/markdown", b"# x", ContentKind.PLAIN),
+        ("application/problem+json", b"{}", ContentKind.PLAIN),
+        ("application/pdf", b"%PDF-1.7", ContentKind.NONE),
+        ("text/plain", b"%PDF-1.7", ContentKind.NONE),
+        ("text/plain", b"\x7fELF\0\0", ContentKind.NONE),
+        ("text/plain; charset=utf-16", "words".encode("utf-16-le"), ContentKind.PLAIN),
+        ("application/octet-stream", b"text", ContentKind.NONE),
+        ("image/png", None, ContentKind.NONE),
+        ("", None, ContentKind.PLAIN),
+        ("", b" \n<!-- x --><!DOCTYPE HTML><p>", ContentKind.HTML),
+        ("", b"words", ContentKind.PLAIN),
+        ("", b"PK\x03\x04\0\0", ContentKind.NONE),
     ],
 )
-def test_how_an_answer_is_read(content_type: str, start: bytes | None, kind: Kind) -> None:
+def test_how_an_answer_is_read(content_type: str, start: bytes | None, kind: ContentKind) -> None:
     assert kind_of(content_type, start) is kind
 
 

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.checks.dedup import changed_values
-from ingest.policy import load_policy
-from review.pages import diff
-from review.pages.diff import Op, changed_spans, changes, word_diff
-from review.pages.text import Pieces
+from vouchgate.ingest.checks.dedup import changed_values
+from vouchgate.ingest.policy import load_policy
+from vouchgate.review.pages import diff
+from vouchgate.review.pages.diff import DiffOp, changed_spans, changes, word_diff
+from vouchgate.review.pages.text import Pieces
 
 POLICY = load_policy()
 
 
 def read(old: str, new: str) -> str:
     """Both texts as one line: [-removed-] and {+added+}."""
-    around = {Op.SAME: "{}", Op.REMOVED: "[-{}-]", Op.ADDED: "{{+{}+}}"}
+    around = {DiffOp.SAME: "{}", DiffOp.REMOVED: "[-{}-]", DiffOp.ADDED: "{{+{}+}}"}
     return "".join(around[change.op].format(change.text) for change in changes(old, new))
 
 
@@ -123,11 +123,11 @@ def text(found: Pieces) -> str:
 @given(ANY, ANY)
 def test_nothing_is_lost_or_made_up(old: str, new: str) -> None:
     found = changes(old, new)
-    assert "".join(change.text for change in found if change.op is not Op.ADDED) == old
-    assert "".join(change.text for change in found if change.op is not Op.REMOVED) == new
+    assert "".join(change.text for change in found if change.op is not DiffOp.ADDED) == old
+    assert "".join(change.text for change in found if change.op is not DiffOp.REMOVED) == new
     assert all(change.text for change in found)
     assert all(one.op is not other.op for one, other in pairwise(found))
-    assert [change for change in changes(old, old) if change.op is not Op.SAME] == []
+    assert [change for change in changes(old, old) if change.op is not DiffOp.SAME] == []
 
 
 @given(ANY, ANY, st.lists(ANY, max_size=3))
@@ -177,8 +177,8 @@ def drawn(letters: str) -> str:
 )
 def test_texts_of_the_largest_size_are_compared_whole(old: str, new: str) -> None:
     found = changes(old, new)
-    assert "".join(change.text for change in found if change.op is not Op.ADDED) == old
-    assert "".join(change.text for change in found if change.op is not Op.REMOVED) == new
+    assert "".join(change.text for change in found if change.op is not DiffOp.ADDED) == old
+    assert "".join(change.text for change in found if change.op is not DiffOp.REMOVED) == new
 
 
 def test_longer_texts_are_compared_at_their_ends_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from ingest.types import ValidationResult
 from tests.answers import (
     CHANGED,
     LOW,
@@ -20,6 +19,7 @@ from tests.answers import (
     policy_with,
     view_of,
 )
+from vouchgate.ingest.claims.types import ValidationResult
 
 PLAIN = "Redis is on port 6379."
 UNGROUNDED = answer_of(claim_of(PLAIN))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.pipeline import inspect
-from ingest.types import (
+from tests.answers import DETECTOR, NOW, SENT, answer_of, claim_of, item_of, policy_with, read, view_of
+from vouchgate.ingest.claims.types import (
     ItemKind,
     Neighbour,
     Neighbours,
@@ -19,8 +19,8 @@ from ingest.types import (
     SimilarMemory,
     Standing,
 )
-from review.pages.text import MOST_TAGS, UNSEEN, Piece, Pieces
-from tests.answers import DETECTOR, NOW, SENT, answer_of, claim_of, item_of, policy_with, read, view_of
+from vouchgate.ingest.pipeline import inspect
+from vouchgate.review.pages.text import MOST_TAGS, UNSEEN, Piece, Pieces
 
 HALF = policy_with(duplicate_threshold=0.51)
 HIDDEN = "\u202e\u2066\u200b\ufeff\u00ad\x00\x1b\ue000\U000e0041"

@@ -6,26 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from ingest.pipeline import inspect
-from ingest.policy import Policy
-from ingest.types import (
-    DedupUnavailable,
-    Found,
-    ItemKind,
-    MemoryStatus,
-    MemoryType,
-    Missing,
-    Neighbours,
-    RejectedBefore,
-    ReviewStatus,
-    SimilarMemory,
-    Source,
-    SourceReading,
-    Standing,
-    Unreachable,
-    ValidationResult,
-)
-from review.pages.text import UNSEEN
 from tests.answers import (
     CHANGED,
     DETECTOR,
@@ -52,6 +32,26 @@ from tests.answers import (
     unreachable,
     view_of,
 )
+from vouchgate.ingest.claims.types import (
+    DedupUnavailable,
+    Found,
+    ItemKind,
+    MemoryStatus,
+    MemoryType,
+    Missing,
+    Neighbours,
+    RejectedBefore,
+    ReviewStatus,
+    SimilarMemory,
+    Source,
+    SourceReading,
+    Standing,
+    Unreachable,
+    ValidationResult,
+)
+from vouchgate.ingest.pipeline import inspect
+from vouchgate.ingest.policy import Policy
+from vouchgate.review.pages.text import UNSEEN
 
 HEDGED = "The import may time out on large files, usually at night."
 PLAIN = "Redis is on port 6379."

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.policy import load_policy
-from ingest.types import (
+from vouchgate.ingest.claims.types import (
     Confidence,
     Label,
     Memory,
@@ -21,10 +20,11 @@ from ingest.types import (
     ReviewStatus,
     Source,
 )
-from review.pages import history, memory, queue
-from review.pages.queue import Listing, Order
-from review.pages.reasons import OTHER, kind_of
-from storage.memories import MemoryFilter
+from vouchgate.ingest.policy import load_policy
+from vouchgate.review.pages import history, memory, queue
+from vouchgate.review.pages.queue import Order, QueueListing
+from vouchgate.review.pages.reasons import OTHER, kind_of
+from vouchgate.storage.claims.memories import MemoryFilter
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 HEAD_START = load_policy().queue.head_start_days
@@ -53,10 +53,10 @@ def item(**fields: Any) -> PendingMemory:
     )
 
 
-def row(listing: Listing | None = None, **fields: Any) -> queue.Row:
+def row(listing: QueueListing | None = None, **fields: Any) -> queue.QueueRow:
     senders = {"0123456789abcdef": "night agent"}
     (made,) = queue.rows_of(
-        [item(**fields)], listing or Listing(), senders=senders, head_start=HEAD_START, now=NOW
+        [item(**fields)], listing or QueueListing(), senders=senders, head_start=HEAD_START, now=NOW
     )
     return made
 
@@ -87,7 +87,7 @@ def test_what_is_about_to_expire_says_so() -> None:
 
 
 def test_the_groups_of_a_row_are_addresses_and_keep_the_order() -> None:
-    made = row(Listing(order="newest", q="four"), cited="url:https://a.example/x?y=1&z=2")
+    made = row(QueueListing(order="newest", q="four"), cited="url:https://a.example/x?y=1&z=2")
     assert query(made.rule_href) == {"rule": "12", "order": "newest"}
     assert query(made.cited_href) == {"cited": "url:https://a.example/x?y=1&z=2", "order": "newest"}
     assert made.cited_shown == "https://a.example/x?y=1&z=2"
@@ -96,7 +96,7 @@ def test_the_groups_of_a_row_are_addresses_and_keep_the_order() -> None:
 
 @given(
     st.builds(
-        Listing,
+        QueueListing,
         rule=st.none() | st.integers(0, 99),
         sender=st.none() | st.text(min_size=1),
         cited=st.none() | st.text(min_size=1),
@@ -105,7 +105,7 @@ def test_the_groups_of_a_row_are_addresses_and_keep_the_order() -> None:
         order=st.sampled_from(get_args(Order)),
     )
 )
-def test_an_address_holds_all_of_a_listing(listing: Listing) -> None:
+def test_an_address_holds_all_of_a_listing(listing: QueueListing) -> None:
     href = listing.href()
     assert href.isascii()
     assert not set(href) & set(" \"'<>\\")
@@ -113,14 +113,14 @@ def test_an_address_holds_all_of_a_listing(listing: Listing) -> None:
 
 
 def test_groups_are_shown_with_their_counts_and_the_chosen_one() -> None:
-    groups = queue.by_reason({12: 3, 3: 5, 99: 1}, Listing(rule=3))
+    groups = queue.by_reason({12: 3, 3: 5, 99: 1}, QueueListing(rule=3))
     assert [(g.label, g.count, g.chosen) for g in groups] == [
         ("Conflict", 5, True),
         ("Ungrounded", 3, False),
         (OTHER.label, 1, False),
     ]
     assert kind_of(99) == OTHER
-    cited = queue.by_cited({"adr:1": 2, "adr:2": 1, "adr:3": 1}, Listing(cited="adr:3"))
+    cited = queue.by_cited({"adr:1": 2, "adr:2": 1, "adr:3": 1}, QueueListing(cited="adr:3"))
     assert [g.label for g in cited] == [
         "adr:1",
         "adr:3",
@@ -128,9 +128,9 @@ def test_groups_are_shown_with_their_counts_and_the_chosen_one() -> None:
 
 
 def test_a_listing_in_words() -> None:
-    words = queue.chosen_words(Listing(rule=7, sender="a", q="x\u202ey"), {"a": "night agent"})
+    words = queue.filter_words(QueueListing(rule=7, sender="a", q="x\u202ey"), {"a": "night agent"})
     assert words == "Citation does not hold, from night agent, with “x⟨U+202E⟩y”"
-    assert queue.chosen_words(Listing(order="newest"), {}) == ""
+    assert queue.filter_words(QueueListing(order="newest"), {}) == ""
 
 
 @pytest.mark.parametrize(
@@ -151,25 +151,25 @@ def test_history_says_what_can_be_taken_back(fields: dict[str, Any], undo: str, 
 
 
 def test_every_ending_can_be_chosen() -> None:
-    made = history.choices(ReviewStatus.EXPIRED)
+    made = history.filter_choices(ReviewStatus.EXPIRED)
     assert [choice.label for choice in made] == ["all", "approved", "rejected", "expired", "promoted"]
     assert [choice.label for choice in made if choice.chosen] == ["expired"]
 
 
 def test_every_choice_of_memories_is_one_that_the_store_knows() -> None:
-    for select in memory.chosen_of({}).selects:
+    for select in memory.parse_query({}).selects:
         for value, _ in select.options:
-            chosen = memory.chosen_of({select.name: value})
+            chosen = memory.parse_query({select.name: value})
             MemoryFilter(owners=frozenset({"ann"}), **chosen.fields)
             assert chosen.filtered is bool(value)
             assert query(chosen.href()) == ({select.name: value} if value else {})
-    everything = MemoryFilter(owners=None, **memory.chosen_of({"state": "all"}).fields)
+    everything = MemoryFilter(owners=None, **memory.parse_query({"state": "all"}).fields)
     assert everything.statuses == frozenset(MemoryStatus)
 
 
 def test_a_choice_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="stale"):
-        MemoryFilter(owners=None, **memory.chosen_of({"state": "good"}).fields)
+        MemoryFilter(owners=None, **memory.parse_query({"state": "good"}).fields)
 
 
 def test_a_memory_whose_decision_cannot_be_read_is_shown_all_the_same() -> None:

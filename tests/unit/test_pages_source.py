@@ -11,12 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.pipeline import inspect
-from ingest.types import Judged, NotJudged, Standing, Unreachable
-from review.pages.links import leads_elsewhere, link_of
-from review.pages.source import SourceView, source_views
-from review.pages.text import UNSEEN
-from review.pages.times import age, maybe, moment
 from tests.answers import (
     DETECTOR,
     NOW,
@@ -35,6 +29,12 @@ from tests.answers import (
     text,
     unreachable,
 )
+from vouchgate.ingest.claims.types import Judged, NotJudged, Standing, Unreachable
+from vouchgate.ingest.pipeline import inspect
+from vouchgate.review.pages.links import leads_elsewhere, link_of
+from vouchgate.review.pages.source import SourceView, source_views
+from vouchgate.review.pages.text import UNSEEN
+from vouchgate.review.pages.times import age, moment, moment_or_none
 
 
 def source(answer: Any, **more: Any) -> SourceView:
@@ -327,7 +327,7 @@ def test_a_time_has_its_zone() -> None:
         "2026-03-01T12:00:00+05:30",
     )
     assert moment(datetime(2026, 3, 1, 12), NOW).date == "2026-03-01 12:00 UTC"
-    assert maybe(None, NOW) is None
+    assert moment_or_none(None, NOW) is None
 
 
 @pytest.mark.parametrize(

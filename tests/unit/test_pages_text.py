@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from review.pages.text import MOST_TAGS, UNSEEN, Marked, Piece, Pieces, opening, pieces, plain
+from vouchgate.review.pages.text import (
+    MOST_TAGS,
+    UNSEEN,
+    MarkedSpan,
+    Piece,
+    Pieces,
+    opening_pieces,
+    pieces,
+    plain_line,
+)
 
 
 def tags(text: str) -> list[tuple[str, str]]:
@@ -71,7 +80,7 @@ def test_what_cannot_be_seen_is_named(character: str, name: str) -> None:
         Piece(code, frozenset({UNSEEN}), name),
         Piece("b"),
     )
-    assert plain(f"a{character}b", 40) == f"a⟨{code}⟩b"
+    assert plain_line(f"a{character}b", 40) == f"a⟨{code}⟩b"
     assert tags(character * 40) == [(f"{code} × 40", name)]
 
 
@@ -143,7 +152,7 @@ def test_a_text_full_of_them_ends_with_how_many_are_left_out() -> None:
 
 def test_marks_are_at_their_characters_and_overlap() -> None:
     text = "😀 about 40 😀 units"
-    found = pieces(text, [Marked(2, 10, "hedge", "rough"), Marked(8, 10, "changed", "was 50")])
+    found = pieces(text, [MarkedSpan(2, 10, "hedge", "rough"), MarkedSpan(8, 10, "changed", "was 50")])
     assert found == (
         Piece("😀 "),
         Piece("about ", frozenset({"hedge"}), "rough"),
@@ -153,7 +162,7 @@ def test_marks_are_at_their_characters_and_overlap() -> None:
 
 
 def test_a_tag_within_a_mark_has_it_and_is_never_split() -> None:
-    found = pieces("ab\u200b\u200b\u200bcd", [Marked(0, 3, "hedge", "n"), Marked(4, 6, "citation")])
+    found = pieces("ab\u200b\u200b\u200bcd", [MarkedSpan(0, 3, "hedge", "n"), MarkedSpan(4, 6, "citation")])
     assert found == (
         Piece("ab", frozenset({"hedge"}), "n"),
         Piece("U+200B × 3", frozenset({"hedge", "citation", UNSEEN}), "ZERO WIDTH SPACE"),
@@ -164,21 +173,21 @@ def test_a_tag_within_a_mark_has_it_and_is_never_split() -> None:
 
 def test_spans_beyond_the_text_are_cut_and_empty_ones_say_nothing() -> None:
     spans = [
-        Marked(-5, 1, "hedge"),
-        Marked(2, 99, "citation"),
-        Marked(1, 1, "changed"),
-        Marked(9, 3, "changed"),
+        MarkedSpan(-5, 1, "hedge"),
+        MarkedSpan(2, 99, "citation"),
+        MarkedSpan(1, 1, "changed"),
+        MarkedSpan(9, 3, "changed"),
     ]
     assert [(piece.text, set(piece.marks)) for piece in pieces("abc", spans)] == [
         ("a", {"hedge"}),
         ("b", set()),
         ("c", {"citation"}),
     ]
-    assert pieces("", [Marked(0, 9, "hedge")]) == ()
+    assert pieces("", [MarkedSpan(0, 9, "hedge")]) == ()
 
 
 def test_the_same_mark_twice_is_one() -> None:
-    twice = [Marked(0, 3, "hedge", "n"), Marked(1, 2, "hedge", "n")]
+    twice = [MarkedSpan(0, 3, "hedge", "n"), MarkedSpan(1, 2, "hedge", "n")]
     assert pieces("abcd", twice) == (Piece("abc", frozenset({"hedge"}), "n"), Piece("d"))
 
 
@@ -186,21 +195,21 @@ def test_the_same_mark_twice_is_one() -> None:
 
 
 def test_plain_is_one_line_cut_between_names() -> None:
-    assert plain("  a\n\n b\tc ", 40) == "a b c"
-    assert plain("abcdef", 6) == "abcdef"
-    assert plain("abcdefg", 6) == "abcde…"
-    assert plain("abc\u202edefgh", 8) == "abc…"
-    assert plain("\u202e", 3) == "…"
-    assert plain("", 10) == ""
+    assert plain_line("  a\n\n b\tc ", 40) == "a b c"
+    assert plain_line("abcdef", 6) == "abcdef"
+    assert plain_line("abcdefg", 6) == "abcde…"
+    assert plain_line("abc\u202edefgh", 8) == "abc…"
+    assert plain_line("\u202e", 3) == "…"
+    assert plain_line("", 10) == ""
 
 
 def test_of_a_long_text_a_line_and_a_list_hold_the_beginning() -> None:
-    assert plain("\n" * 9000 + "a" + " " * 9000 + "b", 40) == "a…"
-    assert plain("a" * 9000, 40) == "a" * 39 + "…"
-    assert plain("ab" + "\u200b" * 9000, 40).startswith("ab⟨U+200B × ")
-    assert opening("a\u202eb" * 10) == pieces("a\u202eb" * 10)
-    assert opening("a" * 9000) == (Piece("a" * 600), Piece(" …"))
-    hidden = opening("a\u200b" * 4000)
+    assert plain_line("\n" * 9000 + "a" + " " * 9000 + "b", 40) == "a…"
+    assert plain_line("a" * 9000, 40) == "a" * 39 + "…"
+    assert plain_line("ab" + "\u200b" * 9000, 40).startswith("ab⟨U+200B × ")
+    assert opening_pieces("a\u202eb" * 10) == pieces("a\u202eb" * 10)
+    assert opening_pieces("a" * 9000) == (Piece("a" * 600), Piece(" …"))
+    hidden = opening_pieces("a\u200b" * 4000)
     assert sum(UNSEEN in piece.marks for piece in hidden) == 41
     assert [piece.text for piece in hidden[-3:]] == ["a" * 260, "and 260 more", " …"]
 
@@ -211,7 +220,9 @@ ANY = st.text(st.characters(), max_size=80) | st.text(
     st.sampled_from("ab \n\r\t\u200b\u200d\u202e\ufe0f\u0301\u0302😀☺א\ud800\x00\ue0001\u20e3می"), max_size=80
 )
 SPANS = st.lists(
-    st.builds(Marked, st.integers(-3, 90), st.integers(-3, 90), st.sampled_from(["hedge", "citation"]), ANY),
+    st.builds(
+        MarkedSpan, st.integers(-3, 90), st.integers(-3, 90), st.sampled_from(["hedge", "citation"]), ANY
+    ),
     max_size=8,
 )
 MAY_STAY = frozenset(
@@ -220,7 +231,7 @@ MAY_STAY = frozenset(
 
 
 @given(ANY, SPANS)
-def test_pieces_are_the_text_without_what_cannot_be_seen(text: str, spans: list[Marked]) -> None:
+def test_pieces_are_the_text_without_what_cannot_be_seen(text: str, spans: list[MarkedSpan]) -> None:
     found = pieces(text, spans)
     assert all(piece.text for piece in found)
     rest = shown(found)
@@ -242,7 +253,7 @@ def _counted(tag: str) -> int:
 
 
 @given(ANY, SPANS)
-def test_a_character_has_the_marks_of_the_spans_that_cover_it(text: str, spans: list[Marked]) -> None:
+def test_a_character_has_the_marks_of_the_spans_that_cover_it(text: str, spans: list[MarkedSpan]) -> None:
     at = 0
     hidden = {piece.text for piece in pieces(text) if UNSEEN in piece.marks}
     for piece in pieces(text, spans):
@@ -260,7 +271,7 @@ def test_a_character_has_the_marks_of_the_spans_that_cover_it(text: str, spans: 
 
 @given(ANY, st.integers(1, 40))
 def test_plain_is_short_and_holds_nothing_unseen(text: str, most: int) -> None:
-    line = plain(text, most)
+    line = plain_line(text, most)
     assert len(line) <= most
     assert line == " ".join(line.split())
     for character in line:

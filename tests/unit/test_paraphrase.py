@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.checks.dedup import UNIQUE
-from ingest.paraphrase import CODE, MESSAGE, UNAVAILABLE, cosine, stored_only, weigh
-from ingest.policy import Policy, PolicyError, load_policy
-from ingest.types import (
+from tests.claims import examined
+from vouchgate.ingest.checks.dedup import UNIQUE
+from vouchgate.ingest.claims.types import (
     Finding,
     ItemKind,
     Neighbours,
@@ -23,7 +22,8 @@ from ingest.types import (
     Tier,
     Verdict,
 )
-from tests.claims import examined
+from vouchgate.ingest.dedup.paraphrase import CODE, MESSAGE, UNAVAILABLE, cosine, stored_only, weigh
+from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 
 DUPLICATE = Finding(check="dedup", verdict=Verdict.FAIL, code="duplicate", message="Stored already.")
 BUSY = ParaphraseUnavailable(detail="The model is busy.")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.citations import detect_citations
-from ingest.passages import GAP, focus, passages
-from ingest.support_sentences import LONGEST, sentences
-from ingest.types import EXCERPT_CHARACTERS, TEXT_CHARACTERS
 from tests.hangs import given_up_after
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, TEXT_CHARACTERS
+from vouchgate.ingest.language.sentences import LONGEST, sentences
+from vouchgate.ingest.support.passages import GAP, focus, passages
 
 # A page of many small sections, none of which speaks of what the claims below do.
 _TOPICS = ("harbour", "orchard", "violin", "glacier", "bakery", "loom", "quarry", "stable", "meadow", "kiln")

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.checks.hedge import HedgeDetector
-from ingest.citations import given_citation
-from ingest.pipeline import Inspected, examine, focus, inspect, replay
-from ingest.policy import Policy, load_policy
-from ingest.types import (
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.citations import given_citation
+from vouchgate.ingest.claims.types import (
     EXCERPT_CHARACTERS,
     CitationType,
     Claim,
@@ -35,6 +33,8 @@ from ingest.types import (
     ValidationResult,
     Verdict,
 )
+from vouchgate.ingest.pipeline import Inspected, examine, focus, inspect, replay
+from vouchgate.ingest.policy import Policy, load_policy
 
 POLICY = load_policy()
 DETECTOR = HedgeDetector(POLICY.lexicon)
@@ -217,12 +217,12 @@ def test_a_check_that_breaks_down_passes_nothing(
     sent = claim(PORTS)
     inspected = inspect(sent, DETECTOR)
     readings = found(inspected, excerpt="Public endpoints carry their version in the path.")
-    monkeypatch.setattr("ingest.checks.support.compare", breaks)
+    monkeypatch.setattr("vouchgate.ingest.checks.support.compare", breaks)
     stored = answer(sent, readings)
     assert (stored.rule, stored.tier) == (11, Tier.QUEUED)
     assert "support_failed" in {finding.code for finding in stored.findings}
     monkeypatch.undo()
-    monkeypatch.setattr("ingest.passages.focus", breaks)
+    monkeypatch.setattr("vouchgate.ingest.support.passages.focus", breaks)
     readings = list(
         focus(inspected, [r.model_copy(update={"text": "Ports. " * 9, "excerpt": ""}) for r in readings])
     )

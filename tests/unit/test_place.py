@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.checks.hedge import HedgeDetector
-from ingest.pipeline import examine, inspect, replay
-from ingest.types import (
+from tests.claims import NOW, policy
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.types import (
     AtPlace,
     Claim,
-    Delivery,
     DeliveryOp,
+    DeliveryTarget,
     ItemKind,
     MemoryType,
     Neighbour,
@@ -18,7 +18,7 @@ from ingest.types import (
     Source,
     ValidationResult,
 )
-from tests.claims import NOW, policy
+from vouchgate.ingest.pipeline import examine, inspect, replay
 
 DETECTOR = HedgeDetector(policy().lexicon)
 OLD = Neighbour(kind=ItemKind.MEMORY, id="mem_1", content="Deploys need two approvals.")
@@ -40,7 +40,7 @@ def answer(
         asserted_source=source,
         source=source,
         owner_id="ann",
-        delivery=Delivery(sink="kg", place="deploys", op=op, replaces=replaces),
+        delivery=DeliveryTarget(sink="kg", place="deploys", op=op, replaces=replaces),
     )
     examined = examine(inspect(claim, DETECTOR), (), policy(), NOW)
     decision = examined.decide(Neighbours(), at_place)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.policy import Policy, PolicyError, load_policy
-from ingest.types import MemoryType, Source, Tier
+from vouchgate.ingest.claims.types import MemoryType, Source, Tier
+from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 
 
 def written(folder: Path, text: str) -> Path:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.policy import HeadStart
-from ingest.priority import digest_of, explain, head_start, span, words_digest
-from ingest.types import MemoryType, PendingMemory, ReviewStatus, Source
-from ingest.words import tokens
 from tests.claims import NOW, policy
+from vouchgate.ingest.claims.types import MemoryType, PendingMemory, ReviewStatus, Source
+from vouchgate.ingest.language.words import tokens
+from vouchgate.ingest.policy import HeadStart
+from vouchgate.ingest.scoring.priority import digest_of, explain, head_start, span, words_digest
 
 WEIGHTS = HeadStart(conflict=14, citation=7, hedge=2)
 

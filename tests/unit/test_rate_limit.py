@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from groundgate.auth import RateLimit
+from vouchgate.server.auth import RateLimit
 
 
 class Clock:

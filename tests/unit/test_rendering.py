@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgate.adapters.rendering import (
+from vouchgate.adapters.rendering import (
     Unrenderable,
     Unrestorable,
+    is_plain_name,
     labels_of,
     place_of,
-    plain,
     render,
     restore,
 )
-from ingest.checks.hedge import HedgeDetector, action_of
-from ingest.lexicon import load_lexicon
-from ingest.types import HedgeAction
+from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
+from vouchgate.ingest.claims.types import HedgeAction
+from vouchgate.ingest.hedges.lexicon import load_lexicon
 
 PLACE = ("memories", "ada", "123e4567-e89b-12d3-a456-426614174000")
 
@@ -104,10 +104,10 @@ def test_there_and_back(at: list[str], value: dict[str, Any]) -> None:
 @given(labels, values)
 def test_all_text_is_in_the_claim(at: list[str], value: dict[str, Any]) -> None:
     done = render(at, value)
-    beside = [label for label in at if plain(label)]
+    beside = [label for label in at if is_plain_name(label)]
     if done.path is not None:
         beside += [step for step in done.path if isinstance(step, str)]
-        assert all(map(plain, beside))
+        assert all(map(is_plain_name, beside))
     for word in [*at, *words_of(value)]:
         assert word in beside or word in done.text
 
@@ -339,4 +339,4 @@ def test_the_types_of_python_become_those_of_json() -> None:
     ],
 )
 def test_plain_names(name: str, expected: bool) -> None:
-    assert plain(name) is expected
+    assert is_plain_name(name) is expected

@@ -8,13 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from ingest.checks.citations import judge_reading
-from ingest.citations import given_citation
-from ingest.policy import Policy, PolicyError, load_policy
-from ingest.reputation import Group, check_entry
-from ingest.sites import registrable_domain, site_of
-from ingest.types import Citation, CitationType, Found, Missing, Standing, Unreachable, Verdict
 from tests.hangs import given_up_after
+from vouchgate.ingest.checks.citations import judge_reading
+from vouchgate.ingest.citations import given_citation
+from vouchgate.ingest.claims.types import (
+    Citation,
+    CitationType,
+    Found,
+    Missing,
+    Standing,
+    Unreachable,
+    Verdict,
+)
+from vouchgate.ingest.policy import Policy, PolicyError, load_policy
+from vouchgate.ingest.scoring.reputation import SiteGroup, check_entry
+from vouchgate.ingest.scoring.sites import registrable_domain, site_of
 
 POLICY = load_policy()
 TABLE = POLICY.reputation
@@ -36,51 +44,51 @@ def policy(tmp_path: Path, text: str) -> Policy:
 @pytest.mark.parametrize(
     ("url", "group"),
     [
-        ("https://www.nature.com/articles/x", Group.PEER_REVIEWED),
-        ("https://dl.acm.org/doi/10.1145/1", Group.PEER_REVIEWED),
-        ("https://docs.python.org/3/library/json.html", Group.PRIMARY),
-        ("https://www.rfc-editor.org/rfc/rfc9110", Group.PRIMARY),
-        ("https://csrc.nist.gov/pubs", Group.PRIMARY),
-        ("https://www.gov.uk/vat-rates", Group.PRIMARY),
-        ("https://www.cl.cam.ac.uk/research", Group.PRIMARY),
-        ("https://docs.github.com/en/rest", Group.PRIMARY),
-        ("https://cloud.google.com/storage/docs", Group.PRIMARY),
-        ("https://a.b.aws.amazon.com/s3", Group.PRIMARY),
-        ("https://arxiv.org/abs/2301.00001", Group.SECONDARY),
-        ("https://doi.org/10.1000/1", Group.SECONDARY),
-        ("https://en.wikipedia.org/wiki/HTTP", Group.SECONDARY),
-        ("https://stackoverflow.com/questions/1", Group.SECONDARY),
-        ("https://bit.ly/abc", Group.SHORTENER),
-        ("https://example.com/", Group.UNLISTED),
-        ("http://127.0.0.1:8000/", Group.UNLISTED),
-        ("http://localhost/", Group.UNLISTED),
-        ("https://notpython.org/", Group.UNLISTED),
-        ("https://python.org.example.com/", Group.UNLISTED),
+        ("https://www.nature.com/articles/x", SiteGroup.PEER_REVIEWED),
+        ("https://dl.acm.org/doi/10.1145/1", SiteGroup.PEER_REVIEWED),
+        ("https://docs.python.org/3/library/json.html", SiteGroup.PRIMARY),
+        ("https://www.rfc-editor.org/rfc/rfc9110", SiteGroup.PRIMARY),
+        ("https://csrc.nist.gov/pubs", SiteGroup.PRIMARY),
+        ("https://www.gov.uk/vat-rates", SiteGroup.PRIMARY),
+        ("https://www.cl.cam.ac.uk/research", SiteGroup.PRIMARY),
+        ("https://docs.github.com/en/rest", SiteGroup.PRIMARY),
+        ("https://cloud.google.com/storage/docs", SiteGroup.PRIMARY),
+        ("https://a.b.aws.amazon.com/s3", SiteGroup.PRIMARY),
+        ("https://arxiv.org/abs/2301.00001", SiteGroup.SECONDARY),
+        ("https://doi.org/10.1000/1", SiteGroup.SECONDARY),
+        ("https://en.wikipedia.org/wiki/HTTP", SiteGroup.SECONDARY),
+        ("https://stackoverflow.com/questions/1", SiteGroup.SECONDARY),
+        ("https://bit.ly/abc", SiteGroup.SHORTENER),
+        ("https://example.com/", SiteGroup.UNLISTED),
+        ("http://127.0.0.1:8000/", SiteGroup.UNLISTED),
+        ("http://localhost/", SiteGroup.UNLISTED),
+        ("https://notpython.org/", SiteGroup.UNLISTED),
+        ("https://python.org.example.com/", SiteGroup.UNLISTED),
         # one host below an unlisted domain does not lift the rest
-        ("https://www.google.com/search?q=x", Group.UNLISTED),
-        ("https://docs.google.com/document/d/1/edit", Group.UNLISTED),
-        ("https://www.amazon.com/dp/1", Group.UNLISTED),
+        ("https://www.google.com/search?q=x", SiteGroup.UNLISTED),
+        ("https://docs.google.com/document/d/1/edit", SiteGroup.UNLISTED),
+        ("https://www.amazon.com/dp/1", SiteGroup.UNLISTED),
         # a page on a platform is not the platform's
-        ("https://github.com/alice/tool", Group.UNLISTED),
-        ("https://gist.github.com/alice/1", Group.UNLISTED),
-        ("https://pypi.org/project/tool/", Group.UNLISTED),
-        ("https://salsa.debian.org/alice/x", Group.UNLISTED),
-        ("https://huggingface.co/alice/model", Group.UNLISTED),
-        ("https://www.cs.cornell.edu/~alice/", Group.UNLISTED),
-        ("https://alice.academia.edu/", Group.UNLISTED),
-        ("https://www.academia.edu/about", Group.UNLISTED),
+        ("https://github.com/alice/tool", SiteGroup.UNLISTED),
+        ("https://gist.github.com/alice/1", SiteGroup.UNLISTED),
+        ("https://pypi.org/project/tool/", SiteGroup.UNLISTED),
+        ("https://salsa.debian.org/alice/x", SiteGroup.UNLISTED),
+        ("https://huggingface.co/alice/model", SiteGroup.UNLISTED),
+        ("https://www.cs.cornell.edu/~alice/", SiteGroup.UNLISTED),
+        ("https://alice.academia.edu/", SiteGroup.UNLISTED),
+        ("https://www.academia.edu/about", SiteGroup.UNLISTED),
         # nor is what visitors write
-        ("https://discuss.python.org/t/1", Group.UNLISTED),
-        ("https://bugzilla.mozilla.org/show_bug.cgi?id=1", Group.UNLISTED),
-        ("https://lists.w3.org/archives/1", Group.UNLISTED),
-        ("https://people.eecs.berkeley.edu/alice", Group.UNLISTED),
-        ("https://learn.microsoft.com/en-us/answers/questions/1", Group.UNLISTED),
-        ("https://support.google.com/chrome/thread/1", Group.UNLISTED),
-        ("https://home.cern/science", Group.PRIMARY),
-        ("https://docs.python.org/3/howto/more/community/", Group.PRIMARY),
+        ("https://discuss.python.org/t/1", SiteGroup.UNLISTED),
+        ("https://bugzilla.mozilla.org/show_bug.cgi?id=1", SiteGroup.UNLISTED),
+        ("https://lists.w3.org/archives/1", SiteGroup.UNLISTED),
+        ("https://people.eecs.berkeley.edu/alice", SiteGroup.UNLISTED),
+        ("https://learn.microsoft.com/en-us/answers/questions/1", SiteGroup.UNLISTED),
+        ("https://support.google.com/chrome/thread/1", SiteGroup.UNLISTED),
+        ("https://home.cern/science", SiteGroup.PRIMARY),
+        ("https://docs.python.org/3/howto/more/community/", SiteGroup.PRIMARY),
     ],
 )
-def test_group_of_a_page(url: str, group: Group) -> None:
+def test_group_of_a_page(url: str, group: SiteGroup) -> None:
     assert TABLE.group_of(page(url)) is group
 
 
@@ -96,7 +104,9 @@ def test_the_scores_are_those_of_the_contract() -> None:
 
 
 def test_over_two_hundred_registrable_domains_and_no_entry_twice() -> None:
-    raw = tomllib.loads(resources.files("ingest.data").joinpath("reputation.toml").read_text("utf-8"))
+    raw = tomllib.loads(
+        resources.files("vouchgate.ingest.data").joinpath("reputation.toml").read_text("utf-8")
+    )
     entries = [site for topic in raw["domains"].values() for site in topic["sites"]]
     assert len(entries) == len(set(entries)) == len(TABLE.groups)
     assert sum(registrable_domain(site) == site for site in entries) >= 200
@@ -112,8 +122,8 @@ def test_a_source_that_is_no_page_is_known_by_its_site() -> None:
         detail="There.",
         site="rfc-editor.org",
     )
-    assert TABLE.group_of(rfc) is Group.PRIMARY
-    assert TABLE.group_of(rfc.model_copy(update={"site": ""})) is Group.UNLISTED
+    assert TABLE.group_of(rfc) is SiteGroup.PRIMARY
+    assert TABLE.group_of(rfc.model_copy(update={"site": ""})) is SiteGroup.UNLISTED
 
 
 def test_a_policy_moves_single_sites(tmp_path: Path) -> None:
@@ -132,19 +142,19 @@ def test_a_policy_moves_single_sites(tmp_path: Path) -> None:
         shortener = 0.1
         """,
     ).reputation
-    assert mine.group_of(page("https://docs.corp.example/x")) is Group.PRIMARY
-    assert mine.group_of(page("https://www.corp.example/x")) is Group.UNLISTED
-    assert mine.group_of(page("https://docs.python.org/3/")) is Group.SECONDARY
-    assert mine.group_of(page("https://github.com/alice/tool")) is Group.PRIMARY
-    assert mine.group_of(page("https://github.com/alice/tool/issues/3")) is Group.UNLISTED
-    assert mine.group_of(page("https://gitlab.gnome.org/alice/tool")) is Group.PRIMARY
-    assert mine.group_of(page("https://github.com/bob/tool")) is Group.UNLISTED
-    assert mine.group_of(page("https://bugs.corp.example/3")) is Group.PRIMARY
-    assert mine.group_of(page("https://mit.edu/")) is Group.UNLISTED
-    assert mine.group_of(page("https://louvre.museum/")) is Group.PRIMARY
-    assert mine.scores[Group.SHORTENER] == 0.1
-    assert mine.scores[Group.PRIMARY] == 0.9
-    assert mine.group_of(page("https://www.nature.com/")) is Group.PEER_REVIEWED
+    assert mine.group_of(page("https://docs.corp.example/x")) is SiteGroup.PRIMARY
+    assert mine.group_of(page("https://www.corp.example/x")) is SiteGroup.UNLISTED
+    assert mine.group_of(page("https://docs.python.org/3/")) is SiteGroup.SECONDARY
+    assert mine.group_of(page("https://github.com/alice/tool")) is SiteGroup.PRIMARY
+    assert mine.group_of(page("https://github.com/alice/tool/issues/3")) is SiteGroup.UNLISTED
+    assert mine.group_of(page("https://gitlab.gnome.org/alice/tool")) is SiteGroup.PRIMARY
+    assert mine.group_of(page("https://github.com/bob/tool")) is SiteGroup.UNLISTED
+    assert mine.group_of(page("https://bugs.corp.example/3")) is SiteGroup.PRIMARY
+    assert mine.group_of(page("https://mit.edu/")) is SiteGroup.UNLISTED
+    assert mine.group_of(page("https://louvre.museum/")) is SiteGroup.PRIMARY
+    assert mine.scores[SiteGroup.SHORTENER] == 0.1
+    assert mine.scores[SiteGroup.PRIMARY] == 0.9
+    assert mine.group_of(page("https://www.nature.com/")) is SiteGroup.PEER_REVIEWED
 
 
 def test_an_issue_is_written_by_visitors_of_the_account(tmp_path: Path) -> None:
@@ -156,7 +166,7 @@ def test_an_issue_is_written_by_visitors_of_the_account(tmp_path: Path) -> None:
         detail="There.",
         site="github.com/alice",
     )
-    assert mine.group_of(issue) is Group.UNLISTED
+    assert mine.group_of(issue) is SiteGroup.UNLISTED
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role, Source
-from review.rules import ALLOWED, Act, is_owner, may, may_rule_on
+from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role, Source
+from vouchgate.review.rules import ALLOWED, Act, is_allowed, is_owner, may_rule_on
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
@@ -72,7 +72,7 @@ def test_the_table_here_names_every_act_and_role() -> None:
 @pytest.mark.parametrize("act", Act)
 def test_every_role_and_act(role: Role, act: Act) -> None:
     principal = Principal(id="p", name="n", role=role, owners=frozenset({"ann"}))
-    assert may(principal, act) is TABLE[act][role]
+    assert is_allowed(principal, act) is TABLE[act][role]
 
 
 @given(PRINCIPALS, st.sampled_from(["ann", "bob", ""]), st.sampled_from(["p1", "p2", "p3"]))
@@ -90,5 +90,7 @@ def test_only_the_owners_reviewer_rules_and_never_the_submitter(
 
 @given(PRINCIPALS)
 def test_who_may_submit_may_not_rule(principal: Principal) -> None:
-    assert not (may(principal, Act.SUBMIT) and may(principal, Act.REVIEW))
-    assert not (may(principal, Act.SUBMIT) and any(is_owner(principal, owner) for owner in ("ann", "bob")))
+    assert not (is_allowed(principal, Act.SUBMIT) and is_allowed(principal, Act.REVIEW))
+    assert not (
+        is_allowed(principal, Act.SUBMIT) and any(is_owner(principal, owner) for owner in ("ann", "bob"))
+    )

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.policy import Policy, load_policy
-from ingest.router import Case, route
-from ingest.types import Finding, MemoryType, Source, Tier, Verdict
+from vouchgate.ingest.claims.types import Finding, MemoryType, Source, Tier, Verdict
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.router import Case, route
 
 POLICY = load_policy()
 STRICT = Policy.model_validate(

@@ -10,22 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from ingest.checks.hedge import HedgeDetector
-from ingest.citations import given_citation
-from ingest.pipeline import examine, inspect
-from ingest.policy import Policy, load_policy
-from ingest.score import (
-    claim_score,
-    confidence_of,
-    freshness_of,
-    independent,
-    is_official,
-    label_of,
-    shares_text,
-    source_score,
-)
-from ingest.sites import site_of
-from ingest.types import (
+from tests.hangs import given_up_after
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.citations import given_citation
+from vouchgate.ingest.claims.types import (
     EXCERPT_CHARACTERS,
     LINKS,
     CitationType,
@@ -44,7 +32,19 @@ from ingest.types import (
     Standing,
     Tier,
 )
-from tests.hangs import given_up_after
+from vouchgate.ingest.pipeline import examine, inspect
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.scoring.score import (
+    claim_score,
+    confidence_of,
+    freshness_of,
+    independent,
+    is_official,
+    label_of,
+    shares_text,
+    source_score,
+)
+from vouchgate.ingest.scoring.sites import site_of
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 YEAR = timedelta(days=365.25)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundgate.masking import without_secrets
-from groundgate.samples import SAMPLES
-from groundgate.wire import ClaimIn
-from ingest.checks.secrets import CONTENT, SecretDetector, judge, mask
-from ingest.types import SecretMatch, Verdict
 from tests.unit.credentials import HARMLESS, HEX, UPPER, VALUES, made, pem
+from vouchgate.cli.demo.samples import SAMPLES
+from vouchgate.gate.masking import without_secrets
+from vouchgate.ingest.checks.secrets import CONTENT, SecretDetector, judge, mask
+from vouchgate.ingest.claims.types import SecretMatch, Verdict
+from vouchgate.wire import ClaimIn
 
 HERE = Path(__file__).parent
 DETECTOR = SecretDetector()

@@ -8,38 +8,36 @@ from typing import Any
 
 import pytest
 
-from groundgate.settings import DEFAULT_ADR_DIRS, SettingsError, load_settings
+from vouchgate.settings import DEFAULT_ADR_DIRS, SettingsError, load_settings
 
 
 @pytest.fixture(autouse=True)
 def _somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in os.environ:
-        if name.startswith("GROUNDGATE_"):
+        if name.startswith("VOUCHGATE_"):
             monkeypatch.delenv(name)
 
 
 def test_defaults() -> None:
     settings = load_settings({})
-    assert settings.database_url == "sqlite:///groundgate.db"
+    assert settings.database_url == "sqlite:///vouchgate.db"
     assert settings.adr_dirs == DEFAULT_ADR_DIRS
     assert settings.repo == ()
 
 
 def test_flags_win_over_environment_and_environment_over_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    Path("groundgate.toml").write_text(
-        'database_url = "sqlite:///file.db"\nport = 1\nhost = "::1"\n', "utf-8"
-    )
-    monkeypatch.setenv("GROUNDGATE_DATABASE_URL", "sqlite:///environment.db")
-    monkeypatch.setenv("GROUNDGATE_PORT", "2")
+    Path("vouchgate.toml").write_text('database_url = "sqlite:///file.db"\nport = 1\nhost = "::1"\n', "utf-8")
+    monkeypatch.setenv("VOUCHGATE_DATABASE_URL", "sqlite:///environment.db")
+    monkeypatch.setenv("VOUCHGATE_PORT", "2")
     settings = load_settings(os.environ, port=3)
     assert (settings.host, settings.database_url, settings.port) == ("::1", "sqlite:///environment.db", 3)
 
 
 def test_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GROUNDGATE_REPO", os.pathsep.join(["/a", "/b"]))
-    monkeypatch.setenv("GROUNDGATE_ADR_DIRS", "adr, docs/decisions")
-    monkeypatch.setenv("GROUNDGATE_ALLOW_NETWORKS", "127.0.0.0/8,::1/128")
+    monkeypatch.setenv("VOUCHGATE_REPO", os.pathsep.join(["/a", "/b"]))
+    monkeypatch.setenv("VOUCHGATE_ADR_DIRS", "adr, docs/decisions")
+    monkeypatch.setenv("VOUCHGATE_ALLOW_NETWORKS", "127.0.0.0/8,::1/128")
     settings = load_settings(os.environ)
     assert settings.repo == (Path("/a"), Path("/b"))
     assert settings.adr_dirs == ("adr", "docs/decisions")
@@ -49,18 +47,18 @@ def test_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("GROUNDGATE_DATABSE_URL", "x", "GROUNDGATE_DATABSE_URL"),
-        ("GROUNDGATE_PORT", "eighty", "GROUNDGATE_PORT"),
-        ("GROUNDGATE_PORT", "70000", "GROUNDGATE_PORT"),
-        ("GROUNDGATE_ALLOW_NETWORKS", "10.0.0.0/99", "GROUNDGATE_ALLOW_NETWORKS"),
-        ("GROUNDGATE_GITHUB_REPO", "no-slash", "GROUNDGATE_GITHUB_REPO"),
-        ("GROUNDGATE_PUBLIC_URL", "gate.example.org", "GROUNDGATE_PUBLIC_URL"),
-        ("GROUNDGATE_PUBLIC_URL", "ftp://gate.example.org", "GROUNDGATE_PUBLIC_URL"),
-        ("GROUNDGATE_PUBLIC_URL", "https://gate.example.org/review", "GROUNDGATE_PUBLIC_URL"),
-        ("GROUNDGATE_PUBLIC_URL", "https://gate.example.org?a=b", "GROUNDGATE_PUBLIC_URL"),
-        ("GROUNDGATE_PUBLIC_URL", "https://me@gate.example.org", "GROUNDGATE_PUBLIC_URL"),
-        ("GROUNDGATE_PUBLIC_URL", "https://gate.example.org:99999", "GROUNDGATE_PUBLIC_URL"),
-        ("GROUNDGATE_PUBLIC_URL", "https://gate.example.org\n", "GROUNDGATE_PUBLIC_URL"),
+        ("VOUCHGATE_DATABSE_URL", "x", "VOUCHGATE_DATABSE_URL"),
+        ("VOUCHGATE_PORT", "eighty", "VOUCHGATE_PORT"),
+        ("VOUCHGATE_PORT", "70000", "VOUCHGATE_PORT"),
+        ("VOUCHGATE_ALLOW_NETWORKS", "10.0.0.0/99", "VOUCHGATE_ALLOW_NETWORKS"),
+        ("VOUCHGATE_GITHUB_REPO", "no-slash", "VOUCHGATE_GITHUB_REPO"),
+        ("VOUCHGATE_PUBLIC_URL", "gate.example.org", "VOUCHGATE_PUBLIC_URL"),
+        ("VOUCHGATE_PUBLIC_URL", "ftp://gate.example.org", "VOUCHGATE_PUBLIC_URL"),
+        ("VOUCHGATE_PUBLIC_URL", "https://gate.example.org/review", "VOUCHGATE_PUBLIC_URL"),
+        ("VOUCHGATE_PUBLIC_URL", "https://gate.example.org?a=b", "VOUCHGATE_PUBLIC_URL"),
+        ("VOUCHGATE_PUBLIC_URL", "https://me@gate.example.org", "VOUCHGATE_PUBLIC_URL"),
+        ("VOUCHGATE_PUBLIC_URL", "https://gate.example.org:99999", "VOUCHGATE_PUBLIC_URL"),
+        ("VOUCHGATE_PUBLIC_URL", "https://gate.example.org\n", "VOUCHGATE_PUBLIC_URL"),
     ],
 )
 def test_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str) -> None:
@@ -71,7 +69,7 @@ def test_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value:
 
 @pytest.mark.parametrize("text", ["databse_url = 1", "[repo", "port = []"])
 def test_bad_file_is_an_error(text: str) -> None:
-    Path("groundgate.toml").write_text(text, "utf-8")
+    Path("vouchgate.toml").write_text(text, "utf-8")
     with pytest.raises(SettingsError):
         load_settings({})
 

@@ -15,8 +15,17 @@ from datasketch import MinHash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.checks.dedup import jaccard, tokens
-from ingest.similar import BANDS, MAX_SHOWN, ROWS, SHOWN_FROM, _permutations, _sketch, band_keys, nearest
+from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.dedup.similar import (
+    BANDS,
+    MAX_SHOWN,
+    ROWS,
+    SHOWN_FROM,
+    _permutations,
+    _sketch,
+    band_keys,
+    nearest,
+)
 
 THRESHOLD = Fraction(23, 25)
 WORDS = st.lists(
@@ -70,8 +79,8 @@ def test_keys_depend_on_the_set_of_words_and_the_type_alone() -> None:
 
 def test_keys_are_the_same_in_every_process_and_release() -> None:
     """Another version of anything below must not change them: rows on disk have them. When they must change,
-    so must ingest.similar.VERSION."""
-    program = f"from ingest.similar import band_keys; print(*band_keys({SENTENCE!r}, 'fact'))"
+    so must ingest.dedup.similar.VERSION."""
+    program = f"from vouchgate.ingest.dedup.similar import band_keys; print(*band_keys({SENTENCE!r}, 'fact'))"
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     keys = tuple(int(key) for key in printed.stdout.split())
     assert keys == band_keys(SENTENCE, "fact")
@@ -135,8 +144,8 @@ def test_a_sketch_is_the_one_that_datasketch_makes(words: set[str]) -> None:
 def test_nothing_is_imported_for_keys_before_the_first_one_and_little_then() -> None:
     """Commands that need no keys do not wait for numpy, and nobody waits for scipy, which datasketch brings along."""
     program = (
-        "import sys, groundgate.gate, groundgate.cli; print('numpy' in sys.modules);"
-        "from ingest.similar import band_keys; band_keys('one two three', 'fact');"
+        "import sys, vouchgate.gate.gate, vouchgate.cli; print('numpy' in sys.modules);"
+        "from vouchgate.ingest.dedup.similar import band_keys; band_keys('one two three', 'fact');"
         "print('numpy' in sys.modules, 'scipy' in sys.modules)"
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.sites import MAX_URL_CHARACTERS, author_of, host_of, registrable_domain, site_of
+from vouchgate.ingest.scoring.sites import MAX_URL_CHARACTERS, author_of, host_of, registrable_domain, site_of
 
 SITES = [
     # the registrable domain
@@ -129,7 +129,9 @@ def test_host_is_the_whole_name() -> None:
 
 
 def platform_patterns() -> list[str]:
-    document = tomllib.loads(resources.files("ingest.data").joinpath("platforms.toml").read_text("utf-8"))
+    document = tomllib.loads(
+        resources.files("vouchgate.ingest.data").joinpath("platforms.toml").read_text("utf-8")
+    )
     del document["pages"]
     return [p for group in document.values() for p in [*group["sites"], *group.get("same_as", {}).values()]]
 
@@ -143,7 +145,9 @@ def test_every_platform_of_the_file_names_its_accounts(pattern: str) -> None:
 
 
 def test_no_pattern_stands_twice() -> None:
-    document = tomllib.loads(resources.files("ingest.data").joinpath("platforms.toml").read_text("utf-8"))
+    document = tomllib.loads(
+        resources.files("vouchgate.ingest.data").joinpath("platforms.toml").read_text("utf-8")
+    )
     del document["pages"]
     patterns = [p for group in document.values() for p in [*group["sites"], *group.get("same_as", {})]]
     assert len(patterns) == len(set(patterns))

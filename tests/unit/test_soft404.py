@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.sources.page import Page
-from ingest.sources.soft404 import Look, judge_move, judge_page, load_words
+from vouchgate.ingest.sources.web.page import Page
+from vouchgate.ingest.sources.web.soft404 import AnswerKind, judge_move, judge_page, load_words
 
 WORDS = load_words()
 LONG = "The proxy keeps every connection open until the far side has read all of it. " * 30
@@ -44,32 +44,32 @@ MIDDLE = "The proxy keeps every connection open until the far side has read all 
     ],
 )
 def test_a_redirect_that_keeps_the_page(asked: str, final: str) -> None:
-    assert judge_move(asked, final, WORDS) is Look.PAGE
+    assert judge_move(asked, final, WORDS) is AnswerKind.PAGE
 
 
 @pytest.mark.parametrize(
     ("asked", "final", "look"),
     [
-        ("https://a.example/docs/pool.html", "https://a.example/", Look.HOME),
-        ("https://a.example/docs/pool.html", "https://a.example", Look.HOME),
-        ("https://a.example/docs/pool.html", "https://www.a.example/en/", Look.HOME),
-        ("https://a.example/docs/pool.html", "https://a.example/home.aspx?lang=en", Look.HOME),
-        ("https://a.example/3.1/pool.html", "https://a.example/3.2/", Look.HOME),
-        ("https://a.example/?p=12", "https://a.example/", Look.HOME),
-        ("https://old.example/blog/post", "https://buyer.example/", Look.HOME),
-        ("https://a.example/x", "https://a.example/404.html", Look.NOT_FOUND),
-        ("https://a.example/x", "https://a.example/errors/not-found", Look.NOT_FOUND),
-        ("https://a.example/x", "https://a.example/login?next=%2Fx", Look.LOGIN),
-        ("https://a.example/x", "https://a.example/users/sign_in", Look.LOGIN),
-        ("https://a.example/x", "https://a.example/wp-login.php?redirect_to=x", Look.LOGIN),
-        ("https://a.example/x", "https://login.vendor.example/common/step?client=1", Look.LOGIN),
-        ("https://a.example/x", "https://a.example/oauth2/authorize?redirect_uri=x", Look.LOGIN),
-        ("https://a.example/x", "https://www.hugedomains.com/domain_profile.cfm?d=a", Look.PARKED),
-        ("https://a.example/x", "http://ww25.a.example/x?subid1=2", Look.PARKED),
-        ("https://a.example/", "http://ww25.a.example/?subid1=2", Look.PARKED),
+        ("https://a.example/docs/pool.html", "https://a.example/", AnswerKind.HOME),
+        ("https://a.example/docs/pool.html", "https://a.example", AnswerKind.HOME),
+        ("https://a.example/docs/pool.html", "https://www.a.example/en/", AnswerKind.HOME),
+        ("https://a.example/docs/pool.html", "https://a.example/home.aspx?lang=en", AnswerKind.HOME),
+        ("https://a.example/3.1/pool.html", "https://a.example/3.2/", AnswerKind.HOME),
+        ("https://a.example/?p=12", "https://a.example/", AnswerKind.HOME),
+        ("https://old.example/blog/post", "https://buyer.example/", AnswerKind.HOME),
+        ("https://a.example/x", "https://a.example/404.html", AnswerKind.NOT_FOUND),
+        ("https://a.example/x", "https://a.example/errors/not-found", AnswerKind.NOT_FOUND),
+        ("https://a.example/x", "https://a.example/login?next=%2Fx", AnswerKind.LOGIN),
+        ("https://a.example/x", "https://a.example/users/sign_in", AnswerKind.LOGIN),
+        ("https://a.example/x", "https://a.example/wp-login.php?redirect_to=x", AnswerKind.LOGIN),
+        ("https://a.example/x", "https://login.vendor.example/common/step?client=1", AnswerKind.LOGIN),
+        ("https://a.example/x", "https://a.example/oauth2/authorize?redirect_uri=x", AnswerKind.LOGIN),
+        ("https://a.example/x", "https://www.hugedomains.com/domain_profile.cfm?d=a", AnswerKind.PARKED),
+        ("https://a.example/x", "http://ww25.a.example/x?subid1=2", AnswerKind.PARKED),
+        ("https://a.example/", "http://ww25.a.example/?subid1=2", AnswerKind.PARKED),
     ],
 )
-def test_a_redirect_to_something_else(asked: str, final: str, look: Look) -> None:
+def test_a_redirect_to_something_else(asked: str, final: str, look: AnswerKind) -> None:
     assert judge_move(asked, final, WORDS) is look
 
 
@@ -88,7 +88,7 @@ def test_a_redirect_to_something_else(asked: str, final: str, look: Look) -> Non
     ],
 )
 def test_a_page_that_says_there_is_none(page: Page) -> None:
-    assert judge_page("https://a.example/docs/pool", page, WORDS) is Look.NOT_FOUND
+    assert judge_page("https://a.example/docs/pool", page, WORDS) is AnswerKind.NOT_FOUND
 
 
 @pytest.mark.parametrize(
@@ -117,30 +117,33 @@ def test_a_page_that_says_there_is_none(page: Page) -> None:
     ],
 )  # fmt: skip
 def test_a_real_page_that_talks_of_such_things(asked: str, page: Page) -> None:
-    assert judge_page(asked, page, WORDS) is Look.PAGE
+    assert judge_page(asked, page, WORDS) is AnswerKind.PAGE
 
 
 @pytest.mark.parametrize(
     ("page", "look"),
     [
-        (Page(title="Sign in · Tern", asks_password=True, text=MIDDLE), Look.LOGIN),
-        (Page(title="Tern", heading="Log in to your account", text="Continue with SSO"), Look.LOGIN),
-        (Page(title="Just a moment..."), Look.WALL),
-        (Page(title="Attention Required! | Shield", text=MIDDLE), Look.WALL),
-        (Page(title="Tern", heading="Verify you are human"), Look.WALL),
-        (Page(title="Before you continue", text=MIDDLE), Look.WALL),
-        (Page(title="tern.example", text="The domain tern.example: this domain is for sale!"), Look.PARKED),
-        (Page(title="Tern", text="You need to enable JavaScript to run this app."), Look.NEEDS_SCRIPT),
+        (Page(title="Sign in · Tern", asks_password=True, text=MIDDLE), AnswerKind.LOGIN),
+        (Page(title="Tern", heading="Log in to your account", text="Continue with SSO"), AnswerKind.LOGIN),
+        (Page(title="Just a moment..."), AnswerKind.WALL),
+        (Page(title="Attention Required! | Shield", text=MIDDLE), AnswerKind.WALL),
+        (Page(title="Tern", heading="Verify you are human"), AnswerKind.WALL),
+        (Page(title="Before you continue", text=MIDDLE), AnswerKind.WALL),
+        (
+            Page(title="tern.example", text="The domain tern.example: this domain is for sale!"),
+            AnswerKind.PARKED,
+        ),
+        (Page(title="Tern", text="You need to enable JavaScript to run this app."), AnswerKind.NEEDS_SCRIPT),
     ],
 )
-def test_what_else_a_page_can_be(page: Page, look: Look) -> None:
+def test_what_else_a_page_can_be(page: Page, look: AnswerKind) -> None:
     assert judge_page("https://a.example/docs/pool", page, WORDS) is look
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_any_text_is_judged(asked: str, final: str, text: str) -> None:
-    assert judge_move(asked, final, WORDS) in Look
-    assert judge_page(asked, Page(title=final, text=text, heading=text), WORDS) in Look
+    assert judge_move(asked, final, WORDS) in AnswerKind
+    assert judge_page(asked, Page(title=final, text=text, heading=text), WORDS) in AnswerKind
 
 
 @given(
@@ -148,7 +151,7 @@ def test_any_text_is_judged(asked: str, final: str, text: str) -> None:
 )
 def test_an_address_that_did_not_change_is_the_page(path: str, more: str) -> None:
     url = f"https://a.example/{path}{more}"
-    assert judge_move(url, url, WORDS) is Look.PAGE
+    assert judge_move(url, url, WORDS) is AnswerKind.PAGE
 
 
 def test_every_phrase_of_the_lists_can_match() -> None:

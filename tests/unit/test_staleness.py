@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.pipeline import Examined, Inspected, examine, focus
-from ingest.types import (
+from tests.claims import NOW, examined, policy
+from tests.hangs import given_up_after
+from vouchgate.ingest.claims.types import (
     Citation,
     CitationType,
     Found,
@@ -21,9 +22,16 @@ from ingest.types import (
     Unreachable,
     ValidationResult,
 )
-from review.staleness import PASSAGE_KEPT, Fresh, Stale, Standings, Unclear, compare, share_kept
-from tests.claims import NOW, examined, policy
-from tests.hangs import given_up_after
+from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus
+from vouchgate.review.staleness import (
+    PASSAGE_KEPT,
+    SourceChanged,
+    SourcesUnchanged,
+    SourcesUnclear,
+    Standings,
+    compare,
+    share_kept,
+)
 
 CLAIM = "The hosted plan gives every tenant 40 connections to the message broker at once"
 PASSAGE = (
@@ -89,15 +97,15 @@ def later(then: ValidationResult, *readings: SourceReading, learned: tuple[Found
 
 def test_five_ways_a_page_can_be_found_again() -> None:
     then = decided(page())
-    assert later(then, page()) == Fresh(())
-    assert later(then, gone()) == Stale("It answered 404.", ())
-    assert later(then, away()) == Unclear((), (away(),))
-    assert later(then, page("")) == Unclear((), (replace_text(page("")),))
+    assert later(then, page()) == SourcesUnchanged(())
+    assert later(then, gone()) == SourceChanged("It answered 404.", ())
+    assert later(then, away()) == SourcesUnclear((), (away(),))
+    assert later(then, page("")) == SourcesUnclear((), (replace_text(page("")),))
     rewritten = (
         "Tenants of the hosted plan: ask our sales people which connections to the message broker you get."
     )
     changed = later(then, page(rewritten))
-    assert isinstance(changed, Stale)
+    assert isinstance(changed, SourceChanged)
     assert changed.reason.startswith("https://docs.example.com/limits ")
 
 
@@ -109,42 +117,42 @@ def replace_text(found: Found) -> Found:
 def test_one_source_that_went_away_is_enough_and_one_unread_leaves_it_open() -> None:
     pages = [page(cited=url(name)) for name in ("a", "b", "c")]
     then = decided(*pages)
-    assert isinstance(later(then, pages[0], gone(url("b")), away(url("c"))), Stale)
-    assert isinstance(later(then, pages[0], pages[1], away(url("c"))), Unclear)
-    assert isinstance(later(then, *reversed(pages)), Fresh)
+    assert isinstance(later(then, pages[0], gone(url("b")), away(url("c"))), SourceChanged)
+    assert isinstance(later(then, pages[0], pages[1], away(url("c"))), SourcesUnclear)
+    assert isinstance(later(then, *reversed(pages)), SourcesUnchanged)
 
 
 def test_what_was_refuted_when_it_was_let_in_is_no_news() -> None:
     then = decided(gone())
-    assert isinstance(later(then, gone()), Fresh)
-    assert isinstance(later(then, page()), Fresh)
+    assert isinstance(later(then, gone()), SourcesUnchanged)
+    assert isinstance(later(then, page()), SourcesUnchanged)
     proposed = page(cited=ADR, standing=Standing.PROPOSED)
     then = decided(proposed)
-    assert isinstance(later(then, proposed), Fresh)
-    assert isinstance(later(then, page(f"{PASSAGE} Accepted.", ADR)), Fresh)
-    assert isinstance(later(then, page(cited=ADR, standing=Standing.REJECTED)), Stale)
-    assert isinstance(later(then, gone(ADR)), Stale)
+    assert isinstance(later(then, proposed), SourcesUnchanged)
+    assert isinstance(later(then, page(f"{PASSAGE} Accepted.", ADR)), SourcesUnchanged)
+    assert isinstance(later(then, page(cited=ADR, standing=Standing.REJECTED)), SourceChanged)
+    assert isinstance(later(then, gone(ADR)), SourceChanged)
 
 
 def test_of_a_record_every_change_counts_and_of_a_page_only_that_of_the_passage() -> None:
     addition = f"{PASSAGE} A new chapter on queues was added."
-    assert isinstance(later(decided(page()), page(addition)), Fresh)
-    assert isinstance(later(decided(page(cited=ADR)), page(addition, ADR)), Stale)
+    assert isinstance(later(decided(page()), page(addition)), SourcesUnchanged)
+    assert isinstance(later(decided(page(cited=ADR)), page(addition, ADR)), SourceChanged)
 
 
 def test_what_could_not_be_read_at_first_is_learned_and_then_counts() -> None:
     then = decided(away())
     first = later(then, page())
-    assert isinstance(first, Fresh)
+    assert isinstance(first, SourcesUnchanged)
     (known,) = first.learned
     assert (known.citation, known.digest) == (url(), page().digest)
-    assert isinstance(later(then, page(), learned=first.learned), Fresh)
+    assert isinstance(later(then, page(), learned=first.learned), SourcesUnchanged)
     other = (
         "Tenants of the hosted plan: ask our sales people which connections to the message broker you get."
     )
-    assert isinstance(later(then, page(other), learned=first.learned), Stale)
-    assert later(then, away(), learned=first.learned) == Unclear(first.learned, (away(),))
-    assert isinstance(later(then, gone()), Stale)
+    assert isinstance(later(then, page(other), learned=first.learned), SourceChanged)
+    assert later(then, away(), learned=first.learned) == SourcesUnclear(first.learned, (away(),))
+    assert isinstance(later(then, gone()), SourceChanged)
 
 
 def test_news_about_the_rules_is_no_news_about_the_source() -> None:
@@ -152,17 +160,17 @@ def test_news_about_the_rules_is_no_news_about_the_source() -> None:
     off_topic = page("A page about boats, sails, masts, oars, harbours and the weather at sea.")
     then = decided(off_topic)
     lenient = then.model_copy(update={"findings": tuple(f for f in then.findings if f.check != "support")})
-    assert isinstance(later(lenient, off_topic), Fresh)
+    assert isinstance(later(lenient, off_topic), SourcesUnchanged)
 
 
 def test_a_value_that_changed_on_the_page_is_seen() -> None:
     then = decided(page())
     changed = later(then, page(PASSAGE.replace("40", "25")))
-    assert isinstance(changed, Stale), "neither the passage nor the support check saw it"
+    assert isinstance(changed, SourceChanged), "neither the passage nor the support check saw it"
 
 
 def test_citations_the_decision_did_not_know_say_nothing() -> None:
-    assert isinstance(later(decided(page()), page(), gone(url("new"))), Fresh)
+    assert isinstance(later(decided(page()), page(), gone(url("new"))), SourcesUnchanged)
 
 
 # --- the measure

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.checks.support import Support, SupportVerdict, compare, judge
-from ingest.citations import detect_citations, given_citation
-from ingest.support_scope import scope_of
-from ingest.support_words import Kind, stem, words_of
-from ingest.topic import OFF_TOPIC, ON_TOPIC, Subject, match
-from ingest.types import Citation, CitationType, Found, Span, Standing, Verdict
 from tests.hangs import given_up_after
 from tests.unit.support_pairs import CONFLICTS, NOTHING_TO_CHECK, PAIRS, SAYS_SOMETHING, Conflict, Pair
+from vouchgate.ingest.checks.support import Support, SupportVerdict, compare, judge
+from vouchgate.ingest.citations import detect_citations, given_citation
+from vouchgate.ingest.claims.types import Citation, CitationType, Found, Span, Standing, Verdict
+from vouchgate.ingest.language.stems import WordKind, stem, words_of
+from vouchgate.ingest.support.scope import scope_of
+from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, Subject, match
 
 ADR = given_citation(CitationType.ADR, "12")
 
@@ -96,7 +96,7 @@ def test_the_title_counts_as_close_to_every_place() -> None:
 )
 def test_spellings_of_one_word_meet(claim: str, source: str) -> None:
     found = match(claim, words_of(claim), Subject(source))
-    assert not [word for word in found.missing if word.kind is not Kind.COMMON]
+    assert not [word for word in found.missing if word.kind is not WordKind.COMMON]
 
 
 def test_forms_of_a_word_have_one_stem() -> None:

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.signature import SignatureKeys, signature_keys
-from ingest.template import (
+from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.dedup.template import (
     MOST_PROBES,
     MOST_STORED,
     Template,
     is_member,
     member_keys,
     partner_keys,
-    restored,
+    restore_template,
     shared_words,
     template_of,
 )
@@ -172,9 +172,9 @@ def test_a_template_is_the_same_in_every_process_and_of_one_kind() -> None:
     other = template_of(frozenset({"alpha", "beta"}), _keys(frozenset({"alpha", "beta"}), "decision"))
     assert one.id == ID_OF_ALPHA_BETA
     assert other.id != one.id
-    assert restored(one.id, one.words, 1) == one
+    assert restore_template(one.id, one.words, 1) == one
     wide = template_of(one.words, _keys(one.words), wide=True)
-    assert restored(wide.id, wide.words, 1) == wide != one
+    assert restore_template(wide.id, wide.words, 1) == wide != one
 
 
 # Another value means that every index must be rebuilt: raise `signature.VERSION`.

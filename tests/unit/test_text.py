@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.text import fold, normalise
+from vouchgate.ingest.language.normalise import fold, normalise
 
 ANY_TEXT = st.text(alphabet=st.characters(), max_size=200)  # lone surrogates included
 MARKUP = st.text(alphabet="ab I'think>#/*_~`<&;=-\n\r\u200b\u0301\u00ad\u0456\uff29", max_size=120)
@@ -135,7 +135,9 @@ def test_a_zero_width_character_changes_nothing(sent: str, data: st.DataObject) 
 
 
 def test_every_look_alike_stands_in_one_group_and_reads_as_ascii() -> None:
-    raw = tomllib.loads(resources.files("ingest.data").joinpath("lookalikes.toml").read_text("utf-8"))
+    raw = tomllib.loads(
+        resources.files("vouchgate.ingest.data").joinpath("lookalikes.toml").read_text("utf-8")
+    )
     seen: dict[str, str] = {}
     for group, readings in raw.items():
         for reading, characters in readings.items():

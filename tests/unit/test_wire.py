@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from groundgate.wire import ClaimIn
+from vouchgate.wire import ClaimIn
 
 GOOD: dict[str, Any] = {"content": "The cache is warm", "memory_type": "fact", "source": "user"}
 

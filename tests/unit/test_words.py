@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.words import split_words, tokens, word_list
 from tests.hangs import given_up_after
+from vouchgate.ingest.language.words import split_words, tokens, word_list
 
 ANY_TEXT = st.text(st.characters(), max_size=200)  # every code point, lone surrogates too
 PLAIN_WORD = st.text("abcdefghijklmnopqrstuvwxyz0123456789_/<>=%$#+&|.-", min_size=1, max_size=12)

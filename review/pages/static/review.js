@@ -275,7 +275,7 @@
     if (!badge || count === undefined || count === null) return;
     badge.dataset.waiting = count;
     badge.firstChild.data = String(count);
-    if (page === "queue") document.title = `${count} waiting · Groundgate`;
+    if (page === "queue") document.title = `${count} waiting · Vouchgate`;
   }
 
   function refreshSoon(after = 250) {

@@ -1,0 +1,648 @@
+"""The words of the service as types. All are frozen; rows and wire models are separate types. One page although
+it is long, because they explain one another and are read together.
+
+Nothing here knows a clock, a network or a database: times and ids come in as values.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+
+class Frozen(BaseModel):
+    """Base of every domain type: immutable, and an unknown field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MemoryType(StrEnum):
+    """What kind of thing the claim is."""
+
+    FACT = "fact"
+    DECISION = "decision"
+    PREFERENCE = "preference"
+    PROCEDURE = "procedure"
+
+
+class Source(StrEnum):
+    """Where the caller says the claim comes from. Every one but AI_SYNTHESIS must be granted to the token."""
+
+    USER = "user"
+    DOCUMENTATION = "documentation"
+    ADR = "adr"
+    COMMIT = "commit"
+    MANUAL = "manual"
+    CONVERSATION = "conversation"
+    CHAT = "chat"
+    AI_SYNTHESIS = "ai_synthesis"
+
+
+class Role(StrEnum):
+    """What a principal is for. Only REVIEWER may approve or reject."""
+
+    AGENT = "agent"
+    REVIEWER = "reviewer"
+    AUDITOR = "auditor"
+    ADMIN = "admin"
+
+
+class Principal(Frozen):
+    """Who calls. `owners` are the owners it may act for; `any_owner` lifts that limit."""
+
+    id: str
+    name: str
+    role: Role
+    owners: frozenset[str] = frozenset()
+    any_owner: bool = False
+    sources: frozenset[Source] = frozenset()
+
+    def may_act_for(self, owner_id: str) -> bool:
+        """Whether this principal may see or write this owner's data at all."""
+        return self.any_owner or owner_id in self.owners
+
+
+class Verdict(StrEnum):
+    """What a check concluded. UNKNOWN means it could not be found out: never a PASS, never a FAIL."""
+
+    PASS = "PASS"  # noqa: S105  (a verdict, not a password)
+    DOUBT = "DOUBT"
+    FAIL = "FAIL"
+    UNKNOWN = "UNKNOWN"
+
+
+class HedgeCategory(StrEnum):
+    """Kinds of hedge. The first three block, the last two send to review."""
+
+    PERSONAL_SPECULATION = "personal_speculation"
+    ADMITTED_UNCERTAINTY = "admitted_uncertainty"
+    UNDECIDED_SUGGESTION = "undecided_suggestion"
+    TECHNICAL_HEDGE = "technical_hedge"
+    APPROXIMATION = "approximation"
+
+
+BLOCKING_HEDGES = frozenset(
+    {
+        HedgeCategory.PERSONAL_SPECULATION,
+        HedgeCategory.ADMITTED_UNCERTAINTY,
+        HedgeCategory.UNDECIDED_SUGGESTION,
+    }
+)
+
+
+class HedgeAction(StrEnum):
+    """What the hedges in a text call for; BLOCK wins over REVIEW."""
+
+    BLOCK = "block"
+    REVIEW = "review"
+    CONTINUE = "continue"
+
+
+class HedgeMatch(Frozen):
+    """One hedge. `text` is `sent_text[start:end]`: offsets are characters of the text as sent."""
+
+    category: HedgeCategory
+    text: str
+    start: int
+    end: int
+
+
+class CitationType(StrEnum):
+    """What kind of thing is cited."""
+
+    ADR = "adr"
+    COMMIT = "commit"
+    URL = "url"
+    ISSUE = "issue"
+    DOI = "doi"
+    ARXIV = "arxiv"
+    RFC = "rfc"
+    PEP = "pep"
+    CVE = "cve"
+
+
+class Citation(Frozen):
+    """A reference found in the text (start and end are set) or given beside it (both are None).
+
+    `value` is the exact substring of the text as sent; `key` is its canonical form, equal for two
+    spellings of one thing (`ADR-003` and `adr 3` are both `adr:3`).
+    """
+
+    type: CitationType
+    value: str
+    key: str
+    start: int | None = None
+    end: int | None = None
+
+
+EXCERPT_CHARACTERS = 2000
+LINKS = 50  # of Found.links; of a page that links to more sites the rest is not known
+TEXT_CHARACTERS = 200_000  # of a source's text; what is longer is cut, and `Found.cut` says so
+
+
+class Standing(StrEnum):
+    """What a source that was found is worth as support. Only IN_FORCE supports a claim."""
+
+    IN_FORCE = "in_force"
+    PROPOSED = "proposed"  # an ADR nobody has accepted yet
+    SUPERSEDED = "superseded"
+    REJECTED = "rejected"
+    DEPRECATED = "deprecated"
+    REVERTED = "reverted"  # a later commit undoes it
+    DETACHED = "detached"  # a commit that no branch and no tag reaches
+    AMBIGUOUS = "ambiguous"  # more than one thing answers to this name
+
+
+JUDGE_QUOTE_CHARACTERS = 500
+
+
+class Judged(Frozen):
+    """What an optional judge, a language model, said of one source when asked one narrow question about it."""
+
+    kind: Literal["judged"] = "judged"
+    model: str  # as configured
+    contains: Literal["yes", "partly", "no"]  # does the source contain the claim
+    attributed: Literal["yes", "no"]  # does it say so itself, and not somebody whom it quotes to refute
+    # The source's own words for that: they were looked up in its title and excerpt, and a "yes" has some.
+    quote: str = Field(default="", max_length=JUDGE_QUOTE_CHARACTERS)
+    took_ms: float | None = None
+
+
+class NotJudged(Frozen):
+    """The judge was to be asked and gave no answer that counts. `code`: `timeout`, `budget` (the day's questions
+    are used up), `not_asked` (there was enough against the claim), `odd_answer`, `error`, or a code of
+    Unreachable. Not the same as a no."""
+
+    kind: Literal["not_judged"] = "not_judged"
+    model: str  # as configured; empty where none is
+    code: str
+    detail: str
+    took_ms: float | None = None
+
+
+Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
+
+
+class Found(Frozen):
+    """The cited thing was read. `standing` says whether it still holds."""
+
+    kind: Literal["found"] = "found"
+    citation: Citation
+    source_id: str  # `ADR-003`, `commit:a1b2c3d`, the final URL, `issue:owner/repo#12`
+    standing: Standing
+    detail: str  # one sentence for a human: what was found, and where
+    title: str = ""
+    excerpt: str = ""  # at most EXCERPT_CHARACTERS of its text: what the claim was held against
+    digest: str = ""  # sha256 hex of the content read
+    dated: datetime | None = None  # what the page says of itself, else its Last-Modified
+    successor: str | None = None  # what replaced it, when `standing` says so
+    official: bool = False  # the grounding repository's own record
+    site: str = ""  # whose page it is (`ingest.scoring.sites.site_of`); empty for what lives in a repository
+    cut: bool = False  # its text went on past what is read of one, so that nobody knows what else it says
+    links: tuple[str, ...] = ()  # the other sites its text links to, sorted, at most LINKS
+    status: int | None = None  # the HTTP status it was answered with
+    judgement: Judgement | None = None  # None: no judge was asked
+    took_ms: float | None = None  # how long reading it took
+    # The whole text, from which `excerpt` is chosen for one claim; it is emptied then, and never stored here.
+    text: str = Field(default="", exclude=True, repr=False)
+
+
+class Missing(Frozen):
+    """It was looked for where it would be, and is not there."""
+
+    kind: Literal["missing"] = "missing"
+    citation: Citation
+    detail: str
+    status: int | None = None
+    took_ms: float | None = None
+
+
+class Unreachable(Frozen):
+    """It could not be found out whether it exists. `code` is a stable word: `timeout`, `refused` (an address
+    or answer that is not safe), `forbidden` (401, 403), `rate_limited`, `server_error`, `dns`, `tls`,
+    `connection`, `odd_answer`, `login` (it asks to sign in), `offline`, `no_repository`, `shallow_clone`,
+    `not_supported`, `not_asked` (the claim holds a credential), `error`."""
+
+    kind: Literal["unreachable"] = "unreachable"
+    citation: Citation
+    code: str
+    detail: str
+    status: int | None = None
+    retry_after: datetime | None = None  # when the source itself said to come back
+    took_ms: float | None = None
+
+
+SourceReading = Annotated[Found | Missing | Unreachable, Field(discriminator="kind")]
+
+
+class ItemKind(StrEnum):
+    """Where a similar claim lives: stored, or waiting for review."""
+
+    MEMORY = "memory"
+    PENDING = "pending"
+
+
+class Neighbour(Frozen):
+    """A stored memory or pending item of the same owner and type whose words may reach the threshold."""
+
+    kind: ItemKind
+    id: str
+    content: str
+
+
+class Neighbours(Frozen):
+    """The index was asked and answered; `items` may be empty, which means: nothing similar is there.
+
+    With `complete` false there were more candidates than can be compared, and these are some of them.
+    """
+
+    kind: Literal["neighbours"] = "neighbours"
+    items: tuple[Neighbour, ...] = ()
+    complete: bool = True
+
+
+class DedupUnavailable(Frozen):
+    """The index could not be asked. Not the same as an empty answer."""
+
+    kind: Literal["unavailable"] = "unavailable"
+    detail: str
+
+
+DedupFacts = Annotated[Neighbours | DedupUnavailable, Field(discriminator="kind")]
+
+
+class AtPlace(Frozen):
+    """What the gate knows of the place in a sink that a claim names, when it knows anything: the memory in force
+    that was put there, and the item by which its removal was asked for already."""
+
+    memory: Neighbour | None = None
+    removal: Neighbour | None = None
+
+
+class EchoFacts(Frozen):
+    """That a claim was submitted before, in the same or nearly the same words: how often, this time counted in, and
+    who sent it. Only of claims that were sent at least twice."""
+
+    count: int
+    first_seen: datetime
+    first_by: str  # a principal's id, as those in `agents` are
+    agents: tuple[str, ...]  # in the order in which they came, the first twenty
+    sources: tuple[Source, ...]  # that were asserted
+
+
+class Paraphrase(Frozen):
+    """A stored memory or pending item of the same owner whose vector is near the claim's."""
+
+    kind: ItemKind
+    id: str
+    content: str
+    cosine: float  # -1 to 1, of the two vectors; see `ingest.dedup.paraphrase.cosine`
+
+
+class Paraphrases(Frozen):
+    """Every earlier claim was compared by `model`; `items` are those near enough, and may be empty."""
+
+    kind: Literal["paraphrases"] = "paraphrases"
+    model: str
+    items: tuple[Paraphrase, ...] = ()
+
+
+class ParaphraseUnavailable(Frozen):
+    """The model or the vectors could not be asked. Not the same as an empty answer."""
+
+    kind: Literal["unavailable"] = "unavailable"
+    detail: str
+
+
+ParaphraseFacts = Annotated[Paraphrases | ParaphraseUnavailable, Field(discriminator="kind")]
+
+
+class Embedding(Frozen):
+    """A text as a vector: float32 numbers in machine order, of length 1. Only vectors of one `model` compare."""
+
+    model: str
+    vector: bytes
+
+
+class DeliveryOp(StrEnum):
+    """What a store behind the gate is asked to do with one place of it."""
+
+    PUT = "put"
+    REMOVE = "remove"
+
+
+class DeliveryTarget(Frozen):
+    """Where in a store behind the gate (a sink) a claim is to be written once it is a memory, or what is to go from
+    there. The same sink and place is the same thing."""
+
+    sink: str
+    place: str
+    op: DeliveryOp = DeliveryOp.PUT
+    data: dict[str, JsonValue] = Field(default_factory=dict)  # what the sink needs besides the text
+    # The caller found something else there already, which may be older than the gate.
+    replaces: bool = False
+
+    @property
+    def name(self) -> str:
+        """Sink and place as one text; a sink's name has no white space."""
+        return f"{self.sink} {self.place}"
+
+
+class SecretMatch(Frozen):
+    """Where a credential was. What it was is kept nowhere: the characters `start` to `end` are masked in `where`,
+    which is `content`, `metadata` or `delivery` with the way to the text in it, or `citations[0]`."""
+
+    kind: str
+    where: str
+    start: int
+    end: int
+
+
+class Claim(Frozen):
+    """The text an agent wants to save, or asks to have removed (`delivery`). `content` is the text exactly as
+    sent, but for masks in place of credentials (`secrets`)."""
+
+    content: str
+    memory_type: MemoryType
+    asserted_source: Source  # what the caller said
+    source: Source  # what counts: AI_SYNTHESIS when the caller may not assert `asserted_source`
+    owner_id: str
+    citations: tuple[Citation, ...] = ()  # given beside the text
+    validity_horizon: datetime | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    delivery: DeliveryTarget | None = Field(default=None, exclude_if=lambda found: found is None)
+    # Credentials that were in it, in place of which it has masks. Any one blocks it.
+    secrets: tuple[SecretMatch, ...] = Field(default=(), exclude_if=lambda found: not found)
+
+
+class Span(Frozen):
+    """Characters `start` to `end` of the text as sent."""
+
+    start: int
+    end: int
+
+
+class Finding(Frozen):
+    """What one check concluded. `code` is a stable machine word, `message` one sentence for a human."""
+
+    check: str
+    verdict: Verdict
+    code: str
+    message: str
+    citation: Citation | None = None
+    spans: tuple[Span, ...] = ()
+    facts: dict[str, JsonValue] = Field(default_factory=dict)
+    took_ms: float | None = None  # to gather what it judges; None for what needs no look-up
+
+
+class Tier(StrEnum):
+    """Where a claim goes."""
+
+    STORED = "tier_1"
+    QUEUED = "tier_2"
+    BLOCKED = "tier_3"
+
+
+class Outcome(StrEnum):
+    """The tier in a word, for the answer."""
+
+    STORED = "stored"
+    QUEUED = "queued"
+    BLOCKED = "blocked"
+
+
+class Confidence(StrEnum):
+    """How well a claim is supported; a rule output, never a model's own number."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+class Label(StrEnum):
+    """FACT needs one official source or two independent ones; all else is INFERENCE."""
+
+    FACT = "FACT"
+    INFERENCE = "INFERENCE"
+
+
+class Decision(Frozen):
+    """Tier and reason, with the findings that set them. Pure function of claim, facts and policy."""
+
+    tier: Tier
+    rule: int  # the number of the router's rule that matched, design section 3
+    reason: str
+    findings: tuple[Finding, ...]
+    decided_by: tuple[Finding, ...]  # the findings the rule rests on; empty for rules 9 and 10
+    confidence: Confidence
+    confidence_score: float | None  # 0 to 1, None when no source was verified
+    label: Label
+    source_id: str | None
+    similarity_score: float | None = None  # word Jaccard with the nearest item at or over the threshold
+    nearest: Neighbour | None = None  # that item: what it duplicates or conflicts with
+    policy_digest: str
+
+    @model_validator(mode="after")
+    def _fact_has_a_source(self) -> Self:
+        if self.label is Label.FACT and not self.source_id:
+            raise ValueError("a FACT needs the id of its evidence")
+        return self
+
+
+class Evidence(Frozen):
+    """The record a decision rests on: with the policy of its digest, enough to make it again offline."""
+
+    claim: Claim
+    capture_time: datetime
+    confidence: Confidence
+    confidence_score: float | None
+    source_id: str | None
+    sources: tuple[SourceReading, ...]
+    dedup: DedupFacts
+    # None, and left out of the JSON, unless the policy asks for vectors.
+    paraphrases: ParaphraseFacts | None = Field(default=None, exclude_if=lambda facts: facts is None)
+    at_place: AtPlace | None = Field(default=None, exclude_if=lambda found: found is None)
+    echo: EchoFacts | None = Field(default=None, exclude_if=lambda found: found is None)
+    validity_horizon: datetime | None
+    label: Label
+    metadata: dict[str, JsonValue]
+
+    @model_validator(mode="after")
+    def _fact_has_a_source(self) -> Self:
+        if self.label is Label.FACT and not any(
+            isinstance(source, Found) and source.source_id == self.source_id for source in self.sources
+        ):
+            raise ValueError("a FACT needs the id of its evidence, among the sources that were found")
+        return self
+
+
+class SimilarMemory(Frozen):
+    """A stored memory that says nearly the same as a claim, and is no duplicate of it: something to look at
+    beside the claim. No decision rests on it."""
+
+    memory_id: str
+    similarity: float  # word Jaccard, from 0.5 up to below the duplicate threshold
+    content: str
+
+
+class RejectedBefore(Frozen):
+    """An owner's rejection of an earlier claim in the same words. No decision rests on it."""
+
+    queue_id: str
+    reason: str
+    rejected_at: datetime
+
+
+class ValidationResult(Frozen):
+    """The answer to every submit, stored as it was given. Exactly one of `memory_id` and `queue_id` is set
+    when the claim was stored or queued; neither when it was blocked or only checked. The decision of a re-check
+    names the item that waits on, whatever its tier."""
+
+    tier: Tier
+    outcome: Outcome
+    approved: bool
+    rule: int
+    reason: str
+    checks_passed: tuple[str, ...]
+    checks_failed: tuple[str, ...]  # like `hedge_words_detected: maybe`
+    findings: tuple[Finding, ...]
+    evidence: Evidence
+    similarity_score: float | None
+    conflicting_memory_id: str | None  # the stored memory it duplicates or conflicts with
+    similar: tuple[SimilarMemory, ...] | None = None  # nearest first; None: not looked for, or not known
+    # The latest rejection of these words; looked for unless the claim is stored. Left out of the JSON when None.
+    rejected_before: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
+    memory_id: str | None
+    queue_id: str | None
+    decision_id: str | None  # None when only checked: nothing was written
+    policy_digest: str
+    took_ms: float
+
+
+class MemoryStatus(StrEnum):
+    """Only ACTIVE memories answer a read that asks for nothing else. A memory whose validity horizon has
+    passed is EXPIRED in every read, whatever its row says."""
+
+    ACTIVE = "active"
+    SUPERSEDED = "superseded"
+    RETRACTED = "retracted"
+    EXPIRED = "expired"
+
+
+class Memory(Frozen):
+    """A stored claim."""
+
+    id: str
+    owner_id: str
+    memory_type: MemoryType
+    content: str
+    source: Source
+    status: MemoryStatus
+    confidence: Confidence
+    confidence_score: float | None
+    label: Label
+    source_id: str | None
+    created_at: datetime
+    validity_horizon: datetime | None
+    decision_id: str
+    approved_by: str | None = None  # principal id of the reviewer, when it came through the queue
+    superseded_by: str | None = None
+    retracted_reason: str | None = None
+    stale_since: datetime | None = None  # when a source was first seen gone or changed; it stays in force
+    stale_reason: str | None = None
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ReviewStatus(StrEnum):
+    """Where a pending memory stands. EXPIRED is not REJECTED: nobody decided."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    PROMOTED = "promoted"  # its citation verified when it was checked again; nobody had to decide
+
+
+class PendingMemory(Frozen):
+    """A queued claim. `version` rises by one with every change; an act must name the version it saw."""
+
+    id: str
+    owner_id: str
+    memory_type: MemoryType
+    content: str
+    source: Source
+    reason: str
+    status: ReviewStatus
+    version: int
+    seen: int  # how often the same claim was submitted while this one waited, the first included
+    created_at: datetime
+    expires_at: datetime
+    decision_id: str
+    submitted_by: str
+    conflicting_memory_id: str | None = None
+    decided_at: datetime | None = None
+    decided_by: str | None = None
+    note: str | None = None  # the reviewer's note, or the reason of a rejection
+    memory_id: str | None = None  # the memory it became
+    validity_horizon: datetime | None = None
+    rule: int  # of the router, that queued it
+    cited: str | None = None  # the key of the first thing it cites: what items are grouped by
+    priority_at: datetime  # the earlier, the sooner it is shown; see `ingest.scoring.priority`
+    rejected_before: str | None = None  # the item of the same words that its owner rejected lately
+    # `DeliveryTarget.name` of what is to go: this item asks for a removal, and approving it stores nothing.
+    removal_of: str | None = Field(default=None, exclude_if=lambda found: found is None)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Action(StrEnum):
+    """What the log can say happened."""
+
+    CLAIM_STORED = "claim.stored"
+    CLAIM_QUEUED = "claim.queued"
+    CLAIM_REPEATED = "claim.repeated"  # a repeat of a pending item
+    CLAIM_BLOCKED = "claim.blocked"
+    CLAIM_PROMOTED = "claim.promoted"  # a pending item whose citation verified when it was checked again
+    CLAIM_RECHECKED = "claim.rechecked"  # a pending item whose citation turned out otherwise: a new decision
+    REVIEW_APPROVED = "review.approved"
+    REVIEW_EDITED = "review.edited"  # the decision on the text an owner approves in place of the agent's
+    REVIEW_REJECTED = "review.rejected"
+    REVIEW_EXPIRED = "review.expired"
+    REVIEW_UNDONE = "review.undone"  # an approval or a rejection taken back: the item waits again
+    MEMORY_SUPERSEDED = "memory.superseded"
+    MEMORY_RETRACTED = "memory.retracted"
+    MEMORY_EXPIRED = "memory.expired"
+    MEMORY_RESTORED = "memory.restored"  # in force again: the approval that replaced it was taken back
+    MEMORY_STALE = "memory.stale"  # a source of it went away or changed
+    MEMORY_FRESH = "memory.fresh"  # its sources are again as they were
+    TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
+    TOKEN_REVOKED = "token.revoked"  # noqa: S105
+    LINK_CREATED = "link.created"  # a link that signs a reviewer in, once
+    SESSION_STARTED = "session.started"
+    SESSION_ENDED = "session.ended"
+    WEBHOOK_CREATED = "webhook.created"
+    WEBHOOK_REMOVED = "webhook.removed"
+    SINK_CREATED = "sink.created"  # a webhook that gets every memory of its owner
+    SINK_REMOVED = "sink.removed"
+    DELIVERY_RETRIED = "delivery.retried"  # a dead letter put back
+    DELIVERY_DROPPED = "delivery.dropped"  # a dead letter given up for good
+
+
+class LogEntry(Frozen):
+    """One line of the append-only log. It holds digests, not text, so text can be erased without breaking it.
+
+    Entries are numbered and hash-chained per owner: `digest` covers every other field and `previous`,
+    the digest of the entry before (64 zeros for the first). The chain of owner `""` is the service's own.
+    """
+
+    owner_id: str
+    seq: int
+    at: datetime
+    actor: str
+    action: Action
+    subject_id: str
+    content_digest: str  # sha256 hex of what the entry is about: the evidence, the note, the token's grant
+    previous: str
+    digest: str

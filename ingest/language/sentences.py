@@ -1,0 +1,79 @@
+"""A text as sentences, list items, table rows, headings and lines of code: what can be shown on its own."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib import resources
+
+LONGEST = 500  # characters; what goes on longer without an end is cut at a space
+
+# Only the first mark of a run is tried, so that a text of full stops is read once.
+_END = re.compile(r"(?<![.!?])[.!?]+[\"'”’)\]*_`]{0,4}(?=\s)|[。！？]|\n[ \t]*")
+_LAST_WORD = re.compile(r"[^\s(\[\"“]+\Z")
+# What begins a line that belongs to no sentence before it: an item, a heading, a table row, a quote, a fence, code.
+_LINE_START = re.compile(r"(?:[-*+•#|>]|\d{1,3}[.)]\s|```|~~~| {4}|\t)")
+# Wrapped lines are of about one length; a shorter line ends something, a longer one was never wrapped.
+_WRAPPED = range(45, 111)
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Start and end of each, in order, without the white space around; none is empty. Linear in the text."""
+    found: list[tuple[int, int]] = []
+    start = line = 0
+    for match in _END.finditer(text):
+        if match.group()[0] == "\n":
+            ends = _line_ends(text, line, match.start(), match.end())
+            line = match.end()
+        else:
+            ends = match.group()[0] != "." or not _abbreviated(text, start, match.start(), match.end())
+        if ends:
+            _add(found, text, start, match.end())
+            start = match.end()
+    _add(found, text, start, len(text))
+    return found
+
+
+def _line_ends(text: str, line: int, end: int, after: int) -> bool:
+    """Whether the line from `line` to `end` ends what it says; the next one begins at `after`."""
+    return (
+        end - line not in _WRAPPED
+        or text[after : after + 1] in ("\n", "\r", "")
+        or text[end - 1] in ":|"
+        or _LINE_START.match(text, end + 1) is not None
+        or _LINE_START.match(text, after) is not None
+    )
+
+
+def _abbreviated(text: str, start: int, stop: int, end: int) -> bool:
+    """Whether a full stop belongs to the word before it: an abbreviation, an initial, or a small letter follows."""
+    last = _LAST_WORD.search(text, max(start, stop - 20), stop)
+    word = last.group().lower() if last else ""
+    if word in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
+        return True
+    return text[end : end + 8].lstrip()[:1].islower()
+
+
+def _add(found: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    while end - start > LONGEST:
+        cut = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
+        cut = start + LONGEST if cut < 0 else cut
+        _add_one(found, text, start, cut)
+        start = cut
+    _add_one(found, text, start, end)
+
+
+def _add_one(found: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    piece = text[start:end]
+    start += len(piece) - len(piece.lstrip())
+    end -= len(piece) - len(piece.rstrip())
+    if start < end:
+        found.append((start, end))
+
+
+# A constant read once from the package's own data file.
+ABBREVIATIONS = frozenset(
+    tomllib.loads(resources.files("vouchgate.ingest.data").joinpath("support.toml").read_text("utf-8"))[
+        "sentences"
+    ]["abbreviations"]
+)

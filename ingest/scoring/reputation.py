@@ -1,0 +1,185 @@
+"""What a site is worth as a source, before anybody reads its page: the table of `ingest/data/reputation.toml`.
+
+The table is a field of the policy. A policy file changes it site by site; see `extend_reputation`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from functools import cached_property
+from importlib import resources
+from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, model_validator
+
+from vouchgate.ingest.claims.types import CitationType, Found, Frozen
+from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
+
+_PATH_PARTS = 3  # of a path that may say that visitors write there; the first is often a language
+
+
+class SiteGroup(StrEnum):
+    """What kind of house a site is. The scores are in the table; the words are those of design section 3."""
+
+    PEER_REVIEWED = "peer_reviewed"
+    PRIMARY = "primary"  # institutions, and makers about what they make
+    SECONDARY = "secondary"
+    UNLISTED = "unlisted"
+    SHORTENER = "shortener"
+    BANNED = "banned"
+
+
+class Visitors(Frozen):
+    """Words in a host or a path that say that visitors write there, and not the site's owner."""
+
+    hosts: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+class Reputation(Frozen):
+    """The table. Every group has a score; a site is in one group at most, and UNLISTED when in none. That
+    entries are sites (`check_entry`) was seen to when the table was made, so that a stored one can be read again
+    whatever the Public Suffix List says by then."""
+
+    scores: dict[SiteGroup, Annotated[float, Field(ge=0, le=1)]]
+    visitors: Visitors
+    sites: dict[SiteGroup, tuple[str, ...]]
+
+    @model_validator(mode="after")
+    def _one_group_each(self) -> Self:
+        unscored = [group.value for group in SiteGroup if group not in self.scores]
+        if unscored:
+            raise ValueError(f"no score for {', '.join(unscored)}")
+        if self.scores[SiteGroup.BANNED] != 0:
+            raise ValueError("the score of banned sites is 0")
+        seen: set[str] = set()
+        for site in (site for sites in self.sites.values() for site in sites):
+            if site in seen:
+                raise ValueError(f"{site} is listed twice")
+            seen.add(site)
+        return self
+
+    @cached_property
+    def groups(self) -> dict[str, SiteGroup]:
+        """The group of every site listed."""
+        return {site: group for group, sites in self.sites.items() for site in sites}
+
+    def group_of(self, source: Found) -> SiteGroup:
+        """The group of the site that a source is on."""
+        host = host_of(source.source_id)
+        listed = next((name for name in _names(source.site, host) if name in self.groups), None)
+        if listed is None:
+            return SiteGroup.UNLISTED
+        group = self.groups[listed]
+        if group in (SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY) and self._visitors_write(
+            source, host, listed
+        ):
+            return SiteGroup.UNLISTED
+        return group
+
+    def of(self, source: Found) -> float:
+        """The reputation term of its score, 0 to 1."""
+        return self.scores[self.group_of(source)]
+
+    def _visitors_write(self, source: Found, host: str, listed: str) -> bool:
+        if source.citation.type is CitationType.ISSUE:
+            return True
+        if not host:
+            return False
+        parts = [part for part in urlsplit(source.source_id).path.lower().split("/") if part][:_PATH_PARTS]
+        labels = () if "/" in listed else host.removesuffix(listed).split(".")
+        return any(label in self.visitors.hosts for label in labels) or any(
+            part in self.visitors.paths for part in parts
+        )
+
+
+def _names(site: str, host: str) -> Iterator[str]:
+    """What may be listed for a page, the nearest first: its host and the hosts above up to the site, the site,
+    then the suffixes the site is registered below. An account is only ever listed by itself."""
+    if "/" not in site:
+        name = host
+        while name.endswith("." + site):
+            yield name
+            name = name.partition(".")[2]
+    yield site
+    if "/" not in site:
+        above = site.partition(".")[2]
+        while above:
+            yield "." + above
+            above = above.partition(".")[2]
+
+
+def is_below(name: str, listed: frozenset[str]) -> bool:
+    """Whether a host is one of the domains listed, or below one."""
+    while name:
+        if name in listed:
+            return True
+        name = name.partition(".")[2]
+    return False
+
+
+def is_banned(source: Found, banned: frozenset[str]) -> bool:
+    """Whether the page it is, at the end of all redirects, is on a banned site (`Policy.banned`) or below one."""
+    hosts = (source.site.partition("/")[0], host_of(source.source_id))
+    return source.site in banned or any(is_below(host, banned) for host in hosts)
+
+
+def load_reputation() -> dict[str, Any]:
+    """The built-in table as a document for `Reputation`. That each entry is a site is held by a test, for it
+    costs every command a fifth of a second."""
+    raw = tomllib.loads(
+        resources.files("vouchgate.ingest.data").joinpath("reputation.toml").read_text("utf-8")
+    )
+    sites: dict[str, list[str]] = {}
+    for topic in raw["domains"].values():
+        sites.setdefault(topic["group"], []).extend(topic["sites"])
+    return {
+        "scores": raw["scores"],
+        "visitors": raw["visitors"],
+        "sites": {group: sorted(listed) for group, listed in sites.items()},
+    }
+
+
+def extend_reputation(table: Mapping[str, Any], changes: Any) -> dict[str, Any]:
+    """The table with a policy file's `[reputation]` laid over it: `scores` and `visitors` key by key, and in
+    `domains` a site and its group, as in `"example.com" = "primary"`.
+
+    Raises ValueError for a key, a group or an entry that cannot be. The groups' names and the values are
+    checked by `Reputation`.
+    """
+    if not isinstance(changes, dict) or not changes.keys() <= {"scores", "visitors", "domains"}:
+        raise ValueError("reputation has the tables scores, visitors and domains")
+    if not all(isinstance(part, dict) for part in changes.values()):
+        raise ValueError("scores, visitors and domains are tables")
+    moved: dict[str, Any] = changes.get("domains", {})
+    sites = {
+        group: [site for site in listed if site not in moved] for group, listed in table["sites"].items()
+    }
+    for site, group in moved.items():
+        check_entry(site)
+        if group not in tuple(SiteGroup):
+            raise ValueError(f"{site}: no group {group!r}; there are {', '.join(SiteGroup)}")
+        sites.setdefault(group, []).append(site)
+    return {
+        "scores": {**table["scores"], **changes.get("scores", {})},
+        "visitors": {**table["visitors"], **changes.get("visitors", {})},
+        "sites": {group: sorted(listed) for group, listed in sites.items()},
+    }
+
+
+def check_entry(entry: str) -> None:
+    """Raises ValueError unless `entry` is a domain somebody registered, a host below one or an account on a
+    platform, spelled as `site_of` spells it, or a dot and a public suffix."""
+    if entry.startswith("."):
+        if not is_public_suffix(entry[1:]):
+            raise ValueError(f"{entry!r} is not a dot and a public suffix")
+        return
+    url = f"https://{entry}"
+    fits = site_of(url) == entry if "/" in entry else site_of(url) != "" and host_of(url) == entry
+    if not fits:
+        raise ValueError(
+            f"{entry!r} is no registrable domain, no host below one and no account of a platform"
+        )

@@ -1,0 +1,289 @@
+"""Commits of one repository: which one an id names, whether a branch still has it, whether it was undone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from threading import Lock
+
+from vouchgate.ingest.claims.types import TEXT_CHARACTERS, Frozen, Standing
+from vouchgate.ingest.sources.git.adr_files import object_digest
+from vouchgate.ingest.sources.git.adr_text import plain
+from vouchgate.ingest.sources.git.repository import Repository, SourceError
+
+_REMEMBERED = 1_024  # commits of one state of the branches whose reachability and files are kept
+_MOST_FILES = 300  # names of changed files in the text of a commit
+_FILES_BYTES = 20_000  # of those names together; what is over is left out
+LISTED = 100_000  # commits up to which the whole history is held as a set, at about 75 bytes each
+_SHORTEST = 7  # digits of an abbreviated id as shown
+_ID = re.compile(r"[0-9a-f]{4,64}")  # nothing else is ever handed to git
+_TIPS = ("refs/heads/", "refs/remotes/", "refs/tags/")
+_UNDOES = re.compile(r"\bthis\s{1,4}reverts\s{1,4}(?:merge\s{1,4})?commits?\s{1,4}", re.IGNORECASE)
+_PARENT = re.compile(rb"^parent ([0-9a-f]{40,64})$", re.MULTILINE)
+_HEX_WORD = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
+
+
+class CommitRecord(Frozen):
+    """A commit as read. `short` is its shortest unique abbreviation of at least seven digits."""
+
+    id: str
+    short: str
+    standing: Standing
+    subject: str
+    text: str  # the message, and the names of the files it changed
+    digest: str
+    dated: datetime | None
+    reverted_by: str | None = None  # abbreviated
+
+
+class Candidates(Frozen):
+    """What an abbreviation names in one repository: full ids of commits, and other objects in words."""
+
+    commits: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    short: str = ""
+
+
+class _State:
+    """What was worked out for one state of the branches and tags."""
+
+    def __init__(self, key: str, head: str | None) -> None:
+        self.key = key
+        self.head = head
+        self.reverts: Mapping[str, tuple[str, ...]] = {}  # reverting commit -> ids it undoes
+        self.history: frozenset[bytes] | None = None  # None: not read yet, or more commits than that
+        self.known: OrderedDict[str, tuple[bool, tuple[str, ...]]] = OrderedDict()
+
+
+class Commits:
+    """The commits of one repository. Objects are read again for every look-up; only what follows from the
+    tips of all branches and tags is kept, for as long as these tips stay where they are. A history of at most
+    `listed` commits is held whole; in a longer one git looks for each commit."""
+
+    def __init__(self, *, listed: int = LISTED) -> None:
+        self._listed = listed
+        self._lock = Lock()
+        self._state = _State("", None)
+
+    def candidates(self, repository: Repository, prefix: str) -> Candidates:
+        """What this (abbreviated) id names. Empty: no such object. Raises SourceError `shallow_clone` when it
+        could be among the history that was not cloned."""
+        if not _ID.fullmatch(prefix):
+            raise SourceError("not_supported", "This is not a commit id.")
+        # --disambiguate knows only object ids, so a branch with such a name cannot stand in for a commit.
+        lines = repository.run(
+            "rev-parse", "--is-shallow-repository", f"--disambiguate={prefix[:_SHORTEST]}"
+        ).split()
+        shallow, *alike = (line.decode() for line in lines)
+        ids = [object_id for object_id in alike if object_id.startswith(prefix)]
+        if not ids:
+            if shallow != "false" or repository.is_partial():
+                raise SourceError(
+                    "shallow_clone", f"{repository.name} is not a complete clone, and has no object {prefix}."
+                )
+            return Candidates()
+        kinds = _kinds(repository, ids)
+        commits = tuple(object_id for object_id in ids if kinds[object_id] == "commit")
+        others = tuple(f"a {kinds[object_id]}" for object_id in ids if kinds[object_id] != "commit")
+        short = _abbreviation(commits[0], alike) if len(commits) == 1 else ""
+        return Candidates(commits=commits, others=others, short=short)
+
+    def read(self, repository: Repository, commit_id: str, short: str) -> CommitRecord:
+        """Reads one commit and finds out what it is worth. Raises SourceError."""
+        data = repository.run("cat-file", "commit", commit_id)
+        if object_digest(commit_id, "commit", data) != commit_id:
+            raise SourceError("error", f"Commit {short} of {repository.name} is not what its id says.")
+        header, _, body = data.partition(b"\n\n")
+        parent = _PARENT.search(header)
+        reachable, files, undone_by = self._worked_out(
+            repository, commit_id, parent[1].decode() if parent else None
+        )
+        message = plain(body.decode(_encoding(header), errors="replace")).strip()
+        standing = Standing.IN_FORCE if reachable else Standing.DETACHED
+        if reachable and undone_by:
+            standing = Standing.REVERTED
+        text = f"{message}\n\nFiles: {', '.join(files)}" if files else message
+        return CommitRecord(
+            id=commit_id,
+            short=short,
+            standing=standing,
+            subject=" ".join(message.partition("\n\n")[0].split())[:300],
+            text=text[:TEXT_CHARACTERS],
+            digest=hashlib.sha256(data).hexdigest(),
+            dated=_committed_at(header),
+            reverted_by=_unique(repository, undone_by) if undone_by else None,
+        )
+
+    def _worked_out(
+        self, repository: Repository, commit_id: str, parent: str | None
+    ) -> tuple[bool, tuple[str, ...], str | None]:
+        key, head = _tips(repository)
+        if not self._lock.acquire(timeout=repository.remaining()):
+            raise SourceError("timeout", f"Reading the history of {repository.name} took too long.")
+        try:
+            if self._state.key != key:
+                # Filled before it is kept: a time-out in between must not leave half of it behind.
+                state = _State(key, head)
+                state.reverts = _reverts(repository, head)
+                state.history = _history(repository, head, self._listed)
+                self._state = state
+            state = self._state
+            if commit_id in state.known:
+                state.known.move_to_end(commit_id)
+            else:
+                state.known[commit_id] = (
+                    bytes.fromhex(commit_id) in state.history
+                    if state.history is not None
+                    else _is_reachable(repository, commit_id, head),
+                    _files(repository, commit_id, parent),
+                )
+                while len(state.known) > _REMEMBERED:
+                    state.known.popitem(last=False)
+            reachable, files = state.known[commit_id]
+            return reachable, files, _undone_by(repository, commit_id, state.reverts, head)
+        finally:
+            self._lock.release()
+
+
+def _tips(repository: Repository) -> tuple[str, str | None]:
+    """A key that changes whenever HEAD, a branch or a tag does, and the id of HEAD."""
+    _, output, complaint = repository.call("show-ref", "--head", ok=(0, 1))
+    if "error:" in complaint:
+        raise SourceError("error", f"A branch or tag of {repository.name} points at something unreadable.")
+    lines = [line.partition(" ") for line in output.decode(errors="replace").splitlines()]
+    kept = [(tip, name) for tip, _, name in lines if name == "HEAD" or name.startswith(_TIPS)]
+    head = next((tip for tip, name in kept if name == "HEAD"), None)
+    return hashlib.sha256(repr(kept).encode()).hexdigest(), head
+
+
+def _tip_options(head: str | None) -> tuple[str, ...]:
+    # A HEAD that is on no branch counts: someone checked that commit out on purpose, as build servers do.
+    return ("--branches", "--tags", "--remotes", *((head,) if head else ()))
+
+
+def _history(repository: Repository, head: str | None, limit: int) -> frozenset[bytes] | None:
+    """Every commit on a branch or under a tag; None when there are more than `limit`."""
+    output = repository.run("rev-list", f"--max-count={limit + 1}", *_tip_options(head))
+    ids = output.split()
+    return None if len(ids) > limit else frozenset(bytes.fromhex(name.decode()) for name in ids)
+
+
+def _is_reachable(repository: Repository, commit_id: str, head: str | None) -> bool:
+    unreached = repository.run("rev-list", "--max-count=1", commit_id, "--not", *_tip_options(head))
+    if not unreached:
+        return True
+    # That walk trusts commit dates, so wrong clocks can mislead it. Its "no" is checked the slow way.
+    if repository.run("for-each-ref", "--count=1", f"--contains={commit_id}", *_TIPS):
+        return True
+    return head is not None and _is_ancestor(repository, commit_id, head)
+
+
+def _is_ancestor(repository: Repository, older: str, newer: str) -> bool:
+    return repository.call("merge-base", "--is-ancestor", older, newer, ok=(0, 1))[0] == 0
+
+
+def _files(repository: Repository, commit_id: str, parent: str | None) -> tuple[str, ...]:
+    """The files that a commit changed, at most 300: a merge, those that it brought to the branch it was made on.
+    None when the commit before it or its trees are not here."""
+    # Both ends are named, because of a merge git shows only what differs from every parent.
+    ends = (parent, commit_id) if parent is not None else ("--root", "--no-commit-id", commit_id)
+    output = repository.run("diff-tree", "--name-only", "-r", "-z", *ends, ok=(0, 128))
+    names = output[:_FILES_BYTES].decode(errors="replace").split("\x00")[:-1]
+    return tuple(plain(name) for name in names[:_MOST_FILES])
+
+
+def _reverts(repository: Repository, head: str | None) -> Mapping[str, tuple[str, ...]]:
+    """Every commit that says it reverts others, over all branches and tags. Reads all messages once."""
+    output = repository.run(
+        "rev-list",
+        *_tip_options(head),
+        "--regexp-ignore-case",
+        "--fixed-strings",
+        "--grep=This reverts",
+        "--format=%x00%H%x00%B",
+    )
+    parts = output.decode(errors="replace").split("\x00")
+    return {
+        commit: undone
+        for commit, message in zip(parts[1::2], parts[2::2], strict=True)
+        if (undone := undone_ids(message))
+    }
+
+
+def undone_ids(message: str) -> tuple[str, ...]:
+    """The ids that a commit message says it reverts: what `git revert` writes, also several in one list."""
+    found: list[str] = []
+    for match in _UNDOES.finditer(message):
+        for word in message[match.end() : match.end() + 1_000].split():
+            name = word.strip(".,;:()[]`'\"")
+            if _HEX_WORD.fullmatch(name):
+                found.append(name.lower())
+            elif name.lower() not in {"and", "&", ""}:
+                break
+            if word.endswith((".", ";")):
+                break
+    return tuple(dict.fromkeys(found))
+
+
+def _undone_by(
+    repository: Repository, commit_id: str, reverts: Mapping[str, Iterable[str]], head: str | None
+) -> str | None:
+    """The commit whose revert of `commit_id` still holds. A revert on any branch counts, but it is undone
+    only by a revert of it in the history of HEAD: no unmerged branch may bring a commit back into force."""
+
+    def reverting(target: str) -> list[str]:
+        return [
+            commit
+            for commit, ids in reverts.items()
+            if commit != target and any(target.startswith(undone) for undone in ids)
+        ]
+
+    def put_back(revert: str, depth: int) -> bool:
+        return depth < 20 and any(
+            head is not None
+            and _is_ancestor(repository, again, head)
+            and not any(not put_back(third, depth + 1) for third in reverting(again))
+            for again in reverting(revert)
+        )
+
+    return next((revert for revert in reverting(commit_id) if not put_back(revert, 0)), None)
+
+
+def _kinds(repository: Repository, ids: Sequence[str]) -> dict[str, str]:
+    output = repository.run(
+        "cat-file", "--batch-check=%(objecttype)", stdin="\n".join(ids).encode() + b"\n"
+    ).decode()
+    lines = output.splitlines()
+    if len(lines) != len(ids) or any(kind not in {"commit", "tree", "blob", "tag"} for kind in lines):
+        raise SourceError("error", f"An object of {repository.name} cannot be read: {ids[0]}.")
+    return dict(zip(ids, lines, strict=True))
+
+
+def _abbreviation(commit_id: str, alike: Sequence[str]) -> str:
+    for length in range(_SHORTEST, len(commit_id)):
+        if sum(other.startswith(commit_id[:length]) for other in alike) == 1:
+            return commit_id[:length]
+    return commit_id
+
+
+def _unique(repository: Repository, commit_id: str) -> str:
+    alike = repository.run("rev-parse", f"--disambiguate={commit_id[:_SHORTEST]}").decode().split()
+    return _abbreviation(commit_id, alike)
+
+
+def _encoding(header: bytes) -> str:
+    # Only single-byte encodings: Python knows others by name that are slow, or no text at all.
+    match = re.search(rb"^encoding (iso-8859-(?:[1-9]|1[0-6])|(?:windows-|cp)125[0-8])$", header, re.M | re.I)
+    name = match[1].decode().lower() if match else "utf-8"
+    return "utf-8" if name == "iso-8859-12" else name  # the one that does not exist
+
+
+def _committed_at(header: bytes) -> datetime | None:
+    match = re.search(rb"^committer .{0,1000}> (\d{1,15}) [+-]\d{1,8}$", header, re.MULTILINE)
+    try:
+        return datetime.fromtimestamp(int(match[1]), tz=UTC) if match else None
+    except (OverflowError, ValueError, OSError):  # a year that no calendar here has
+        return None

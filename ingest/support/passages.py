@@ -1,0 +1,138 @@
+"""The passages of a text that bear on a claim.
+
+Sentences are ranked as a search engine ranks documents (BM25, with the sentences of the text as its documents), for
+the words of the claim without its citing. The best are kept with a sentence of context, in the order of the text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, Citation
+from vouchgate.ingest.language.sentences import sentences
+from vouchgate.ingest.language.stems import words_of
+from vouchgate.ingest.support.scope import scope_of
+from vouchgate.ingest.support.topic import PARTS, WEIGHTS, content_words
+
+GAP = "\n\n"  # between passages that do not follow one another
+_SATURATION = 1.2  # BM25's k1: how soon more of the same word adds nothing
+_LENGTH = 0.5  # BM25's b: how much a long sentence is held back
+_IN_TITLE = (
+    0.5  # a word of the title is what the whole text is about, and the title is kept beside the excerpt
+)
+_WEAK = 0.15  # of the best rank; sentences below have a common word or two by chance
+_NEIGHBOUR = 0.25  # of a neighbour's rank: a sentence among others that fit is rather the place
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Passages of a text: `text`, and where each stretch of it comes from, as (start in `text`, start in the source,
+    length)."""
+
+    text: str
+    stretches: tuple[tuple[int, int, int], ...]
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """Where in the source's text the characters `start` to `end` of this excerpt are."""
+        begin, source, length = next(
+            (stretch for stretch in reversed(self.stretches) if stretch[0] <= start), (0, 0, len(self.text))
+        )
+        return source + start - begin, min(source + end - begin, source + length)
+
+
+def focus(claim: str, citations: Sequence[Citation], title: str, text: str) -> str:
+    """The passages of `text` that bear on what the claim says of the source `citations` name: whole sentences, in
+    order, at most EXCERPT_CHARACTERS. A text that fits is taken whole; one without a word of the claim from its
+    beginning. Linear in the text."""
+    return passages(claim, citations, title, text).text
+
+
+def passages(claim: str, citations: Sequence[Citation], title: str, text: str) -> Excerpt:
+    """As `focus`, with the way back to the text."""
+    if len(text) <= EXCERPT_CHARACTERS:
+        return Excerpt(text, ((0, 0, len(text)),))
+    parts = sentences(text)
+    ranks = _ranks(_wanted(scope_of(claim, citations).text, title), text, parts)
+    return _excerpt(text, parts, _chosen(parts, ranks))
+
+
+def _wanted(claim: str, title: str) -> dict[str, tuple[str, float]]:
+    """What to look for: a key of a text's word to the claim's word it stands for, and its weight."""
+    in_title = {word.key for word in words_of(title)}
+    wanted: dict[str, tuple[str, float]] = {}
+    for word in content_words(words_of(claim)):
+        weight = WEIGHTS[word.kind] * (_IN_TITLE if word.key in in_title else 1)
+        wanted[word.key] = word.key, weight
+        whole = sum(WEIGHTS[kind] for _, kind in word.parts)
+        for key, kind in word.parts:
+            wanted.setdefault(key, (key, PARTS * weight * WEIGHTS[kind] / whole))
+    return wanted
+
+
+def _ranks(wanted: dict[str, tuple[str, float]], text: str, parts: Sequence[tuple[int, int]]) -> list[float]:
+    """BM25 of every sentence; 0 for one without a word that is looked for."""
+    counts: list[Counter[str]] = [Counter() for _ in parts]
+    at = 0
+    for word in words_of(text):
+        keys = [key for key in (word.key, *(key for key, _ in word.parts)) if key in wanted]
+        if not keys:
+            continue
+        while at + 1 < len(parts) and parts[at + 1][0] <= word.start:
+            at += 1
+        counts[at].update(keys)
+    spread = Counter(key for count in counts for key in count)
+    rarity = {key: math.log(1 + (len(parts) - n + 0.5) / (n + 0.5)) for key, n in spread.items()}
+    average = sum(end - start for start, end in parts) / max(1, len(parts))
+    ranks = []
+    for (start, end), count in zip(parts, counts, strict=True):
+        held = _SATURATION * (1 - _LENGTH + _LENGTH * (end - start) / average)
+        ranks.append(
+            sum(wanted[key][1] * rarity[key] * n * (_SATURATION + 1) / (n + held) for key, n in count.items())
+        )
+    return ranks
+
+
+def _chosen(parts: Sequence[tuple[int, int]], ranks: Sequence[float]) -> set[int]:
+    """The best sentences with one of context on each side, as many as fit; without any, those at the beginning."""
+
+    def around(index: int) -> float:
+        beside = [ranks[other] for other in (index - 1, index + 1) if 0 <= other < len(ranks)]
+        return ranks[index] + _NEIGHBOUR * sum(beside)
+
+    weak = _WEAK * max(ranks, default=0)
+    best = sorted(
+        (index for index, rank in enumerate(ranks) if rank > weak), key=lambda at: (-around(at), at)
+    )
+    order = [near for index in best for near in (index, index - 1, index + 1)] or range(len(parts))
+    chosen: set[int] = set()
+    left = EXCERPT_CHARACTERS
+    for index in order:
+        if index in chosen or not 0 <= index < len(parts):
+            continue
+        cost = parts[index][1] - parts[index][0] + len(GAP)
+        if cost <= left:
+            chosen.add(index)
+            left -= cost
+    return chosen
+
+
+def _excerpt(text: str, parts: Sequence[tuple[int, int]], chosen: set[int]) -> Excerpt:
+    """The chosen sentences as one text. Those that follow one another stay joined as they were."""
+    pieces: list[str] = []
+    stretches: list[tuple[int, int, int]] = []
+    length = 0
+    last = -2
+    for index in sorted(chosen):
+        start, end = parts[index]
+        gap = GAP if pieces else ""
+        if index == last + 1 and start - parts[last][1] <= len(GAP):
+            gap = text[parts[last][1] : start]
+        pieces += (gap, text[start:end])
+        length += len(gap)
+        stretches.append((length, start, end - start))
+        length += end - start
+        last = index
+    return Excerpt("".join(pieces), tuple(stretches))

@@ -1,0 +1,201 @@
+"""What a claim says of a source: the sentences that cite it, without the citing.
+
+"Fixed in commit a1b2c3d" says nothing that the commit could be held against; "Fixed the login time-out in commit
+a1b2c3d" says something. A sentence that only points ("See ADR-003.") speaks for the one beside it.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.types import Citation
+from vouchgate.ingest.language.sentences import sentences
+from vouchgate.ingest.language.stems import Word, WordKind, stem, words_of
+
+# The word before or after a place, and what may stand between it and the citation.
+_BEFORE = re.compile(r"([A-Za-z]+)[\s,:;(\[\"'“‘<*_`–—-]{0,8}\Z")
+_AFTER = re.compile(r"[\s,:;)\]\"'”’>*_`–—-]{0,8}\b([A-Za-z]+)")
+_EDGES = re.compile(r"[\s,:;)\]>*_`–—-]{0,8}")
+# "#12 is closed" says how the cited thing is; "Closed in #12" does not.
+_PREDICATE = re.compile(
+    r"[)\]\"'”’*_`]{0,3}\s{1,3}(?:is|are|was|were|has|have|had)(?:n['’]t)?\b", re.IGNORECASE
+)
+_REACH = 40  # characters looked at for the next word of a citing phrase
+_MOST_WORDS = 8  # of a citing phrase on one side
+# Letters that stand alone, and signs that may be letters in disguise (circled, squared, Braille, flags): words made of
+# them are no words to the rules. More of them than a formula or some pictographs have.
+_ALONE = re.compile(r"(?<![\w'’])[^\W\d_aAI](?!\w)")
+_DISGUISED = 8
+_BOXES = range(0x2500, 0x2600)  # lines and shapes, of which trees and tables are drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is held against one source. `text` is the claim with all else blanked out, so that its offsets are those of
+    the claim as sent."""
+
+    text: str
+    sentences: tuple[tuple[int, int], ...]  # those that say something
+    disguised: bool = False  # the claim is written in a way that its words cannot be told
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to hold against the source."""
+        return not self.sentences
+
+
+def scope_of(claim: str, citations: Sequence[Citation]) -> Scope:
+    """What the claim says of the source that `citations` name. Linear; never raises.
+
+    When the text cites nothing else, or one of `citations` was given beside the text, that is the whole claim. Else it
+    is the sentences which cite the source, each that only points replaced by the nearest one that says something,
+    before it if there is one.
+    """
+    cited = detect_citations(claim)
+    text = _without_citing(claim, cited)
+    parts = sentences(claim)
+    stated = [c.end for c in cited if c.end is not None and _PREDICATE.match(claim, c.end)]
+    telling = [
+        _says_something(text[start:end], of_citation=_any_within(stated, start, end)) for start, end in parts
+    ]
+    keys = {citation.key for citation in citations}
+    others = any(citation.key not in keys for citation in cited)
+    if not keys or not others or any(citation.start is None for citation in citations):
+        chosen = {index for index, tells in enumerate(telling) if tells}
+    else:
+        starts = [citation.start for citation in cited if citation.key in keys and citation.start is not None]
+        chosen = _told_by(parts, telling, starts)
+    kept = tuple(parts[index] for index in sorted(chosen))
+    return Scope(_only(text, kept), kept, _is_disguised(text))
+
+
+def _is_disguised(text: str) -> bool:
+    signs = 0
+    if not text.isascii():
+        signs = sum(unicodedata.category(c) == "So" and ord(c) not in _BOXES for c in text if c > "\x7f")
+    return signs + len(_ALONE.findall(text)) > _DISGUISED
+
+
+def _told_by(parts: Sequence[tuple[int, int]], telling: Sequence[bool], starts: Sequence[int]) -> set[int]:
+    """The sentences that stand for citations at `starts`, which are in order."""
+    before: list[int | None] = []
+    last: int | None = None
+    for index, tells in enumerate(telling):
+        last = index if tells else last
+        before.append(last)
+    after: list[int | None] = []
+    following: int | None = None
+    for index in range(len(telling) - 1, -1, -1):
+        following = index if telling[index] else following
+        after.append(following)
+    after.reverse()
+    chosen: set[int] = set()
+    at = 0
+    for start in starts:
+        while at + 1 < len(parts) and parts[at + 1][0] <= start:
+            at += 1
+        told = before[at] if before[at] is not None else after[at]
+        if told is not None:
+            chosen.add(told)
+    return chosen
+
+
+def _any_within(places: Sequence[int], start: int, end: int) -> bool:
+    """Whether one of the places, which are in order, lies between two."""
+    at = bisect_left(places, start)
+    return at < len(places) and places[at] < end
+
+
+def _says_something(text: str, *, of_citation: bool) -> bool:
+    """Whether words are left that a source could speak of, once the citing is taken out. What is said of the cited
+    thing itself counts whatever it is."""
+    return any(_tells(word, CITING.pointing if of_citation else CITING.empty) for word in words_of(text))
+
+
+def _tells(word: Word, empty: frozenset[str]) -> bool:
+    if word.kind is WordKind.FUNCTION:
+        return word.key in CITING.denials or word.key.endswith("n't")
+    return word.key not in empty
+
+
+def _without_citing(claim: str, cited: Sequence[Citation]) -> str:
+    """The claim with every citation, and the words that lead to it or on from it, blanked out."""
+    pieces: list[str] = []
+    done = 0
+    for citation in cited:
+        if citation.start is None or citation.end is None:
+            continue
+        start = max(done, _back(claim, done, citation.start))
+        end = _forth(claim, citation.end)
+        pieces += (claim[done:start], " " * (end - start))
+        done = end
+    pieces.append(claim[done:])
+    return "".join(pieces)
+
+
+def _back(claim: str, floor: int, start: int) -> int:
+    """Where the words that lead to a citation at `start` begin."""
+    for _ in range(_MOST_WORDS):
+        match = _BEFORE.search(claim, max(floor, start - _REACH), start)
+        if match is None or match[1].lower() not in CITING.before:
+            break
+        start = match.start(1)
+    if start > floor and claim[start - 1] in "([":
+        start -= 1
+    return start
+
+
+def _forth(claim: str, end: int) -> int:
+    """Where the words that lead on from a citation end, the comma or bracket behind it included."""
+    for _ in range(_MOST_WORDS):
+        match = _AFTER.match(claim, end, min(len(claim), end + _REACH))
+        if match is None or match[1].lower() not in CITING.after:
+            break
+        end = match.end(1)
+    edge = _EDGES.match(claim, end)
+    return edge.end() if edge else end
+
+
+def _only(text: str, kept: Sequence[tuple[int, int]]) -> str:
+    """The text with everything outside the kept stretches blanked out."""
+    pieces: list[str] = []
+    done = 0
+    for start, end in kept:
+        pieces += (" " * (start - done), text[start:end])
+        done = end
+    return "".join((*pieces, " " * (len(text) - done)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Citing:
+    """The lists of `[citing]` in `support.toml`; `empty` and `pointing`, which is `before` again, go by stem."""
+
+    before: frozenset[str]
+    after: frozenset[str]
+    empty: frozenset[str]
+    pointing: frozenset[str]
+    denials: frozenset[str]
+
+
+def _load() -> _Citing:
+    raw = tomllib.loads(resources.files("vouchgate.ingest.data").joinpath("support.toml").read_text("utf-8"))[
+        "citing"
+    ]
+    return _Citing(
+        before=frozenset(raw["before"]),
+        after=frozenset(raw["after"]),
+        empty=frozenset(map(stem, raw["empty"])),
+        pointing=frozenset(map(stem, raw["before"])),
+        denials=frozenset(raw["denials"]),
+    )
+
+
+# A constant read once from the package's own data file.
+CITING = _load()

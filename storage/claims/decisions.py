@@ -1,0 +1,55 @@
+"""The answers that were given, word for word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, bindparam, select, tuple_
+
+from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.sql import limited_to
+from vouchgate.storage.tables.claims import DecisionRow
+
+TABLE: Table = DecisionRow.metadata.tables["decision"]
+_BY_ID = select(TABLE.c.answer).where(TABLE.c.id == bindparam("wanted"))
+_PAGE = (
+    select(TABLE.c.owner_id, TABLE.c.id, TABLE.c.answer)
+    .where(tuple_(TABLE.c.owner_id, TABLE.c.id) > tuple_(bindparam("last_owner"), bindparam("last_id")))
+    .order_by(TABLE.c.owner_id, TABLE.c.id)
+    .limit(bindparam("most"))
+)
+
+
+def row_of(answer: ValidationResult, json: str, *, principal_id: str, at: datetime) -> dict[str, Any]:
+    """A decision as the parameters of INSERT; `json` is the text of `answer` that is told and kept."""
+    return {
+        "owner_id": answer.evidence.claim.owner_id,
+        "id": answer.decision_id,
+        "created_at": at,
+        "principal_id": principal_id,
+        "tier": answer.tier.value,
+        "rule": answer.rule,
+        "policy_digest": answer.policy_digest,
+        "answer": json,
+    }
+
+
+def get(connection: Connection, decision_id: str, *, owners: frozenset[str] | None) -> str | None:
+    """The answer as JSON, or None when none of `owners` has a decision of this id (None: any owner)."""
+    if not valid_name(decision_id):
+        return None
+    statement = limited_to(owners, _BY_ID, TABLE)
+    row = connection.execute(statement, {"wanted": decision_id}).one_or_none()
+    return None if row is None else str(row.answer)
+
+
+def walk(connection: Connection, *, batch: int = 500) -> Iterator[tuple[str, str]]:
+    """(decision id, answer as JSON) of every decision, by owner and age, `batch` rows in memory at a time."""
+    last = {"last_owner": "", "last_id": "", "most": batch}
+    while rows := connection.execute(_PAGE, last).all():
+        for row in rows:
+            yield row.id, row.answer
+        last |= {"last_owner": rows[-1].owner_id, "last_id": rows[-1].id}

@@ -1,0 +1,332 @@
+"""Stored claims: put in, looked up, filtered, taken out of force. Nothing here deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import Field
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, func, or_, select, text, update
+from sqlalchemy import insert as insert_into
+
+from vouchgate.ingest.claims.types import (
+    Confidence,
+    DeliveryTarget,
+    Frozen,
+    ItemKind,
+    Label,
+    Memory,
+    MemoryStatus,
+    MemoryType,
+    ValidationResult,
+)
+from vouchgate.ingest.scoring.score import confidence_of
+from vouchgate.storage.dedup import index, similar, vectors
+from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.outgoing.outbox import Outbox
+from vouchgate.storage.queue import rechecks
+from vouchgate.storage.rows import to_fields, to_row
+from vouchgate.storage.sql import among, limited_to
+from vouchgate.storage.tables.claims import MemoryRow
+
+TABLE: Table = MemoryRow.metadata.tables["memory"]
+_INSERT = insert_into(TABLE)
+_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
+_BY_IDS = select(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.id, "wanted"))
+_LEAVE = update(TABLE).where(
+    TABLE.c.owner_id == bindparam("of_owner"),
+    TABLE.c.id == bindparam("of_id"),
+)
+_MARK = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
+    stale_since=bindparam("since"), stale_reason=bindparam("because")
+)
+_HOW_MANY = func.count().label("how_many")
+_SOURCES = (
+    select(TABLE.c.source_id, _HOW_MANY)
+    .where(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.source_id.is_not(None))
+    .group_by(TABLE.c.source_id)
+    .order_by(_HOW_MANY.desc(), TABLE.c.source_id)
+    .limit(bindparam("most"))
+)
+_REPLACED_BY = select(TABLE).where(
+    TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.superseded_by == bindparam("by_memory")
+)
+_RESTORE = (
+    _LEAVE.where(
+        TABLE.c.status == MemoryStatus.SUPERSEDED.value, TABLE.c.superseded_by == bindparam("by_memory")
+    )
+).values(status=MemoryStatus.ACTIVE.value, superseded_by=None)
+# The status in words: only so does either database see that the index `memory_due` fits.
+_DUE = (
+    select(TABLE.c.owner_id, TABLE.c.id)
+    .where(text("status = 'active'"), TABLE.c.validity_horizon <= bindparam("now"))
+    .order_by(TABLE.c.validity_horizon)
+    .limit(bindparam("most"))
+)
+
+MAX_PAGE = 200
+ENDING = timedelta(days=30)  # a memory whose horizon is nearer ends soon
+
+
+class MemoryFilter(Frozen):
+    """Which memories to list. What is None does not restrict; `owners` None means every owner and is only
+    for a principal that may act for any."""
+
+    owners: frozenset[str] | None
+    memory_type: MemoryType | None = None
+    confidence: Confidence | None = None
+    label: Label | None = None
+    source_id: str | None = None
+    text: str | None = None  # substring; letters A to Z match in either case on every database
+    stale: bool | None = None  # whether a source of it went away or changed, as far as is known
+    validity: Literal["ending"] | None = None  # its horizon is within ENDING; what has ended is a status
+    statuses: frozenset[MemoryStatus] = frozenset({MemoryStatus.ACTIVE})
+    after: str | None = None  # id of the last memory of the page before
+    limit: int = Field(default=50, ge=1, le=MAX_PAGE)
+
+
+def row_from_answer(
+    answer: ValidationResult,
+    *,
+    decision_id: str,
+    memory_id: str,
+    created_at: datetime,
+    approved_by: str | None = None,
+) -> dict[str, Any]:
+    """The memory that a decided claim becomes, as the parameters of INSERT.
+
+    `approved_by` is the reviewer whose approval stores it: the owner then vouches for it, so its confidence
+    is at least medium.
+    """
+    evidence = answer.evidence
+    claim = evidence.claim
+    confidence = evidence.confidence
+    if approved_by is not None:
+        confidence = confidence_of(evidence.label, evidence.confidence_score, vouched=True)
+    return {
+        "owner_id": claim.owner_id,
+        "id": memory_id,
+        "memory_type": claim.memory_type.value,
+        "content": claim.content,
+        "source": claim.source.value,
+        "status": MemoryStatus.ACTIVE.value,
+        "confidence": confidence.value,
+        "confidence_score": evidence.confidence_score,
+        "label": evidence.label.value,
+        "source_id": evidence.source_id,
+        "created_at": created_at,
+        "validity_horizon": evidence.validity_horizon,
+        "decision_id": decision_id,
+        "approved_by": approved_by,
+        "superseded_by": None,
+        "retracted_reason": None,
+        "stale_since": None,
+        "stale_reason": None,
+        "details": evidence.metadata,
+    }
+
+
+def from_answer(
+    answer: ValidationResult,
+    *,
+    decision_id: str,
+    memory_id: str,
+    created_at: datetime,
+    approved_by: str | None = None,
+) -> Memory:
+    """As `row_from_answer`, as the domain type."""
+    row = row_from_answer(
+        answer, decision_id=decision_id, memory_id=memory_id, created_at=created_at, approved_by=approved_by
+    )
+    return Memory.model_validate(to_fields(row))
+
+
+def insert(connection: Connection, memory: Memory) -> None:
+    """Writes a new memory; its dedup keys are written apart, with `storage.dedup.index.add`."""
+    connection.execute(_INSERT, to_row(memory))
+
+
+def get(
+    connection: Connection, memory_id: str, now: datetime, *, owners: frozenset[str] | None
+) -> Memory | None:
+    """The memory of this id in whatever status, or None when none of `owners` has it (None: any owner)."""
+    if not valid_name(memory_id):
+        return None
+    statement = limited_to(owners, _BY_ID, TABLE)
+    row = connection.execute(statement, {"wanted": memory_id}).mappings().one_or_none()
+    return None if row is None else _memory(row, now)
+
+
+def by_ids(
+    connection: Connection, owner_id: str, memory_ids: Collection[str], now: datetime
+) -> dict[str, Memory]:
+    """Those of these memories that the owner has, in whatever status, by id."""
+    asked = {"of_owner": owner_id, "wanted": memory_ids}
+    rows = connection.execute(_BY_IDS, asked).mappings() if memory_ids else ()
+    return {row["id"]: _memory(row, now) for row in rows}
+
+
+def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[Memory]:
+    """The memories that match, newest first; the id of the last one is the `after` of the next page."""
+    texts = (wanted.source_id, wanted.text, wanted.after)
+    if any(text is not None and not storable(text) for text in texts):
+        return []
+    statement = select(TABLE).where(*_conditions(wanted, now)).order_by(TABLE.c.id.desc()).limit(wanted.limit)
+    return [_memory(row, now) for row in connection.execute(statement).mappings()]
+
+
+def sources_of(connection: Connection, owner_id: str, most: int) -> list[tuple[str, int]]:
+    """What the owner's memories, of whatever status, rest on, and how many of them: at most so many source ids, the
+    most frequent first. Read from an index, whose every entry of the owner is counted."""
+    parameters = {"of_owner": owner_id, "most": most}
+    return [(row.source_id, row.how_many) for row in connection.execute(_SOURCES, parameters)]
+
+
+def supersede(
+    connection: Connection,
+    owner_id: str,
+    memory_id: str,
+    *,
+    by: str,
+    at: datetime,
+    but: DeliveryTarget | None = None,
+) -> bool:
+    """Marks a memory as replaced by memory `by`, takes it out of every index and schedule, and has the stores that
+    got it told, `but` at a place that the caller tells of. False: it was not active any more, and nothing
+    changed. The caller holds the owner's lock."""
+    active = TABLE.c.status == MemoryStatus.ACTIVE.value
+    values = {"status": MemoryStatus.SUPERSEDED.value, "superseded_by": by}
+    return _leave(connection, owner_id, memory_id, active, values, at=at, but=but)
+
+
+def replaced_by(connection: Connection, owner_id: str, memory_id: str, now: datetime) -> Memory | None:
+    """The memory that this one replaced, if it replaced one."""
+    asked = {"of_owner": owner_id, "by_memory": memory_id}
+    row = connection.execute(_REPLACED_BY, asked).mappings().one_or_none()
+    return None if row is None else _memory(row, now)
+
+
+def restore(connection: Connection, owner_id: str, memory_id: str, *, superseded_by: str) -> bool:
+    """Puts a memory back in force that memory `superseded_by` replaced; its place in the indexes and in the
+    schedule is the caller's to give back. False: it was not so any more, and nothing changed. The caller holds
+    the owner's lock."""
+    parameters = {"of_owner": owner_id, "of_id": memory_id, "by_memory": superseded_by}
+    return connection.execute(_RESTORE, parameters).rowcount == 1
+
+
+def retract(
+    connection: Connection,
+    owner_id: str,
+    memory_id: str,
+    *,
+    reason: str,
+    at: datetime,
+    but: DeliveryTarget | None = None,
+) -> bool:
+    """Marks a memory as withdrawn by its owner, an expired one too, else as `supersede`."""
+    there = TABLE.c.status.in_([MemoryStatus.ACTIVE.value, MemoryStatus.EXPIRED.value])
+    values = {"status": MemoryStatus.RETRACTED.value, "retracted_reason": reason}
+    return _leave(connection, owner_id, memory_id, there, values, at=at, but=but)
+
+
+def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
+    """(owner id, memory id) of memories whose row still says active although their horizon has passed, longest
+    overdue first."""
+    rows = connection.execute(_DUE, {"now": now, "most": limit})
+    return [(row.owner_id, row.id) for row in rows]
+
+
+def expire(connection: Connection, owner_id: str, memory_id: str, now: datetime) -> bool:
+    """Marks a memory whose horizon has passed as expired, else as `supersede`. Reads said so before: this is
+    what takes it out of the indexes."""
+    overdue = and_(TABLE.c.status == MemoryStatus.ACTIVE.value, TABLE.c.validity_horizon <= now)
+    return _leave(connection, owner_id, memory_id, overdue, {"status": MemoryStatus.EXPIRED.value}, at=now)
+
+
+def mark_stale(
+    connection: Connection, owner_id: str, memory_id: str, *, since: datetime, reason: str
+) -> bool:
+    """Notes that a source of an active memory went away or changed; it stays in force. False: it was not
+    active any more. The caller holds the owner's lock."""
+    return _mark(connection, owner_id, memory_id, since, reason)
+
+
+def mark_fresh(connection: Connection, owner_id: str, memory_id: str) -> bool:
+    """Takes that note back, else as `mark_stale`."""
+    return _mark(connection, owner_id, memory_id, None, None)
+
+
+def _mark(
+    connection: Connection, owner_id: str, memory_id: str, since: datetime | None, because: str | None
+) -> bool:
+    parameters = {"of_owner": owner_id, "of_id": memory_id, "since": since, "because": because}
+    return connection.execute(_MARK, parameters).rowcount == 1
+
+
+def _leave(
+    connection: Connection,
+    owner_id: str,
+    memory_id: str,
+    if_: ColumnElement[bool],
+    values: dict[str, str],
+    *,
+    at: datetime,
+    but: DeliveryTarget | None = None,
+) -> bool:
+    parameters = {"of_owner": owner_id, "of_id": memory_id}
+    if connection.execute(_LEAVE.where(if_).values(**values), parameters).rowcount != 1:
+        return False
+    index.remove(connection, owner_id, ItemKind.MEMORY, memory_id)
+    similar.remove(connection, owner_id, memory_id)
+    vectors.remove(connection, owner_id, memory_id)
+    rechecks.remove(connection, owner_id, memory_id)
+    outbox = Outbox(connection)
+    outbox.note_left(owner_id, memory_id, at, but)
+    outbox.write()
+    return True
+
+
+def _conditions(wanted: MemoryFilter, now: datetime) -> list[ColumnElement[bool]]:
+    conditions = [_in_status(wanted.statuses, now)]
+    if wanted.owners is not None:
+        conditions.append(TABLE.c.owner_id.in_(wanted.owners))
+    for column, value in (
+        (TABLE.c.memory_type, wanted.memory_type),
+        (TABLE.c.confidence, wanted.confidence),
+        (TABLE.c.label, wanted.label),
+        (TABLE.c.source_id, wanted.source_id),
+    ):
+        if value is not None:
+            conditions.append(column == str(value))
+    if wanted.stale is not None:
+        since = TABLE.c.stale_since
+        conditions.append(since.is_not(None) if wanted.stale else since.is_(None))
+    if wanted.validity == "ending":
+        conditions.append(TABLE.c.validity_horizon <= now + ENDING)
+    if wanted.text is not None:
+        conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
+    if wanted.after is not None:
+        conditions.append(TABLE.c.id < wanted.after)
+    return conditions
+
+
+def _in_status(statuses: frozenset[MemoryStatus], now: datetime) -> ColumnElement[bool]:
+    """A memory past its horizon is in status EXPIRED alone, whatever its row says."""
+    horizon = TABLE.c.validity_horizon
+    kept = [status.value for status in statuses if status is not MemoryStatus.EXPIRED]
+    in_force = and_(TABLE.c.status.in_(kept), or_(horizon.is_(None), horizon > now))
+    return or_(in_force, horizon <= now) if MemoryStatus.EXPIRED in statuses else in_force
+
+
+def storable(text: str) -> bool:
+    """Whether a database can be asked for this text; one that cannot be stored matches nothing."""
+    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _memory(row: Mapping[Any, Any], now: datetime) -> Memory:
+    values = to_fields(row)
+    horizon = values["validity_horizon"]
+    if horizon is not None and horizon <= now:
+        values["status"] = MemoryStatus.EXPIRED
+    return Memory.model_validate(values)

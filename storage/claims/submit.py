@@ -1,0 +1,392 @@
+"""The end of a claim's way: dedup, decision, and every row that follows from it, in one transaction.
+
+Many claims are decided together, as if they came one after the other: each sees what those before it in
+the same group are about to store. All reads come first and all writes last, so the number of statements
+does not grow with the number of an owner's claims.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Table, bindparam, select, update
+
+from vouchgate.ingest.claims.types import (
+    Action,
+    DedupFacts,
+    ItemKind,
+    Neighbour,
+    Neighbours,
+    RejectedBefore,
+    Tier,
+    ValidationResult,
+)
+from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.pipeline import Examined, removes
+from vouchgate.ingest.scoring.priority import digest_of
+from vouchgate.storage import ids
+from vouchgate.storage.claims import decisions, echoes, memories
+from vouchgate.storage.claims.echoes import Echoes
+from vouchgate.storage.dedup import index, similar, vectors
+from vouchgate.storage.dedup.builds import in_use
+from vouchgate.storage.dedup.window import Candidate, DedupIndexView
+from vouchgate.storage.identity import owners
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.outgoing.outbox import Outbox
+from vouchgate.storage.queue import pending, rechecks, rejections
+from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
+from vouchgate.storage.sql import BulkInsert, PreparedSelect, among
+from vouchgate.storage.tables.claims import IdempotencyRow, TokenRow
+
+# Router rule 4: the claim waits already, so this one adds to that item's count and makes none of its own.
+ALREADY_WAITING = 4
+# Router rule 11: nothing stands against the claim but that a citation could not be checked, so that is tried again.
+CITATION_UNCHECKED = 11
+
+_MEMORIES = BulkInsert(memories.TABLE)
+_PENDING = BulkInsert(pending.TABLE)
+_DECISIONS = BulkInsert(decisions.TABLE)
+_SEEN_AGAIN = (
+    update(pending.TABLE)
+    .where(pending.TABLE.c.owner_id == bindparam("of_owner"), pending.TABLE.c.id == bindparam("of_id"))
+    .values(seen=pending.TABLE.c.seen + bindparam("times"))
+)
+_IDEMPOTENCY: Table = IdempotencyRow.metadata.tables["idempotency"]
+_KEYS = BulkInsert(_IDEMPOTENCY)
+_KNOWN_KEYS = (
+    select(_IDEMPOTENCY.c.key, _IDEMPOTENCY.c.body_digest, decisions.TABLE.c.answer)
+    .join(
+        decisions.TABLE,
+        (decisions.TABLE.c.owner_id == _IDEMPOTENCY.c.owner_id)
+        & (decisions.TABLE.c.id == _IDEMPOTENCY.c.decision_id),
+    )
+    .where(_IDEMPOTENCY.c.principal_id == bindparam("of_principal"), among(_IDEMPOTENCY.c.key, "keys"))
+)
+
+_TOKEN: Table = TokenRow.metadata.tables["token"]
+_LIVE_TOKENS = PreparedSelect(
+    select(_TOKEN.c.id, _TOKEN.c.expires_at).where(among(_TOKEN.c.id, "ids"), _TOKEN.c.revoked_at.is_(None))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """The caller's key for a request, and the digest of its body."""
+
+    key: str
+    body_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A claim that has been examined and now wants its place."""
+
+    examined: Examined
+    principal_id: str
+    suffix: str  # storage.ids.new_id_suffix
+    keys: SignatureKeys  # for the threshold of the examined policy
+    idempotency: Idempotency | None
+    started: float  # time.perf_counter() when the request came
+    recheck_token: bool = False  # the principal was remembered: see again here that its token still holds
+    bands: tuple[int, ...] | None = (
+        None  # storage.dedup.similar.keys_of, made before; None: made if it is stored
+    )
+
+    @property
+    def owner_id(self) -> str:
+        """Whose claim it is."""
+        return self.examined.claim.owner_id
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision that is on disk. `json` is the stored text of `answer`."""
+
+    answer: ValidationResult
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The same Idempotency-Key with the same body as before: the answer given then."""
+
+    json: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReused:
+    """The same Idempotency-Key with another body. Nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenGone:
+    """The principal's token was revoked or has expired since it was looked up. Nothing was written."""
+
+
+SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone
+
+
+def write_submissions(
+    connection: Connection, submissions: Sequence[Submission], *, lock_total: bool = False
+) -> list[SubmitAnswer]:
+    """Decides the claims in order and writes what follows; answers in the same order.
+
+    They may be told to the callers once the transaction is committed, not before. Takes every lock it needs;
+    raises QueueFilledMeanwhile unless `lock_total`.
+    """
+    group = _SubmissionGroup(connection, submissions, lock_total=lock_total)
+    answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
+    group.write()
+    return answers
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What is to be written."""
+
+    memories: list[dict[str, Any]] = field(default_factory=list)
+    pending: list[dict[str, Any]] = field(default_factory=list)
+    similar: list[dict[str, Any]] = field(default_factory=list)
+    vectors: list[dict[str, Any]] = field(default_factory=list)
+    rechecks: list[dict[str, Any]] = field(default_factory=list)
+    decisions: list[dict[str, Any]] = field(default_factory=list)
+    idempotency: list[dict[str, Any]] = field(default_factory=list)
+    log: list[dict[str, Any]] = field(default_factory=list)
+    seen: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+class _SubmissionGroup:
+    """What was read for a group of submissions, and what they changed since."""
+
+    def __init__(
+        self, connection: Connection, submissions: Sequence[Submission], *, lock_total: bool
+    ) -> None:
+        self._connection = connection
+        self._submissions = submissions
+        self._rejected: dict[rejections.Name, RejectedBefore] | None = None  # None: not looked up
+        built, following = in_use(connection)
+        self._threshold = built.threshold
+        self._window = DedupIndexView(connection, built)
+        self._next = following and (following.threshold, DedupIndexView(connection, following))
+        keys: dict[str, set[str]] = {}
+        for submission in submissions:
+            if submission.idempotency is not None:
+                keys.setdefault(submission.principal_id, set()).add(submission.idempotency.key)
+        self._owners = owners.lock_owners(connection, list(dict.fromkeys(s.owner_id for s in submissions)))
+        to_check = {s.principal_id for s in submissions if s.recheck_token}
+        # When each token that is not revoked expires.
+        self._live = dict(_LIVE_TOKENS.rows(connection, {"ids": to_check})) if to_check else {}
+        self._known = {
+            (principal, row.key): (row.body_digest, row.answer)
+            for principal, wanted in keys.items()
+            for row in connection.execute(_KNOWN_KEYS, {"of_principal": principal, "keys": wanted})
+        }
+        self._window.prepare((s.owner_id, s.keys) for s in submissions if s.keys.threshold == self._threshold)
+        self._places = QueueCapacity(connection, lock_total=lock_total)
+        self._outbox = Outbox(connection)
+        self._outbox.load(s.examined.claim for s in submissions)
+        self._echoes = Echoes(connection)
+        self.echo_names = [echoes.counting_key(s.examined, s.keys.words) for s in submissions]
+        self._echoes.prepare(
+            (s.examined, own, self._facts(s)) for s, own in zip(submissions, self.echo_names, strict=True)
+        )
+        self._rows = _Rows()
+
+    def settle(self, submission: Submission, own: echoes.Name | None) -> SubmitAnswer:
+        """Decides one submission, of this own name in the counts of echoes, and notes its rows."""
+        if submission.recheck_token and not self._holds(submission):
+            return TokenGone()
+        name = submission.idempotency and (submission.principal_id, submission.idempotency.key)
+        if submission.idempotency is not None and name in self._known:
+            digest, json = self._known[name]
+            return Repeated(json) if digest == submission.idempotency.body_digest else KeyReused()
+        examined = submission.examined
+        dedup = self._facts(submission)
+        at_place = self._outbox.find_at_place(examined.claim, examined.capture_time)
+        counted = echoes.repeated_key(examined, dedup) or own
+        source = examined.claim.asserted_source
+        echo = self._echoes.facts(counted, submission.principal_id, source)
+        decision = examined.decide(dedup, at_place, echo)
+        waits_already = decision.rule == ALREADY_WAITING and decision.nearest is not None
+        memory_id = queue_id = None
+        if decision.tier is Tier.STORED:
+            memory_id, action = ids.memory_id(submission.suffix), Action.CLAIM_STORED
+        elif decision.tier is Tier.BLOCKED:
+            action = Action.CLAIM_BLOCKED
+        elif waits_already and decision.nearest is not None:
+            queue_id, action = decision.nearest.id, Action.CLAIM_REPEATED
+        else:
+            if (
+                full := self._places.reserve(self._owners[submission.owner_id], examined.policy.queue)
+            ) is not None:
+                return full
+            queue_id, action = ids.queue_id(submission.suffix), Action.CLAIM_QUEUED
+        decision_id = ids.decision_id(submission.suffix)
+        rejected_before = None if decision.tier is Tier.STORED else self._rejected_before(submission)
+        answer = examined.answer(
+            decision,
+            dedup,
+            decision_id=decision_id,
+            memory_id=memory_id,
+            queue_id=queue_id,
+            took_ms=(time.perf_counter() - submission.started) * 1000,
+            rejected_before=rejected_before,
+            at_place=at_place,
+            echo=echo,
+        )
+        self._echoes.count(counted, submission.principal_id, source, examined.capture_time)
+        decided = Decided(answer, answer.model_dump_json())
+        self._note(submission, decided, decision_id, action)
+        return decided
+
+    def _holds(self, submission: Submission) -> bool:
+        if submission.principal_id not in self._live:
+            return False
+        expires_at = self._live[submission.principal_id]
+        return expires_at is None or expires_at > submission.examined.capture_time
+
+    def _facts(self, submission: Submission) -> DedupFacts:
+        """The neighbours on disk and those of this very group."""
+        examined = submission.examined
+        if removes(examined.claim):
+            return Neighbours()
+        threshold = examined.policy.threshold
+        if threshold != self._threshold:
+            return index.unavailable(self._threshold, threshold)
+        reached = self._window.find_candidates(submission.owner_id, submission.keys)
+        return index.select_neighbours(submission.keys, reached, examined.capture_time)
+
+    def _rejected_before(self, submission: Submission) -> RejectedBefore | None:
+        """The owner's rejection of the same words, if one fell lately. Looked up once for the whole group, and
+        not at all when nothing of it waits or is blocked."""
+        policy = submission.examined.policy
+        if self._rejected is None:
+            names = {_words_of(each) for each in self._submissions}
+            self._rejected = rejections.latest(self._connection, names)
+        found = self._rejected.get(_words_of(submission))
+        return rejections.lately(found, submission.examined.capture_time, policy.queue.rejected_days)
+
+    def _note(self, submission: Submission, decided: Decided, decision_id: str, action: Action) -> None:
+        """Notes every row of a decision."""
+        owner_id, at = submission.owner_id, submission.examined.capture_time
+        answer, rows, limits = decided.answer, self._rows, submission.examined.policy.queue
+        rows.decisions.append(
+            decisions.row_of(answer, decided.json, principal_id=submission.principal_id, at=at)
+        )
+        rows.log.append(
+            log.next_entry(
+                self._owners[owner_id],
+                at=at,
+                actor=submission.principal_id,
+                action=action,
+                subject_id=decision_id,
+                content_digest=hashlib.sha256(decided.json.encode()).hexdigest(),
+            )
+        )
+        if (idempotency := submission.idempotency) is not None:
+            self._known[submission.principal_id, idempotency.key] = (idempotency.body_digest, decided.json)
+            rows.idempotency.append(
+                {
+                    "principal_id": submission.principal_id,
+                    "key": idempotency.key,
+                    "body_digest": idempotency.body_digest,
+                    "owner_id": owner_id,
+                    "decision_id": decision_id,
+                    "created_at": at,
+                }
+            )
+        if action is Action.CLAIM_STORED and answer.memory_id is not None:
+            rows.memories.append(
+                memories.row_from_answer(
+                    answer, decision_id=decision_id, memory_id=answer.memory_id, created_at=at
+                )
+            )
+            self._index(submission, ItemKind.MEMORY, answer.memory_id)
+            claim, bands = submission.examined.claim, submission.bands
+            if bands is None:
+                bands = similar.keys_of(claim.content, claim.memory_type.value)
+            rows.similar.extend(similar.rows_of(owner_id, answer.memory_id, bands))
+            rows.vectors += vectors.rows_of(
+                owner_id, ItemKind.MEMORY, answer.memory_id, submission.examined.embedding
+            )
+            self._schedule(submission, ItemKind.MEMORY, answer.memory_id)
+            self._outbox.note_stored_claim(submission.examined.claim, answer.memory_id, at)
+        elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
+            item = pending.from_answer(
+                answer, item_id=answer.queue_id, submitted_by=submission.principal_id, limits=limits
+            )
+            rows.pending.append(pending.row_of(item))
+            if removes(submission.examined.claim):  # it says nothing that another claim could repeat
+                self._outbox.note_waiting_removal(submission.examined.claim, answer.queue_id)
+                return
+            self._index(submission, ItemKind.PENDING, answer.queue_id)
+            rows.vectors += vectors.rows_of(
+                owner_id, ItemKind.PENDING, answer.queue_id, submission.examined.embedding
+            )
+            if answer.rule == CITATION_UNCHECKED:
+                self._schedule(submission, ItemKind.PENDING, answer.queue_id)
+        elif action is Action.CLAIM_REPEATED and answer.queue_id is not None:
+            rows.seen[owner_id, answer.queue_id] += 1
+
+    def _schedule(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
+        """Notes when the claim's sources are to be read again."""
+        examined = submission.examined
+        make = rechecks.memory_row if kind is ItemKind.MEMORY else rechecks.pending_row
+        at, readings = examined.capture_time, examined.readings
+        row = make(examined.policy.recheck, submission.owner_id, item_id, readings, at)
+        if row is not None:
+            self._rows.rechecks.append(row)
+
+    def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
+        """Notes the keys of a new item, and shows it to the submissions that follow."""
+        claim, keys = submission.examined.claim, submission.keys
+        horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
+        candidate = Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
+        if keys.threshold != self._threshold:
+            keys = signature_keys(keys.words, keys.scope, self._threshold)
+        self._window.add(claim.owner_id, candidate, keys)
+        if self._next is not None:
+            threshold, window = self._next
+            window.add(claim.owner_id, candidate, signature_keys(keys.words, keys.scope, threshold))
+
+    def write(self) -> None:
+        """Writes all that was noted, one statement a table."""
+        rows = self._rows
+        # Sorted, so that two processes that use the same keys for different owners wait in one order.
+        rows.idempotency.sort(key=lambda row: (row["principal_id"], row["key"]))
+        for table, parameters in (
+            (_MEMORIES, rows.memories),
+            (_PENDING, rows.pending),
+            (similar.ROWS, rows.similar),
+            (vectors.ROWS, rows.vectors),
+            (rechecks.ROWS, rows.rechecks),
+            (_DECISIONS, rows.decisions),
+            (_KEYS, rows.idempotency),
+        ):
+            table.write(self._connection, parameters)
+        self._window.write()
+        if self._next is not None:
+            self._next[1].write()
+        self._outbox.write()
+        if rows.seen:
+            self._connection.execute(_SEEN_AGAIN, list(_seen_again(rows.seen)))
+        log.write(self._connection, rows.log)
+        owners.save(
+            self._connection, (self._owners[owner] for owner in {row["owner_id"] for row in rows.log})
+        )
+        self._echoes.write()
+        self._places.write()
+
+
+def _words_of(submission: Submission) -> rejections.Name:
+    return submission.owner_id, digest_of(submission.keys.words, submission.keys.scope)
+
+
+def _seen_again(seen: Counter[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    for (owner_id, item_id), times in seen.items():
+        yield {"of_owner": owner_id, "of_id": item_id, "times": times}

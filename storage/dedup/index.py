@@ -1,0 +1,94 @@
+"""The dedup index: which active memories and pending items of an owner may be the same claim as this one.
+
+An item is found by keys (`ingest.dedup.signature`): table `dedup_key` has a row for each key of each item, until a
+key has become that of many. Then the key is closed: table `dedup_template` keeps the words that its items
+share, and they move to finer keys (`ingest.dedup.template`). So a look-up reads a handful of rows however many
+items there are, and however alike.
+
+Which index is in use is in `storage.dedup.builds`; what a transaction reads and writes of it, in `storage.dedup.window`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from fractions import Fraction
+
+from sqlalchemy import Connection, Table, bindparam, select
+
+from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.storage.dedup.builds import hold
+from vouchgate.storage.dedup.window import Candidate, CandidateSet, DedupIndexView
+from vouchgate.storage.tables.claims import MemoryRow, PendingRow
+
+_MEMORY: Table = MemoryRow.metadata.tables["memory"]
+_PENDING: Table = PendingRow.metadata.tables["pending"]
+
+# Neighbours that become evidence. Each is a text in the stored answer, and is compared word by word; a claim has
+# more only where people approved many that differ in a value, or with the bare words of a template.
+MOST_NEIGHBOURS = 32
+_TEXTS = {
+    kind: select(table.c.content, table.c.memory_type).where(
+        table.c.owner_id == bindparam("of_owner"), table.c.id == bindparam("of_item")
+    )
+    for kind, table in ((ItemKind.MEMORY, _MEMORY), (ItemKind.PENDING, _PENDING))
+}
+
+
+def find_neighbours(connection: Connection, owner_id: str, keys: SignatureKeys, now: datetime) -> DedupFacts:
+    """What the dedup check is told about a claim: every item of its owner and type at or over the threshold
+    that the keys are for.
+
+    When the index is of another one it cannot answer, and says so: a part of the neighbours would look like
+    all of them.
+    """
+    window = DedupIndexView(connection, None)
+    reached = window.find_candidates(owner_id, keys)
+    if window.threshold != keys.threshold:
+        return unavailable(window.threshold, keys.threshold)
+    return select_neighbours(keys, reached, now)
+
+
+def unavailable(built: Fraction | None, threshold: Fraction) -> DedupUnavailable:
+    """The fact that an index of another threshold could not be asked."""
+    has = "another version of the program" if built is None else f"the threshold {float(built):g}"
+    return DedupUnavailable(
+        detail=f"The index of earlier claims was built for {has}, the policy asks for {float(threshold):g}."
+    )
+
+
+def select_neighbours(keys: SignatureKeys, reached: CandidateSet, now: datetime) -> Neighbours:
+    """The candidates in force that reach the threshold, by id: all, or the nearest MOST_NEIGHBOURS. The others
+    only share a key, and are no evidence."""
+    if not reached.candidates:
+        return Neighbours(complete=reached.complete)
+    found = []
+    for candidate in reached.candidates:
+        if candidate.counts_at(now):
+            similarity = jaccard(keys.words, tokens(candidate.neighbour.content))
+            if similarity >= keys.threshold:
+                found.append((-similarity, candidate.neighbour.id, candidate.neighbour))
+    nearest = sorted(found)[:MOST_NEIGHBOURS]
+    items = sorted((neighbour for _, _, neighbour in nearest), key=lambda neighbour: neighbour.id)
+    return Neighbours(items=tuple(items), complete=reached.complete and len(found) == len(nearest))
+
+
+def add(connection: Connection, owner_id: str, neighbour: Neighbour, memory_type: str) -> None:
+    """Puts one item into every index. The caller holds them (`hold`) and the owner's lock."""
+    for build in hold(connection).live():
+        window = DedupIndexView(connection, build)
+        keys = signature_keys(tokens(neighbour.content), memory_type, build.threshold)
+        window.add(owner_id, Candidate(neighbour), keys)
+        window.write()
+
+
+def remove(connection: Connection, owner_id: str, kind: ItemKind, item_id: str) -> None:
+    """Takes an item out of every index; one that is not in is no error. Locks as for `add`."""
+    row = connection.execute(_TEXTS[kind], {"of_owner": owner_id, "of_item": item_id}).one_or_none()
+    if row is None:
+        return
+    words = tokens(row.content)
+    for build in hold(connection).live():
+        keys = signature_keys(words, row.memory_type, build.threshold)
+        DedupIndexView(connection, build).remove(owner_id, item_id, keys)

@@ -1,0 +1,88 @@
+"""The owner rows: what a writer locks, and where each owner's log and queue count end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, Table, select, text
+
+from vouchgate.storage.sql import among
+from vouchgate.storage.tables.claims import OwnerRow
+
+TABLE: Table = OwnerRow.metadata.tables["owner"]
+_WANTED = among(TABLE.c.owner_id, "owner_ids")
+_KNOWN = select(TABLE.c.owner_id).where(_WANTED)
+_ENDS = select(TABLE.c.owner_id, TABLE.c.log_seq, TABLE.c.pending).where(_WANTED)
+_CREATE = text(
+    "INSERT INTO owner (owner_id, log_seq, log_head, pending) VALUES (:owner_id, 0, :log_head, 0) "
+    "ON CONFLICT DO NOTHING"
+)
+# Straight to the driver, as both run for every group of claims; the owners come sorted. On SQLite a join,
+# because for an IN it builds a table of the list, which takes longer than to look the owners up.
+_LOCK = {
+    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending FROM json_each(?) AS wanted "
+    "CROSS JOIN owner AS o ON o.owner_id = wanted.value",
+    "postgresql": "SELECT owner_id, log_seq, log_head, pending FROM owner "
+    "WHERE owner_id = ANY(%s::text[]) ORDER BY owner_id FOR UPDATE",
+}
+_SAVE = {
+    "sqlite": "UPDATE owner SET log_seq = ?, log_head = ?, pending = ? WHERE owner_id = ?",
+    "postgresql": "UPDATE owner SET log_seq = %s, log_head = %s, pending = %s WHERE owner_id = %s",
+}
+
+CHAIN_START = "0" * 64  # what the first entry of a chain names as the one before
+
+
+@dataclass(slots=True)
+class OwnerState:
+    """An owner's row as it stands in this transaction. Changes count once `save` wrote them."""
+
+    owner_id: str
+    log_seq: int
+    log_head: str
+    pending: int
+
+
+def lock_owners(connection: Connection, owner_ids: Sequence[str]) -> dict[str, OwnerState]:
+    """Locks the owners' rows until the transaction ends, and makes those that are not there yet.
+
+    Call it once in a transaction, with every owner it is about: two transactions then take their locks in
+    one order and cannot wait for each other. For the same reason new rows are made, in order, before
+    any old one is locked.
+    """
+    wanted = sorted(set(owner_ids))
+    if not wanted:
+        return {}
+    states = {}
+    if connection.dialect.name == "sqlite":  # the transaction holds the whole database: one look is enough
+        states = _lock(connection, wanted)
+    if len(states) < len(wanted):
+        known = set(connection.scalars(_KNOWN, {"owner_ids": wanted}))
+        if missing := [owner for owner in wanted if owner not in known]:
+            connection.execute(_CREATE, [{"owner_id": owner, "log_head": CHAIN_START} for owner in missing])
+        states = _lock(connection, wanted)
+    return states
+
+
+def _lock(connection: Connection, wanted: list[str]) -> dict[str, OwnerState]:
+    dialect = connection.dialect.name
+    rows = connection.exec_driver_sql(
+        _LOCK[dialect], (json.dumps(wanted) if dialect == "sqlite" else wanted,)
+    )
+    return {owner_id: OwnerState(owner_id, *state) for owner_id, *state in rows}
+
+
+def log_ends(connection: Connection, owner_ids: Collection[str]) -> dict[str, tuple[int, int]]:
+    """By owner: the number of the last log entry, and how many items wait. Nothing is locked. An owner about whom
+    nothing was ever written is left out."""
+    rows = connection.execute(_ENDS, {"owner_ids": owner_ids})
+    return {row.owner_id: (row.log_seq, row.pending) for row in rows}
+
+
+def save(connection: Connection, states: Iterable[OwnerState]) -> None:
+    """Writes the rows of locked owners back."""
+    rows = [(state.log_seq, state.log_head, state.pending, state.owner_id) for state in states]
+    if rows:
+        connection.exec_driver_sql(_SAVE[connection.dialect.name], rows)

@@ -1,0 +1,250 @@
+"""Who is signed in to the pages: sessions, and the links that start one, once.
+
+Secret and code are 32 random bytes each; only their sha256 is kept. They are looked up by that digest: how far
+a wrong one agrees with a right one tells nothing about the secret, so nothing has to be compared in constant time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, or_, select, update
+
+from vouchgate.ingest.claims.types import Action, Principal, Role
+from vouchgate.storage.columns import UtcTime
+from vouchgate.storage.identity import tokens
+from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.identity.tokens import SERVICE_OWNER
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import TokenRow
+from vouchgate.storage.tables.doors import SessionRow, SignInLinkRow
+
+# Absolute, however busy: who clears a queue every morning signs in once a week, and a stolen cookie ends with it.
+SESSION_LIFETIME = timedelta(days=7)
+# Long enough to carry a link to another screen, too short to be worth finding in a mail or a log later.
+LINK_LIFETIME = timedelta(minutes=15)
+LONGEST_LINK = SESSION_LIFETIME  # a link is a password that is written down: never longer than what it starts
+
+_SESSION: Table = SessionRow.metadata.tables["session"]
+_LINK: Table = SignInLinkRow.metadata.tables["sign_in_link"]
+_TOKEN: Table = TokenRow.metadata.tables["token"]
+_NOW = bindparam("now", type_=UtcTime)
+_HOLDS = (
+    _TOKEN.c.role == Role.REVIEWER.value,
+    _TOKEN.c.revoked_at.is_(None),
+    or_(_TOKEN.c.expires_at.is_(None), _TOKEN.c.expires_at > _NOW),
+)
+_PRINCIPAL = (
+    select(_TOKEN)
+    .join(_SESSION, _SESSION.c.token_id == _TOKEN.c.id)
+    .where(_SESSION.c.digest == bindparam("wanted"), _SESSION.c.expires_at > _NOW, *_HOLDS)
+)
+_REVIEWER = select(_TOKEN).where(_TOKEN.c.id == bindparam("wanted"), *_HOLDS)
+_ANY_TOKEN = select(_TOKEN).where(_TOKEN.c.id == bindparam("wanted"))
+_OPEN_LINK = (
+    select(_LINK.c.token_id)
+    .join(_TOKEN, _TOKEN.c.id == _LINK.c.token_id)
+    .where(
+        _LINK.c.digest == bindparam("wanted"), _LINK.c.used_at.is_(None), _LINK.c.expires_at > _NOW, *_HOLDS
+    )
+)
+_USE_LINK = (
+    update(_LINK)
+    .where(_LINK.c.digest == bindparam("wanted"), _LINK.c.used_at.is_(None), _LINK.c.expires_at > _NOW)
+    .values(used_at=_NOW)
+)
+_ADD_SESSION, _ADD_LINK = insert(_SESSION), insert(_LINK)
+_OF_SESSION = select(_SESSION.c.token_id).where(_SESSION.c.digest == bindparam("wanted"))
+_END = delete(_SESSION).where(_SESSION.c.digest == bindparam("wanted"))
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes, 6 bits a character
+
+
+class SignInRefusal(Enum):
+    """Why a token does not sign anybody in."""
+
+    UNKNOWN = "unknown"  # no token of ours, or one that is expired or revoked: which of them is not told
+    NOT_A_REVIEWER = "not_a_reviewer"
+
+
+def create_link(
+    store: Store, token_id: str, *, lifetime: timedelta = LINK_LIFETIME, actor: str, now: datetime
+) -> str:
+    """A code that signs this reviewer in, once, until `lifetime` is over; it is shown now or never.
+
+    `actor` is who asked, for the log. Raises ValueError, with a sentence for the person who asked, when the token
+    is not one of a reviewer that holds; StorageError when it could not be written.
+    """
+    if not timedelta(0) < lifetime <= LONGEST_LINK:
+        raise ValueError(f"A sign-in link lives for {LONGEST_LINK.days} days at most.")
+    code = secrets.token_urlsafe(32)
+    row = {
+        "digest": _digest(code),
+        "token_id": token_id,
+        "created_at": now,
+        "expires_at": now + lifetime,
+        "used_at": None,
+    }
+
+    def work(connection: Connection) -> None:
+        problem = _link_problem(connection, token_id, now)
+        if problem is not None:
+            raise ValueError(problem)
+        connection.execute(_ADD_LINK, row)
+        _log(connection, Action.LINK_CREATED, row, actor, now)
+
+    store.writer.run([SERVICE_OWNER], work).result()
+    return code
+
+
+def _link_problem(connection: Connection, token_id: str, now: datetime) -> str | None:
+    row = None
+    if valid_name(token_id):  # what is no name must not reach a query
+        row = connection.execute(_ANY_TOKEN, {"wanted": token_id}).one_or_none()
+    if row is None:
+        return f"There is no token {token_id[:50]!a}; vouchgate token list shows the ids."
+    if row.role != Role.REVIEWER.value:
+        return f"Token {token_id} is of role {row.role}; only a reviewer signs in to the pages."
+    if row.revoked_at is not None:
+        return f"Token {token_id} is revoked."
+    if row.expires_at is not None and row.expires_at <= now:
+        return f"Token {token_id} is expired."
+    return None
+
+
+def redeem(store: Store, code: str, *, now: datetime, instead_of: str | None = None) -> str | None:
+    """The secret of a new session for a link's code, which is used up by it; None when there is no such link, it
+    was used or is expired, or its token ended. One of several who come at the same moment gets in.
+
+    `instead_of` is the secret of the session that this browser had, which ends. Raises StorageError.
+    """
+    if _SECRET.fullmatch(code) is None:
+        return None
+    wanted = {"wanted": _digest(code), "now": now}
+    with store.read() as connection:  # strangers' guesses take no lock
+        token_id = connection.scalar(_OPEN_LINK, wanted)
+    if token_id is None:
+        return None
+
+    def use(connection: Connection) -> bool:
+        return connection.execute(_USE_LINK, wanted).rowcount == 1
+
+    return _begin(store, token_id, use, instead_of, now)
+
+
+def start(
+    store: Store, token_text: str, *, now: datetime, instead_of: str | None = None
+) -> str | SignInRefusal:
+    """The secret of a new session for whoever presents a reviewer's token; see `redeem` for `instead_of`."""
+    with store.read() as connection:
+        principal = tokens.authenticate(connection, token_text, now)
+    if principal is None:
+        return SignInRefusal.UNKNOWN
+    if principal.role is not Role.REVIEWER:
+        return SignInRefusal.NOT_A_REVIEWER
+    return _begin(store, principal.id, lambda _: True, instead_of, now) or SignInRefusal.UNKNOWN
+
+
+def _begin(
+    store: Store,
+    token_id: str,
+    may: Callable[[Connection], bool],
+    instead_of: str | None,
+    now: datetime,
+) -> str | None:
+    """A session of this token in one transaction, if `may` says so in it and the token still holds."""
+    secret = secrets.token_urlsafe(32)
+    row = {
+        "digest": _digest(secret),
+        "token_id": token_id,
+        "created_at": now,
+        "expires_at": now + SESSION_LIFETIME,
+    }
+
+    def work(connection: Connection) -> bool:
+        if not may(connection) or _reviewer(connection, token_id, now) is None:
+            return False
+        if instead_of is not None:
+            _end(connection, instead_of, now)
+        connection.execute(_ADD_SESSION, row)
+        _log(connection, Action.SESSION_STARTED, row, token_id, now)
+        return True
+
+    return secret if store.writer.run([SERVICE_OWNER], work).result() else None
+
+
+def _reviewer(connection: Connection, token_id: str, now: datetime) -> Row[Any] | None:
+    return connection.execute(_REVIEWER, {"wanted": token_id, "now": now}).one_or_none()
+
+
+def principal(connection: Connection, secret: str, now: datetime) -> Principal | None:
+    """Who is signed in with this secret, as the database says now; None when nobody is: the session is over, or
+    its token is revoked or expired. Any text may be given."""
+    if _SECRET.fullmatch(secret) is None:
+        return None
+    row = connection.execute(_PRINCIPAL, {"wanted": _digest(secret), "now": now}).one_or_none()
+    return None if row is None else tokens.principal_of(row)
+
+
+def end(store: Store, secret: str, *, now: datetime) -> bool:
+    """Ends a session. False when there is none of this secret (any more)."""
+    if _SECRET.fullmatch(secret) is None:
+        return False
+    return store.writer.run([SERVICE_OWNER], lambda connection: _end(connection, secret, now)).result()
+
+
+def _end(connection: Connection, secret: str, now: datetime) -> bool:
+    digest = _digest(secret)
+    token_id = connection.scalar(_OF_SESSION, {"wanted": digest})
+    if token_id is None or connection.execute(_END, {"wanted": digest}).rowcount != 1:
+        return False
+    _log(connection, Action.SESSION_ENDED, {"digest": digest, "token_id": token_id}, token_id, now)
+    return True
+
+
+def has_old(connection: Connection, now: datetime) -> bool:
+    """Whether `forget_old` has something to do."""
+    return any(
+        connection.execute(select(table.c.digest).where(table.c.expires_at <= now).limit(1)).first()
+        for table in (_SESSION, _LINK)
+    )
+
+
+def forget_old(connection: Connection, now: datetime, limit: int) -> int:
+    """Deletes up to `limit` sessions and as many links whose time is over, used or not; how many. They were of no
+    use any more, so the log says nothing of it."""
+    return sum(
+        connection.execute(
+            delete(table).where(
+                table.c.digest.in_(
+                    select(table.c.digest)
+                    .where(table.c.expires_at <= now)
+                    .order_by(table.c.expires_at)
+                    .limit(limit)
+                )
+            )
+        ).rowcount
+        for table in (_SESSION, _LINK)
+    )
+
+
+def _log(connection: Connection, action: Action, row: dict[str, Any], actor: str, now: datetime) -> None:
+    log.append(
+        connection,
+        SERVICE_OWNER,
+        at=now,
+        actor=actor,
+        action=action,
+        subject_id=row["token_id"],
+        content_digest=row["digest"],
+    )
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,125 @@
+"""Which streams of deliveries have something due, and how deliveries do over all owners; see `storage.outgoing.deliveries`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    String,
+    Table,
+    and_,
+    bindparam,
+    column,
+    func,
+    select,
+    text,
+)
+
+from vouchgate.storage.identity.owners import TABLE as OWNER
+from vouchgate.storage.sql import among
+from vouchgate.storage.tables.doors import DeliveryRow, SinkRow
+
+MOST = 100  # deliveries in one lease
+
+TABLE: Table = DeliveryRow.metadata.tables["delivery"]
+_SINK: Table = SinkRow.metadata.tables["sink"]
+
+
+def is_waiting(table: FromClause) -> ColumnElement[bool]:
+    """Written out in the statement: only so does either database see that the index `delivery_waiting` fits."""
+    state: ColumnElement[str] = table.c.state
+    return state == bindparam(None, "waiting", literal_execute=True)
+
+
+def first_seq(owner_id: ColumnElement[str], sink: ColumnElement[str]) -> Any:
+    """The number of a stream's head, as a part of a statement."""
+    head = TABLE.alias()
+    found = select(func.min(head.c.seq)).where(
+        head.c.owner_id == owner_id, head.c.sink == sink, is_waiting(head)
+    )
+    return found.scalar_subquery()
+
+
+def _due(base: FromClause, owner_id: ColumnElement[str], sink: ColumnElement[str]) -> Select[Any]:
+    head = and_(TABLE.c.owner_id == owner_id, TABLE.c.seq == first_seq(owner_id, sink))
+    return (
+        select(TABLE.c.owner_id, TABLE.c.sink, TABLE.c.due_at)
+        .select_from(base.join(TABLE, head))
+        .order_by(TABLE.c.due_at, TABLE.c.owner_id)
+    )
+
+
+def _of_any(hint: str) -> Select[Any]:
+    owners = text(_EVERY_OWNER.format(hint=hint)).columns(column("owner_id", String)).subquery()
+    return _due(owners, owners.c.owner_id, bindparam("of_sink"))
+
+
+# Every owner for whom something waits, by one step into the index for each of them. SQLite has to be told which index:
+# left alone it looks through everybody's rows in another one at every step.
+_EVERY_OWNER = """
+    WITH RECURSIVE each_owner (owner_id) AS (
+        SELECT min(owner_id) FROM delivery {hint} WHERE state = 'waiting'
+        UNION ALL
+        SELECT (SELECT min(d.owner_id) FROM delivery AS d {hint} WHERE d.state = 'waiting' AND d.owner_id > e.owner_id)
+        FROM each_owner AS e WHERE e.owner_id IS NOT NULL)
+    SELECT owner_id FROM each_owner WHERE owner_id IS NOT NULL"""
+_OF_ANY = {"sqlite": _of_any("INDEXED BY delivery_waiting"), "postgresql": _of_any("")}
+_OF_OWNERS = _due(OWNER, OWNER.c.owner_id, bindparam("of_sink")).where(among(OWNER.c.owner_id, "owner_ids"))
+_OF_WEBHOOKS = _due(_SINK, _SINK.c.owner_id, _SINK.c.id)
+_UP_TO_NOW = TABLE.c.due_at <= bindparam("now")
+_DEAD = select(func.count()).select_from(TABLE).where(TABLE.c.state == "dead")
+_COUNT = (
+    select(TABLE.c.state, func.count().label("how_many"))
+    .where(TABLE.c.state.in_(["waiting", "dead"]))
+    .group_by(TABLE.c.state)
+)
+
+
+def owners_due(
+    connection: Connection, sink: str, owners: frozenset[str] | None, now: datetime, most: int
+) -> list[str]:
+    """Of these owners (None: of all) those whose stream to `sink` has something that can be leased, at most so many,
+    first the one that has been due for longest."""
+    asked: dict[str, Any] = {"of_sink": sink, "now": now}
+    if owners is None:
+        statement = _OF_ANY[connection.dialect.name]
+    else:
+        statement, asked = _OF_OWNERS, asked | {"owner_ids": owners}
+    return [row.owner_id for row in connection.execute(statement.where(_UP_TO_NOW).limit(most), asked)]
+
+
+def webhooks_due(connection: Connection, now: datetime, most: int) -> list[tuple[str, str]]:
+    """(owner, sink) of webhooks that have something to send at `now`, else as `owners_due`."""
+    rows = connection.execute(_OF_WEBHOOKS.where(_UP_TO_NOW).limit(most), {"now": now})
+    return [(row.owner_id, row.sink) for row in rows]
+
+
+def webhooks_next_due(connection: Connection) -> datetime | None:
+    """When a webhook has something to send next, or some lease ends; None when none has."""
+    row = connection.execute(_OF_WEBHOOKS.limit(1)).first()
+    return None if row is None else row.due_at
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFigures:
+    """How many deliveries wait, and how many are dead letters, over all owners."""
+
+    waiting: int
+    dead: int
+
+
+def dead_letters(connection: Connection) -> int:
+    """How many dead letters there are, whatever waits."""
+    return connection.scalar(_DEAD) or 0
+
+
+def figures(connection: Connection) -> DeliveryFigures:
+    """The figures now."""
+    counts = {row.state: row.how_many for row in connection.execute(_COUNT)}
+    return DeliveryFigures(counts.get("waiting", 0), counts.get("dead", 0))

@@ -1,0 +1,177 @@
+"""Where owners are told of what waits: their webhooks, each with how far in the owner's log it has told.
+
+What is told, and that it is told once, is in `storage.outgoing.webhook_messages`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert, select, update
+
+from vouchgate.ingest.claims.types import Action, Frozen
+from vouchgate.ingest.net.addresses import parse_url
+from vouchgate.ingest.net.fetched import HopFailure
+from vouchgate.ingest.policy import canonical_json
+from vouchgate.storage import ids
+from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.store import Store
+from vouchgate.storage.tables.doors import WebhookRow
+
+MOST_WEBHOOKS = 5  # of one owner: each is one more request for everything that happens
+
+TABLE: Table = WebhookRow.metadata.tables["webhook"]
+OF_ONE = and_(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.id == bindparam("of_id"))
+_INSERT = insert(TABLE)
+_COUNT = select(func.count()).select_from(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"))
+_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
+_ALL = select(TABLE).order_by(TABLE.c.created_at, TABLE.c.id)
+_FAILING = _ALL.where(TABLE.c.failing_since.is_not(None))
+_REMOVE = delete(TABLE).where(OF_ONE)
+_RESUME = (
+    update(TABLE).where(OF_ONE, TABLE.c.lease.is_(None)).values(due_at=bindparam("next_due"), attempts=0)
+)
+
+
+class Webhook(Frozen):
+    """A webhook as it may be shown: everything but its secret. `due_at` None: given up. Else it is when the next
+    try may be made, which means something only while `attempts` is not 0."""
+
+    id: str
+    owner_id: str
+    url: str
+    created_at: datetime
+    told_seq: int
+    due_at: datetime | None
+    attempts: int
+    failing_since: datetime | None
+    last_error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Whom messages are sent to, and what signs them: `whsec_` and base64."""
+
+    id: str
+    owner_id: str
+    url: str
+    secret: str = field(repr=False)
+
+
+def create(store: Store, *, owner_id: str, url: str, actor: str, now: datetime) -> tuple[Webhook, str]:
+    """Makes a webhook that tells what happens from now on, and its secret. Raises ValueError, with a sentence for
+    the person who asked; StorageError when it could not be written."""
+    if not valid_owner_id(owner_id):
+        raise ValueError(f"An owner id has 1 to {MAX_NAME_CHARACTERS} printable characters.")
+    place = parse_url(url)
+    if isinstance(place, HopFailure):
+        raise ValueError(f"Nothing can be sent to this URL: {place.reason}.")
+    webhook_id = ids.webhook_id(ids.new_id_suffix(now))
+    secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
+    about = {"id": webhook_id, "owner_id": owner_id, "url": place.url}
+    row = about | {"secret": secret, "created_at": now, "due_at": now, "attempts": 0}
+
+    def work(connection: Connection) -> Webhook:
+        if (connection.scalar(_COUNT, {"of_owner": owner_id}) or 0) >= MOST_WEBHOOKS:
+            raise ValueError(f"This owner has {MOST_WEBHOOKS} webhooks already, which is the most.")
+        entry = _log(connection, owner_id, Action.WEBHOOK_CREATED, webhook_id, about, actor=actor, now=now)
+        connection.execute(_INSERT, row | {"told_seq": entry})
+        return _shown(connection.execute(_BY_ID, {"wanted": webhook_id}).one())
+
+    return store.writer.run([owner_id], work).result(), secret
+
+
+def remove(store: Store, webhook_id: str, *, actor: str, now: datetime) -> bool:
+    """Ends a webhook: nothing more is sent to it, but for a try that is under way. False when there is none of
+    this id."""
+    with store.read() as connection:
+        known = get(connection, webhook_id)
+    if known is None:
+        return False
+    where = {"of_owner": known.owner_id, "of_id": known.id}
+
+    def work(connection: Connection) -> bool:
+        if connection.execute(_REMOVE, where).rowcount != 1:
+            return False
+        about = {"id": known.id}
+        _log(connection, known.owner_id, Action.WEBHOOK_REMOVED, known.id, about, actor=actor, now=now)
+        return True
+
+    return store.writer.run([known.owner_id], work).result()
+
+
+def _log(
+    connection: Connection,
+    owner_id: str,
+    action: Action,
+    webhook_id: str,
+    about: dict[str, str],
+    *,
+    actor: str,
+    now: datetime,
+) -> int:
+    digest = hashlib.sha256(canonical_json(about).encode()).hexdigest()
+    return log.append(
+        connection,
+        owner_id,
+        at=now,
+        actor=actor,
+        action=action,
+        subject_id=webhook_id,
+        content_digest=digest,
+    ).seq
+
+
+def resume(store: Store, webhook_id: str, now: datetime) -> bool:
+    """Has the message under way tried at once, and as often as a new one. A try that is being made is left alone.
+    False when there is no webhook of this id."""
+    with store.read() as connection:
+        known = get(connection, webhook_id)
+    if known is None:
+        return False
+    values = {"of_owner": known.owner_id, "of_id": known.id, "next_due": now}
+    store.writer.run((), lambda c: c.execute(_RESUME, values)).result()
+    return True
+
+
+def get(connection: Connection, webhook_id: str) -> Webhook | None:
+    """The webhook of this id, whoever has it."""
+    row = connection.execute(_BY_ID, {"wanted": webhook_id}).one_or_none() if valid_name(webhook_id) else None
+    return None if row is None else _shown(row)
+
+
+def endpoint(connection: Connection, webhook_id: str) -> Endpoint | None:
+    """Where the webhook of this id sends, with its secret."""
+    row = connection.execute(_BY_ID, {"wanted": webhook_id}).one_or_none() if valid_name(webhook_id) else None
+    return None if row is None else endpoint_of(row)
+
+
+def listing(connection: Connection, owner_id: str | None = None) -> list[Webhook]:
+    """Every webhook (of this owner), oldest first."""
+    return _of(connection, _ALL, owner_id)
+
+
+def failing(connection: Connection, owner_id: str | None = None) -> list[Webhook]:
+    """Those (of this owner) whose last try failed, oldest first."""
+    return _of(connection, _FAILING, owner_id)
+
+
+def _of(connection: Connection, statement: Any, owner_id: str | None) -> list[Webhook]:
+    if owner_id is not None:
+        statement = statement.where(TABLE.c.owner_id == owner_id)
+    return [_shown(row) for row in connection.execute(statement)]
+
+
+def _shown(row: Any) -> Webhook:
+    return Webhook.model_validate({name: getattr(row, name) for name in Webhook.model_fields})
+
+
+def endpoint_of(row: Any) -> Endpoint:
+    """Where the webhook of this row sends."""
+    return Endpoint(row.id, row.owner_id, row.url, row.secret)

@@ -1,0 +1,98 @@
+"""Figures about queues, for those who run the service and for an owner's digest. Nothing here reads a claim's text.
+
+Of what waits, every statement reads as many rows as wait, which the policy bounds; of the log, a stretch at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, bindparam, case, func, select
+
+from vouchgate.ingest.claims.types import Action, ReviewStatus
+from vouchgate.storage.log.chain import TABLE as LOG
+from vouchgate.storage.queue.pending import TABLE as PENDING
+
+MOST_ENTRIES = 100_000  # of one owner's log, from its end, that are counted: some 50 ms
+
+_WAITS = PENDING.c.status == ReviewStatus.PENDING.value
+_OF_OWNER = PENDING.c.owner_id == bindparam("of_owner")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFigures:
+    """What waits over all owners, without a name of any. The four ages add up to what waits; an item past its time
+    that no sweep has met yet counts as one that expires soon."""
+
+    owners: int  # that have something waiting
+    largest: int  # items of the owner who has most
+    expiring: int  # within the time asked for
+    under_1h: int  # by how long they have waited
+    under_1d: int
+    under_7d: int
+    older: int
+
+
+def queue_figures(connection: Connection, now: datetime, soon: timedelta) -> QueueFigures:
+    """The figures of all queues at `now`; `soon` is within which time an item counts as expiring."""
+    hour, day, week = (now - timedelta(hours=hours) for hours in (1, 24, 24 * 7))
+    created = PENDING.c.created_at
+    kinds = {
+        "expiring": PENDING.c.expires_at <= now + soon,
+        "under_1h": created > hour,
+        "under_1d": (created <= hour) & (created > day),
+        "under_7d": (created <= day) & (created > week),
+        "older": created <= week,
+    }
+    # By owner first, so that the largest queue is known, and from the index `pending_due`: of a queue that is
+    # empty, an index by owner still has everything that ever waited.
+    each = (
+        select(
+            func.count().label("items"),
+            *(func.sum(case((is_so, 1), else_=0)).label(n) for n, is_so in kinds.items()),
+        )
+        .where(_WAITS)
+        .group_by(PENDING.c.owner_id)
+        .subquery()
+    )
+    row = connection.execute(
+        select(func.count(), func.max(each.c["items"]), *(func.sum(each.c[name]) for name in kinds))
+    ).one()
+    return QueueFigures(*(int(value or 0) for value in row))
+
+
+def oldest_wait_since(connection: Connection, owner_id: str) -> datetime | None:
+    """Since when the owner's oldest item waits; None when nothing does."""
+    statement = select(PENDING.c.created_at).where(_OF_OWNER, _WAITS).order_by(PENDING.c.id).limit(1)
+    found: datetime | None = connection.scalar(statement, {"of_owner": owner_id})
+    return found
+
+
+def expiring(connection: Connection, owner_id: str, by: datetime) -> int:
+    """How many of the owner's items will have expired `by` then, if nobody rules on them."""
+    statement = select(func.count()).select_from(PENDING).where(_OF_OWNER, _WAITS, PENDING.c.expires_at <= by)
+    return connection.scalar(statement, {"of_owner": owner_id}) or 0
+
+
+@dataclass(frozen=True, slots=True)
+class EventCounts:
+    """How often what happened, as the owner's log has it. Not `complete`: of the last MOST_ENTRIES entries only."""
+
+    counts: Mapping[Action, int]
+    complete: bool
+
+
+def count_events(
+    connection: Connection, owner_id: str, since: datetime, log_seq: int, most: int = MOST_ENTRIES
+) -> EventCounts:
+    """What happened `since` then; `log_seq` is the number of the owner's last entry."""
+    first = log_seq - most
+    rows = connection.execute(
+        select(LOG.c.action, func.count().label("times"), func.min(LOG.c.seq).label("first"))
+        .where(LOG.c.owner_id == owner_id, LOG.c.seq > first, LOG.c.at >= since)
+        .group_by(LOG.c.action)
+    ).all()
+    counts = {Action(row.action): row.times for row in rows}
+    return EventCounts(counts, first <= 0 or all(row.first > first + 1 for row in rows))

@@ -1,0 +1,385 @@
+"""Claims that wait for their owner, and what became of them. Rows are finished, never deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from pydantic import Field
+from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, select, tuple_, update
+from sqlalchemy import insert as insert_into
+
+from vouchgate.ingest.claims.types import (
+    Frozen,
+    ItemKind,
+    MemoryType,
+    PendingMemory,
+    ReviewStatus,
+    ValidationResult,
+)
+from vouchgate.ingest.pipeline import removes
+from vouchgate.ingest.policy import QueueLimits
+from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
+from vouchgate.storage.claims.memories import storable
+from vouchgate.storage.dedup import index, vectors
+from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.queue import rechecks
+from vouchgate.storage.rows import to_fields, to_row
+from vouchgate.storage.sql import limited_to
+from vouchgate.storage.tables.claims import OwnerRow, PendingRow, QueueTotalRow
+
+TABLE: Table = PendingRow.metadata.tables["pending"]
+_INSERT = insert_into(TABLE)
+_OWNER: Table = OwnerRow.metadata.tables["owner"]
+_TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
+_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
+_DUE = (
+    select(TABLE.c.owner_id, TABLE.c.id)
+    .where(TABLE.c.status == ReviewStatus.PENDING.value, TABLE.c.expires_at <= bindparam("now"))
+    .order_by(TABLE.c.expires_at, TABLE.c.id)
+    .limit(bindparam("most"))
+)
+_CHANGE = update(TABLE).where(
+    TABLE.c.owner_id == bindparam("of_owner"),
+    TABLE.c.id == bindparam("of_id"),
+    TABLE.c.version == bindparam("seen_version"),
+    TABLE.c.status == ReviewStatus.PENDING.value,
+)
+_FINISH = _CHANGE.values(
+    status=bindparam("to_status"),
+    version=TABLE.c.version + 1,
+    decided_at=bindparam("at"),
+    decided_by=bindparam("by"),
+    note=bindparam("with_note"),
+    memory_id=bindparam("as_memory"),
+)
+_PROMOTE = _FINISH.values(decision_id=bindparam("new_decision"))
+_REDECIDE = _CHANGE.values(
+    version=TABLE.c.version + 1,
+    decision_id=bindparam("new_decision"),
+    reason=bindparam("new_reason"),
+    conflicting_memory_id=bindparam("conflicting"),
+    rule=bindparam("new_rule"),
+    priority_at=bindparam("new_place"),
+)
+_EXPLAIN = _CHANGE.values(reason=bindparam("new_reason"))
+_REOPEN = (
+    update(TABLE)
+    .where(
+        TABLE.c.owner_id == bindparam("of_owner"),
+        TABLE.c.id == bindparam("of_id"),
+        TABLE.c.version == bindparam("seen_version"),
+        TABLE.c.status.in_([ReviewStatus.APPROVED.value, ReviewStatus.REJECTED.value]),
+    )
+    .values(
+        status=ReviewStatus.PENDING.value,
+        version=TABLE.c.version + 1,
+        decided_at=None,
+        decided_by=None,
+        note=None,
+        memory_id=None,
+    )
+)
+_ONE_MORE_FOR_OWNER = (
+    update(_OWNER).where(_OWNER.c.owner_id == bindparam("of_owner")).values(pending=_OWNER.c.pending + 1)
+)
+_ONE_LESS_FOR_OWNER = (
+    update(_OWNER).where(_OWNER.c.owner_id == bindparam("of_owner")).values(pending=_OWNER.c.pending - 1)
+)
+_ONE_LESS_IN_ALL = update(_TOTAL).where(_TOTAL.c.id == 1).values(pending=_TOTAL.c.pending - 1)
+
+_OF_OWNER = (TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.status == ReviewStatus.PENDING.value)
+_HOW_MANY = func.count().label("how_many")
+_COUNTS = {
+    column.name: select(column, _HOW_MANY)
+    .where(*_OF_OWNER, column.is_not(None))
+    .group_by(column)
+    .order_by(_HOW_MANY.desc(), column)
+    .limit(bindparam("most"))
+    for column in (TABLE.c.rule, TABLE.c.submitted_by, TABLE.c.cited)
+}
+_TOTAL_WAITING = select(_TOTAL.c.pending).where(_TOTAL.c.id == 1)
+_OLDEST = (
+    select(TABLE.c.created_at)
+    .where(TABLE.c.status == bindparam("pending"))
+    .order_by(TABLE.c.expires_at)
+    .limit(1)
+)
+
+MAX_PAGE = 200
+MOST_GROUPS = 20  # of one kind that are counted; there are fewer rules than that
+
+Order = Literal["priority", "oldest", "newest"]
+Ending = Literal[ReviewStatus.APPROVED, ReviewStatus.REJECTED, ReviewStatus.EXPIRED, ReviewStatus.PROMOTED]
+
+
+class QueueFilter(Frozen):
+    """Which items to list, and in what order. What is None does not restrict."""
+
+    owners: frozenset[str]
+    status: ReviewStatus = ReviewStatus.PENDING
+    rule: int | None = None  # of the router, that queued it
+    sender: str | None = None  # id of the principal that submitted it
+    cited: str | None = None  # key of the first thing it cites
+    memory_type: MemoryType | None = None
+    text: str | None = None  # substring; letters A to Z match in either case on every database
+    order: Order = "priority"  # see `ingest.scoring.priority`; `oldest` and `newest` go by when it was sent
+    after: str | None = None  # id of the last item of the page before, whatever became of it since
+    limit: int = Field(default=50, ge=1, le=MAX_PAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """How many items wait, in all and in each group. Of senders and of things cited, the largest groups only."""
+
+    waiting: int
+    by_rule: dict[int, int]  # rule of the router
+    by_sender: dict[str, int]  # id of a principal
+    by_cited: dict[str, int]  # key of the first thing cited; an item that cites nothing is in no such group
+    seq: int  # number of the owner's last log entry: two counts with the same one are the same
+
+
+def from_answer(
+    answer: ValidationResult, *, item_id: str, submitted_by: str, limits: QueueLimits
+) -> PendingMemory:
+    """The item that waits for its owner because of this answer."""
+    evidence, rejected = answer.evidence, answer.rejected_before
+    claim, created_at = evidence.claim, evidence.capture_time
+    return PendingMemory(
+        id=item_id,
+        owner_id=claim.owner_id,
+        memory_type=claim.memory_type,
+        content=claim.content,
+        source=claim.source,
+        reason=answer.reason,
+        status=ReviewStatus.PENDING,
+        version=1,
+        seen=1,
+        created_at=created_at,
+        expires_at=created_at + timedelta(days=limits.expire_days),
+        decision_id=str(answer.decision_id),
+        submitted_by=submitted_by,
+        conflicting_memory_id=answer.conflicting_memory_id,
+        validity_horizon=claim.validity_horizon,
+        rule=answer.rule,
+        cited=cited_key(evidence.sources[0].citation.key) if evidence.sources else None,
+        priority_at=created_at - head_start(answer.rule, limits.head_start_days),
+        rejected_before=None if rejected is None else rejected.queue_id,
+        removal_of=claim.delivery.name if claim.delivery is not None and removes(claim) else None,
+        metadata=claim.metadata,
+    )
+
+
+def row_of(item: PendingMemory) -> dict[str, Any]:
+    """The item as the parameters of INSERT."""
+    return to_row(item) | {"words_digest": words_digest(item.content, item.memory_type)}
+
+
+def insert(connection: Connection, item: PendingMemory) -> None:
+    """Writes a new item; its dedup keys and the two counters are the caller's, under the owner's lock."""
+    connection.execute(_INSERT, row_of(item))
+
+
+def get(connection: Connection, item_id: str, *, owners: frozenset[str] | None) -> PendingMemory | None:
+    """The item of this id in whatever status, or None when none of `owners` has it (None: any owner)."""
+    if not valid_name(item_id):
+        return None
+    statement = limited_to(owners, _BY_ID, TABLE)
+    row = connection.execute(statement, {"wanted": item_id}).mappings().one_or_none()
+    return None if row is None else _item(row)
+
+
+def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
+    """The items that match, in their order; none when `after` is no item of these owners.
+
+    An owner's items are read from an index in their order, so a page costs the same whatever waits behind it.
+    """
+    texts = (wanted.sender, wanted.cited, wanted.text, wanted.after)
+    if any(text is not None and not storable(text) for text in texts):
+        return []
+    beyond: list[ColumnElement[bool]] = []
+    if wanted.after is not None:
+        last = get(connection, wanted.after, owners=wanted.owners)
+        if last is None:
+            return []
+        beyond.append(_after_item(last, wanted.order))
+    # An owner at a time: in the order of one the rows lie in the index, in that of several they would be sorted.
+    items = _items(connection, (_listing(owner_id, wanted, beyond) for owner_id in wanted.owners))
+    items.sort(key=lambda item: _sort_key(item, wanted.order), reverse=wanted.order == "newest")
+    return items[: wanted.limit]
+
+
+def _items(connection: Connection, statements: Iterable[Select[Any]]) -> list[PendingMemory]:
+    return [_item(row) for statement in statements for row in connection.execute(statement).mappings()]
+
+
+def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool]]) -> Select[Any]:
+    conditions = [*beyond, TABLE.c.owner_id == owner_id, TABLE.c.status == wanted.status.value]
+    for column, value in (
+        (TABLE.c.rule, wanted.rule),
+        (TABLE.c.submitted_by, wanted.sender),
+        (TABLE.c.cited, wanted.cited),
+        (TABLE.c.memory_type, wanted.memory_type and wanted.memory_type.value),
+    ):
+        if value is not None:
+            conditions.append(column == value)
+    if wanted.text is not None:
+        conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
+    order = [TABLE.c.id.desc() if wanted.order == "newest" else TABLE.c.id]
+    if wanted.order == "priority":
+        order.insert(0, TABLE.c.priority_at)
+    return select(TABLE).where(*conditions).order_by(*order).limit(wanted.limit)
+
+
+def _sort_key(item: PendingMemory, order: Order) -> tuple[datetime, str] | tuple[str]:
+    return (item.priority_at, item.id) if order == "priority" else (item.id,)
+
+
+def _after_item(last: PendingMemory, order: Order) -> ColumnElement[bool]:
+    """What comes after an item."""
+    match order:
+        case "priority":
+            at = TABLE.c.priority_at
+            return tuple_(at, TABLE.c.id) > tuple_(last.priority_at, last.id)
+        case "oldest":
+            return TABLE.c.id > last.id
+        case "newest":
+            return TABLE.c.id < last.id
+
+
+def history(
+    connection: Connection,
+    owners: frozenset[str],
+    *,
+    status: ReviewStatus | None,
+    after: str | None,
+    limit: int,
+) -> list[PendingMemory]:
+    """Items of these owners that do not wait any more, in one status or in any, the last decided first.
+
+    `after` is the id of the last item of the page before. One whose decision was taken back since has no place
+    here any more; then the list is given from its beginning.
+    """
+    at = TABLE.c.decided_at
+    conditions: list[ColumnElement[bool]] = [at.is_not(None)]
+    if status is not None:
+        conditions.append(TABLE.c.status == status.value)
+    if after is not None:
+        last = get(connection, after, owners=owners)
+        if last is None:
+            return []
+        if last.decided_at is not None:
+            conditions.append(tuple_(at, TABLE.c.id) < tuple_(last.decided_at, last.id))
+    listing = select(TABLE).where(*conditions).order_by(at.desc(), TABLE.c.id.desc()).limit(limit)
+    items = _items(connection, (listing.where(TABLE.c.owner_id == owner_id) for owner_id in owners))
+    items.sort(key=lambda item: (item.decided_at or item.created_at, item.id), reverse=True)
+    return items[:limit]
+
+
+def facets(connection: Connection, owner_id: str, waiting: int, log_seq: int) -> Facets:
+    """Counts an owner's waiting items in groups: all their entries in three indexes, so some milliseconds for ten
+    thousand. How many there are, and the end of the log, the caller has read (`storage.identity.owners.log_ends`)."""
+    groups = {
+        name: {
+            row[0]: row.how_many
+            for row in connection.execute(statement, {"of_owner": owner_id, "most": MOST_GROUPS})
+        }
+        for name, statement in _COUNTS.items()
+    }
+    return Facets(waiting, groups["rule"], groups["submitted_by"], groups["cited"], log_seq)
+
+
+def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
+    """(owner id, item id) of items that still wait although their time is over, longest overdue first."""
+    rows = connection.execute(_DUE, {"now": now, "most": limit})
+    return [(row.owner_id, row.id) for row in rows]
+
+
+def finish(
+    connection: Connection,
+    item: PendingMemory,
+    *,
+    status: Ending,
+    at: datetime,
+    by: str,
+    note: str | None = None,
+    memory_id: str | None = None,
+    decision_id: str | None = None,
+) -> bool:
+    """Ends the wait of an item that is still pending in the version seen: its row, its dedup keys, its place in
+    the schedule and both counters. `decision_id` is that of a new decision that ended it. False when it is not
+    so any more; then nothing was changed. The caller holds the owner's lock.
+    """
+    values = {"to_status": status.value, "at": at, "by": by, "with_note": note, "as_memory": memory_id}
+    statement = _FINISH
+    if decision_id is not None:
+        statement, values = _PROMOTE, values | {"new_decision": decision_id}
+    if connection.execute(statement, _seen(item) | values).rowcount != 1:
+        return False
+    index.remove(connection, item.owner_id, ItemKind.PENDING, item.id)
+    vectors.remove(connection, item.owner_id, item.id)
+    rechecks.remove(connection, item.owner_id, item.id)
+    connection.execute(_ONE_LESS_FOR_OWNER, {"of_owner": item.owner_id})
+    connection.execute(_ONE_LESS_IN_ALL)
+    return True
+
+
+def reopen(connection: Connection, item: PendingMemory) -> bool:
+    """Has an item wait again that a reviewer decided, and counts it for its owner; False when it is not as it
+    was seen any more, and nothing was changed. The caller holds the owner's lock, has taken the item's place in
+    the whole queue (`storage.queue.capacity`), and gives it back its keys."""
+    if connection.execute(_REOPEN, _seen(item)).rowcount != 1:
+        return False
+    connection.execute(_ONE_MORE_FOR_OWNER, {"of_owner": item.owner_id})
+    return True
+
+
+def redecide(
+    connection: Connection,
+    item: PendingMemory,
+    *,
+    decision_id: str,
+    reason: str,
+    conflicting_memory_id: str | None,
+    rule: int,
+    priority_at: datetime,
+) -> bool:
+    """Gives an item a new decision, under which it goes on waiting, with the place in the order that the rule
+    calls for; else as `finish`."""
+    values = _seen(item) | {
+        "new_decision": decision_id,
+        "new_reason": reason,
+        "conflicting": conflicting_memory_id,
+        "new_rule": rule,
+        "new_place": priority_at,
+    }
+    return connection.execute(_REDECIDE, values).rowcount == 1
+
+
+def explain(connection: Connection, item: PendingMemory, reason: str) -> bool:
+    """Says in other words why an item waits. Nothing about it has changed, so its version stays; else as
+    `finish`."""
+    return connection.execute(_EXPLAIN, _seen(item) | {"new_reason": reason}).rowcount == 1
+
+
+def _seen(item: PendingMemory) -> dict[str, Any]:
+    return {"of_owner": item.owner_id, "of_id": item.id, "seen_version": item.version}
+
+
+def waiting(connection: Connection, now: datetime) -> tuple[int, float]:
+    """How many items wait over all owners, and for how many seconds the oldest has (0 when none does).
+
+    The count is the one that the limit is held against; the age is read through an index on the status and
+    the time of expiry, whose earliest row is the oldest while one policy is in force.
+    """
+    count = connection.scalar(_TOTAL_WAITING) or 0
+    oldest = connection.scalar(_OLDEST, {"pending": ReviewStatus.PENDING.value})
+    return count, 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())
+
+
+def _item(row: Mapping[Any, Any]) -> PendingMemory:
+    fields = to_fields(row)
+    del fields["words_digest"]
+    return PendingMemory.model_validate(fields)

@@ -1,0 +1,329 @@
+"""The tables. Rows are not domain types: `storage` modules turn one into the other.
+
+Every table that belongs to an owner has the owner first in its primary key, so that an engine that shards
+by key can keep an owner in one place. Ids are time-ordered, so key order is also age order.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Index, SmallInteger, Text, text
+from sqlmodel import Field, SQLModel
+
+from vouchgate.storage.columns import Float32s, UtcTime
+
+
+class OwnerRow(SQLModel, table=True):
+    """One row per owner: what a writer locks, the end of the owner's log chain, and the queue's count."""
+
+    __tablename__ = "owner"
+    owner_id: str = Field(primary_key=True)
+    log_seq: int = Field(default=0, sa_type=BigInteger)
+    log_head: str = Field(default="0" * 64)
+    pending: int = 0
+
+
+class QueueTotalRow(SQLModel, table=True):
+    """A single row (id 1) that counts what waits over all owners. Locked last, after the owners."""
+
+    __tablename__ = "queue_total"
+    id: int = Field(primary_key=True)
+    pending: int = 0
+
+
+class MemoryRow(SQLModel, table=True):
+    """A stored claim; see `ingest.claims.types.Memory`."""
+
+    __tablename__ = "memory"
+    __table_args__ = (
+        Index("memory_by_id", "id"),
+        Index(
+            "memory_by_source",
+            "owner_id",
+            "source_id",
+            "id",  # so that the newest of a source come first, without sorting
+            sqlite_where=text("source_id IS NOT NULL"),
+            postgresql_where=text("source_id IS NOT NULL"),
+        ),
+        Index(
+            "memory_due",
+            "validity_horizon",
+            sqlite_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
+            postgresql_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
+        ),
+        Index(
+            "memory_replaced",
+            "owner_id",
+            "superseded_by",
+            sqlite_where=text("superseded_by IS NOT NULL"),
+            postgresql_where=text("superseded_by IS NOT NULL"),
+        ),
+        Index(
+            "memory_stale",
+            "owner_id",
+            "id",
+            sqlite_where=text("stale_since IS NOT NULL"),
+            postgresql_where=text("stale_since IS NOT NULL"),
+        ),
+    )
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    memory_type: str
+    content: str = Field(sa_type=Text)
+    source: str
+    status: str
+    confidence: str
+    confidence_score: float | None = None
+    label: str
+    source_id: str | None = None
+    created_at: datetime = Field(sa_type=UtcTime)
+    validity_horizon: datetime | None = Field(default=None, sa_type=UtcTime)
+    decision_id: str
+    approved_by: str | None = None
+    superseded_by: str | None = None
+    retracted_reason: str | None = None
+    stale_since: datetime | None = Field(default=None, sa_type=UtcTime)
+    stale_reason: str | None = Field(default=None, sa_type=Text)
+    details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)  # `metadata` is taken by SQLModel
+
+
+class PendingRow(SQLModel, table=True):
+    """A queued claim; see `ingest.claims.types.PendingMemory`."""
+
+    __tablename__ = "pending"
+    __table_args__ = (
+        Index("pending_by_id", "id"),
+        Index("pending_by_status", "owner_id", "status", "id"),
+        Index("pending_due", "status", "expires_at"),
+        Index("pending_by_priority", "owner_id", "status", "priority_at", "id"),
+        Index("pending_by_rule", "owner_id", "status", "rule", "priority_at", "id"),
+        Index("pending_by_sender", "owner_id", "status", "submitted_by", "priority_at", "id"),
+        Index("pending_by_cited", "owner_id", "status", "cited", "priority_at", "id"),
+        Index(
+            "pending_decided",
+            "owner_id",
+            "decided_at",
+            "id",
+            sqlite_where=text("decided_at IS NOT NULL"),
+            postgresql_where=text("decided_at IS NOT NULL"),
+        ),
+        Index(
+            "pending_rejected",
+            "owner_id",
+            "words_digest",
+            sqlite_where=text("status = 'rejected'"),
+            postgresql_where=text("status = 'rejected'"),
+        ),
+        Index(
+            "pending_removals",
+            "owner_id",
+            "removal_of",
+            sqlite_where=text("status = 'pending' AND removal_of IS NOT NULL"),
+            postgresql_where=text("status = 'pending' AND removal_of IS NOT NULL"),
+        ),
+    )
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    memory_type: str
+    content: str = Field(sa_type=Text)
+    source: str
+    reason: str = Field(sa_type=Text)
+    status: str
+    version: int = 1
+    seen: int = 1
+    created_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime = Field(sa_type=UtcTime)
+    decision_id: str
+    submitted_by: str
+    conflicting_memory_id: str | None = None
+    decided_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    decided_by: str | None = None
+    note: str | None = Field(default=None, sa_type=Text)
+    memory_id: str | None = None
+    validity_horizon: datetime | None = Field(default=None, sa_type=UtcTime)
+    rule: int = Field(sa_type=SmallInteger)
+    cited: str | None = None
+    priority_at: datetime = Field(sa_type=UtcTime)
+    words_digest: str | None = None  # ingest.scoring.priority.words_digest; the domain type does without
+    rejected_before: str | None = None
+    removal_of: str | None = Field(
+        default=None, sa_type=Text
+    )  # ingest.claims.types.Delivery.name of what is to go
+    details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+
+
+class DedupKeyRow(SQLModel, table=True):
+    """The dedup index: keys of active memories and pending items; see `storage.dedup.index`."""
+
+    __tablename__ = "dedup_key"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    owner_id: str = Field(primary_key=True)
+    key: int = Field(primary_key=True, sa_type=BigInteger)
+    item_id: str = Field(primary_key=True)
+    generation: int = Field(sa_type=SmallInteger)  # storage.dedup.builds.Build
+
+
+class DedupTemplateRow(SQLModel, table=True):
+    """A key of the dedup index that was closed: items with it may be under the finer keys of this template."""
+
+    __tablename__ = "dedup_template"
+    __table_args__ = ({"sqlite_with_rowid": False},)
+    owner_id: str = Field(primary_key=True)
+    key: int = Field(primary_key=True, sa_type=BigInteger)
+    id: str = Field(primary_key=True)
+    words: str = Field(sa_type=Text)  # a JSON array
+    generation: int = Field(sa_type=SmallInteger)
+
+
+class DecisionRow(SQLModel, table=True):
+    """The answer that was given, word for word (`ingest.claims.types.ValidationResult` as JSON)."""
+
+    __tablename__ = "decision"
+    __table_args__ = (Index("decision_by_id", "id"),)
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    created_at: datetime = Field(sa_type=UtcTime)
+    principal_id: str
+    tier: str
+    rule: int
+    policy_digest: str
+    answer: str = Field(sa_type=Text)
+
+
+class PolicyRow(SQLModel, table=True):
+    """Every policy that ever decided something, by digest, so that its decisions can be made again."""
+
+    __tablename__ = "policy"
+    digest: str = Field(primary_key=True)
+    document: str = Field(sa_type=Text)
+    first_used_at: datetime = Field(sa_type=UtcTime)
+
+
+class IdempotencyRow(SQLModel, table=True):
+    """The decision that a principal's Idempotency-Key stands for, and the digest of the body it came with."""
+
+    __tablename__ = "idempotency"
+    principal_id: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    body_digest: str
+    owner_id: str
+    decision_id: str
+    created_at: datetime = Field(sa_type=UtcTime)
+
+
+class LogRow(SQLModel, table=True):
+    """The append-only log; see `ingest.claims.types.LogEntry`. Triggers refuse UPDATE and DELETE."""
+
+    __tablename__ = "log_entry"
+    owner_id: str = Field(primary_key=True)
+    seq: int = Field(primary_key=True, sa_type=BigInteger)
+    at: datetime = Field(sa_type=UtcTime)
+    actor: str
+    action: str
+    subject_id: str
+    content_digest: str
+    previous: str
+    digest: str
+
+
+class TokenRow(SQLModel, table=True):
+    """A principal and the digest of its secret. The secret itself is nowhere."""
+
+    __tablename__ = "token"
+    id: str = Field(primary_key=True)
+    name: str
+    role: str
+    owners: list[str] = Field(default_factory=list, sa_type=JSON)
+    any_owner: bool = False
+    sources: list[str] = Field(default_factory=list, sa_type=JSON)
+    secret_digest: str
+    created_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    revoked_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class MetaRow(SQLModel, table=True):
+    """Facts about the database itself, such as what the dedup index was built with."""
+
+    __tablename__ = "meta"
+    name: str = Field(primary_key=True)
+    value: str
+
+
+class SimilarKeyRow(SQLModel, table=True):
+    """`ingest.dedup.similar` keys of active memories: what is shown beside a claim, never what decides.
+
+    A memory's rows are found again by its keys, so there is no index by memory, which would double the
+    table. Ids grow with time: the end of a key's rows are its newest memories.
+    """
+
+    __tablename__ = "similar_key"
+    __table_args__ = {"sqlite_with_rowid": False}
+    owner_id: str = Field(primary_key=True)
+    key: int = Field(primary_key=True, sa_type=BigInteger)
+    memory_id: str = Field(primary_key=True)
+
+
+class EmbeddingRow(SQLModel, table=True):
+    """The vectors of active memories and pending items; empty unless the policy asks for them. See
+    `storage.dedup.vectors`."""
+
+    __tablename__ = "embedding"
+    owner_id: str = Field(primary_key=True)
+    item_id: str = Field(primary_key=True)
+    kind: str  # ingest.claims.types.ItemKind
+    model: str  # ingest.claims.types.Embedding
+    vector: bytes = Field(sa_type=Float32s)
+
+
+class SourceRow(SQLModel, table=True):
+    """What was read of a cited thing outside the repositories, kept for a while; see `storage.claims.source_cache`. It
+    belongs to no owner: two that cite one page share what was read of it."""
+
+    __tablename__ = "source"
+    __table_args__ = (Index("source_due", "expires_at"),)
+    key: str = Field(primary_key=True)  # sha256 hex of the citation's canonical form
+    reading: str = Field(sa_type=Text)  # ingest.claims.types.Found or Missing as JSON
+    text: str = Field(sa_type=Text)
+    checked_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime = Field(sa_type=UtcTime)
+
+
+class RecheckRow(SQLModel, table=True):
+    """A pending item or memory whose sources are to be read again; see `storage.queue.rechecks`."""
+
+    __tablename__ = "recheck"
+    __table_args__ = (Index("recheck_due", "kind", "due_at"),)
+    owner_id: str = Field(primary_key=True)
+    item_id: str = Field(primary_key=True)
+    kind: str  # ingest.claims.types.ItemKind
+    due_at: datetime = Field(sa_type=UtcTime)  # while it is leased: when the lease ends
+    attempts: int = 0  # since the last that found something out
+    lease: str | None = None  # whose work it is; once the lease has ended, anybody may take it
+    # Of a memory: what was found later of sources that its decision could not read, as ingest.claims.types.Found in JSON.
+    readings: str | None = Field(default=None, sa_type=Text)
+
+
+class JudgeDayRow(SQLModel, table=True):
+    """How many questions the judge was asked on one day (UTC), over all processes."""
+
+    __tablename__ = "judge_day"
+    day: str = Field(primary_key=True)  # 2026-11-21
+    asked: int = 0
+
+
+class EchoRow(SQLModel, table=True):
+    """How often one claim was submitted, in the same or nearly the same words; see `storage.claims.echoes`."""
+
+    __tablename__ = "echo"
+    __table_args__ = {"sqlite_with_rowid": False}
+    owner_id: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)  # a digest
+    count: int
+    first_at: datetime = Field(sa_type=UtcTime)
+    last_at: datetime = Field(sa_type=UtcTime)
+    first_by: str  # a principal's id
+    agents: list[str] = Field(default_factory=list, sa_type=JSON)  # ids of principals, the first twenty
+    sources: list[str] = Field(default_factory=list, sa_type=JSON)  # asserted ones

@@ -1,0 +1,104 @@
+"""The tables of what the service keeps beside claims: who is signed in, whom it tells, and what it delivers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Index, Text, text
+from sqlmodel import Field, SQLModel
+
+from vouchgate.storage.columns import UtcTime
+
+
+class SessionRow(SQLModel, table=True):
+    """A reviewer who is signed in to the pages; see `storage.identity.sessions`. The secret of the cookie is nowhere."""
+
+    __tablename__ = "session"
+    __table_args__ = (Index("session_due", "expires_at"), Index("session_by_token", "token_id"))
+    digest: str = Field(primary_key=True)  # sha256 hex of the cookie's secret
+    token_id: str  # the principal: when its token ends, the session does
+    created_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime = Field(sa_type=UtcTime)
+
+
+class SignInLinkRow(SQLModel, table=True):
+    """A link that signs a reviewer in, once; see `storage.identity.sessions`."""
+
+    __tablename__ = "sign_in_link"
+    __table_args__ = (Index("sign_in_link_due", "expires_at"),)
+    digest: str = Field(primary_key=True)  # sha256 hex of the code in the link
+    token_id: str
+    created_at: datetime = Field(sa_type=UtcTime)
+    expires_at: datetime = Field(sa_type=UtcTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class WebhookRow(SQLModel, table=True):
+    """Where an owner is told of what waits, and how far in the owner's log it has been told; see
+    `storage.outgoing.webhooks`."""
+
+    __tablename__ = "webhook"
+    __table_args__ = (Index("webhook_due", "due_at"),)
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    url: str = Field(sa_type=Text)
+    secret: str  # signs the messages, so it is kept as it is
+    created_at: datetime = Field(sa_type=UtcTime)
+    told_seq: int = Field(sa_type=BigInteger)  # the last log entry that was told
+    until_seq: int | None = Field(default=None, sa_type=BigInteger)  # where the message under way ends
+    message: str | None = Field(
+        default=None, sa_type=Text
+    )  # the message under way, as it is sent at every try
+    due_at: datetime | None = Field(default=None, sa_type=UtcTime)  # None: given up
+    attempts: int = 0  # of the message under way
+    lease: str | None = None
+    failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
+    last_error: str | None = Field(default=None, sa_type=Text)
+
+
+class SinkRow(SQLModel, table=True):
+    """A webhook that gets every memory of its owner; see `storage.outgoing.sinks`."""
+
+    __tablename__ = "sink"
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)  # also the `sink` of its deliveries
+    url: str = Field(sa_type=Text)
+    secret: str  # signs what is sent, so it is kept as it is
+    created_at: datetime = Field(sa_type=UtcTime)
+
+
+class DeliveryRow(SQLModel, table=True):
+    """One thing that a store behind the gate is to be told, written in the transaction of what it tells of; see
+    `storage.outgoing.outbox`, which writes rows, and `storage.outgoing.deliveries`, which hands them out. Rows are kept."""
+
+    __tablename__ = "delivery"
+    __table_args__ = (
+        Index("delivery_by_id", "id", unique=True),
+        Index("delivery_by_place", "owner_id", "sink", "place", "seq"),
+        Index("delivery_by_memory", "owner_id", "memory_id"),
+        Index(
+            "delivery_waiting",
+            "owner_id",
+            "sink",
+            "seq",
+            sqlite_where=text("state = 'waiting'"),
+            postgresql_where=text("state = 'waiting'"),
+        ),
+        Index("delivery_due", "state", "due_at"),
+    )
+    owner_id: str = Field(primary_key=True)
+    seq: int = Field(primary_key=True, sa_type=BigInteger)  # 1, 2, … of one owner, over all sinks
+    id: str  # dlv_…: the idempotency key
+    sink: str  # a name that the claim gave, or the id of a SinkRow
+    place: str = Field(sa_type=Text)  # where in the sink; of a webhook, the id of the memory
+    op: str  # put, remove
+    memory_id: str | None = None  # None: what is to go was never the gate's
+    data: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)  # what the sink needs besides the text
+    created_at: datetime = Field(sa_type=UtcTime)
+    state: str = "waiting"  # storage.outgoing.deliveries.DeliveryState
+    attempts: int = 0  # that failed
+    due_at: datetime = Field(sa_type=UtcTime)  # of a try; while it is leased, when the lease ends
+    lease: str | None = None
+    delivered_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    last_error: str | None = Field(default=None, sa_type=Text)

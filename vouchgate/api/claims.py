@@ -1,0 +1,254 @@
+"""Where agents send claims."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
+
+from vouchgate.api.base import (
+    JsonRequest,
+    JsonRoute,
+    caller,
+    limit_rate,
+    metrics_of,
+    not_found,
+    owners_in_scope,
+    principal_of,
+    problem_response,
+    problem_responses,
+    require_json,
+    service_of,
+    token_needed,
+)
+from vouchgate.api.problems import Problem, ProblemError, invalid, refused, unavailable
+from vouchgate.gate.gate import Gate
+from vouchgate.gate.incoming import ClaimRefused
+from vouchgate.ingest.claims.types import Outcome, Principal, ValidationResult
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.review.rules import Act
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.claims.submit import Decided, Idempotency, KeyReused, Repeated, SubmitAnswer, TokenGone
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.queue.capacity import QueueFull
+from vouchgate.wire import BatchIn, ClaimIn
+
+
+class SubmitRoute(JsonRoute):
+    """The busiest route. It is described by its signature like every other, and answered without FastAPI
+    resolving that signature for each request, which costs more than all the checks of a claim."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        async def handle(request: Request) -> Response:
+            require_json(request)
+            body = await JsonRequest(request.scope, request.receive).json()
+            principal = await principal_of(request, Act.SUBMIT, remembered=True)
+            key = request.headers.get("idempotency-key")
+            try:
+                sent = ClaimIn.model_validate(body)
+                _IDEMPOTENCY_KEY.validate_python(key)
+            except ValidationError as error:
+                place = ("body",) if error.title == ClaimIn.__name__ else ("header", "Idempotency-Key")
+                details = error.errors(include_url=False, include_input=False)
+                raise RequestValidationError([{**d, "loc": (*place, *d["loc"])} for d in details]) from error
+            return await submit_claim(request, sent, principal, key)
+
+        return handle
+
+
+submit_router = APIRouter(prefix="/v1", route_class=SubmitRoute, tags=["claims"])
+router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["claims"])
+
+Submitter = Annotated[Principal, Depends(caller(Act.SUBMIT))]
+Checker = Annotated[Principal, Depends(caller(Act.CHECK))]
+DecisionReader = Annotated[Principal, Depends(caller(Act.READ_DECISION))]
+IdempotencyKey = Annotated[
+    str | None, Header(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$")
+]
+_IDEMPOTENCY_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
+
+EXAMINING_AT_ONCE = 16  # rows of one batch whose citations are read at the same time
+
+
+class BatchOut(BaseModel):
+    """One entry a row, in the order sent: what the single call would have answered as its body."""
+
+    results: list[ValidationResult | Problem]
+
+
+_REPLAYED = {
+    "Idempotency-Replayed": {
+        "description": "`true` when this was answered before under the same Idempotency-Key.",
+        "schema": {"type": "string", "const": "true"},
+    }
+}
+
+
+def _verdict(description: str) -> dict[str, Any]:
+    return {"description": description, "model": ValidationResult, "headers": _REPLAYED}
+
+
+def _verdict_or_problem(description: str) -> dict[str, Any]:
+    return {
+        "description": description,
+        "model": ValidationResult,
+        "headers": _REPLAYED,
+        "content": problem_response(422)["content"],
+    }
+
+
+def status_of(answer: ValidationResult) -> int:
+    """The HTTP status that goes with a verdict."""
+    match answer.outcome:
+        case Outcome.STORED:
+            return 201
+        case Outcome.QUEUED:
+            return 202
+        case Outcome.BLOCKED:
+            return 409 if answer.rule == 2 else 422
+
+
+def _error_of(answer: KeyReused | QueueFull | TokenGone) -> ProblemError:
+    """What to answer when nothing was decided and nothing kept."""
+    match answer:
+        case KeyReused():
+            detail = "This Idempotency-Key came with another body before. Use a new key for a new claim."
+            return ProblemError(409, "idempotency_key_reused", detail)
+        case QueueFull():
+            whose = "owner's queue" if answer.per_owner else "whole queue"
+            detail = (
+                f"This {whose} holds {answer.limit} claims, its limit. Nothing was kept; send it again later."
+            )
+            headers = {"Retry-After": str(answer.retry_after_seconds)}
+            return ProblemError(429, "queue_full", detail, headers=headers)
+        case TokenGone():
+            return token_needed()
+
+
+def _respond(request: Request, answer: SubmitAnswer) -> Response:
+    match answer:
+        case Decided():
+            metrics_of(request).count_decision(answer.answer)
+            return Response(answer.json, status_of(answer.answer), media_type="application/json")
+        case Repeated():
+            stored = ValidationResult.model_validate_json(answer.json)
+            headers = {"Idempotency-Replayed": "true"}
+            return Response(answer.json, status_of(stored), headers, media_type="application/json")
+        case KeyReused() | QueueFull() | TokenGone():
+            raise _error_of(answer)
+
+
+def _as_json(body: dict[str, Any]) -> str:
+    return Problem.model_validate(body).model_dump_json(exclude_none=True)
+
+
+def _idempotency(gate: Gate, key: str | None, sent: ClaimIn) -> Idempotency | None:
+    if key is None:
+        return None
+    gate.refuse_secret("Idempotency-Key", key)
+    # Of what is kept: from the digest of a text with a short password the password could be guessed.
+    kept, _ = gate.mask_secrets(sent)
+    without = (
+        {"delivery"} if kept.delivery is None else set[str]()
+    )  # bodies sent before there was one keep their digest
+    return Idempotency(key, hashlib.sha256(kept.model_dump_json(exclude=without).encode()).hexdigest())
+
+
+@submit_router.post(
+    "/claims",
+    response_class=Response,
+    responses={
+        **problem_responses(429, body=True),
+        201: _verdict("Stored: something other than the model vouches for it."),
+        202: _verdict("Queued for its owner."),
+        409: _verdict_or_problem("Blocked: a duplicate. As a problem: the Idempotency-Key was used before."),
+        422: _verdict_or_problem("Blocked. As a problem: the claim cannot be looked at as sent."),
+    },
+    status_code=201,
+)
+async def submit_claim(
+    request: Request, sent: ClaimIn, principal: Submitter, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Decides about a claim and keeps what was decided. The answer says where it went and why."""
+    limit_rate(request, principal)
+    gate = service_of(request).gate
+    return _respond(request, await gate.submit(principal, sent, _idempotency(gate, idempotency_key, sent)))
+
+
+@router.post("/claims/check", responses=problem_responses(429, body=True), status_code=200)
+async def check_claim(request: Request, sent: ClaimIn, principal: Checker) -> ValidationResult:
+    """What a submit would answer now. Nothing is written."""
+    limit_rate(request, principal)
+    return await service_of(request).gate.check(principal, sent)
+
+
+@router.post(
+    "/claims/batch", responses=problem_responses(429, body=True), status_code=200, response_model=BatchOut
+)
+async def submit_batch(
+    request: Request, sent: BatchIn, principal: Submitter, idempotency_key: IdempotencyKey = None
+) -> Response:
+    """Decides about each row as if they were sent one after another. One bad row spoils no other.
+
+    With an Idempotency-Key every row has a key of its own, so a batch that broke off can be sent again.
+    """
+    gate = service_of(request).gate
+    if len(sent.claims) > gate.policy.limits.batch_claims:
+        raise ClaimRefused("batch_too_large", f"at most {gate.policy.limits.batch_claims} claims a batch")
+    gate.refuse_secret("Idempotency-Key", idempotency_key)
+    limit_rate(request, principal, len(sent.claims))
+    at_once = asyncio.Semaphore(EXAMINING_AT_ONCE)
+
+    async def prepare(row: JsonValue) -> tuple[ClaimIn, Examined] | dict[str, Any]:
+        try:
+            claim = ClaimIn.model_validate(row)
+            async with at_once:
+                return claim, await gate.examine(gate.build_claim(principal, claim))
+        except ValidationError as error:
+            return invalid(error.errors(include_url=False, include_input=False), ("body",))
+        except ClaimRefused as error:
+            return refused(error)
+
+    prepared = await asyncio.gather(*(prepare(row) for row in sent.claims))
+    waiting: list[asyncio.Future[SubmitAnswer] | dict[str, Any]] = []
+    for number, row in enumerate(prepared):
+        if isinstance(row, dict):
+            waiting.append(row)
+            continue
+        # A line break cannot be in a key that was sent, so a row never meets the key of another call.
+        key = None if idempotency_key is None else f"{idempotency_key}\n{number}"
+        waiting.append(gate.send(principal, row[1], _idempotency(gate, key, row[0])))
+    results = [await _row(request, gate, item) for item in waiting]
+    return Response(f'{{"results":[{",".join(results)}]}}', media_type="application/json")
+
+
+async def _row(request: Request, gate: Gate, item: asyncio.Future[SubmitAnswer] | dict[str, Any]) -> str:
+    if isinstance(item, dict):
+        return _as_json(item)
+    try:
+        answer = await item
+    except StorageError as error:
+        return _as_json(unavailable(error))
+    match answer:
+        case Decided():
+            metrics_of(request).count_decision(answer.answer)
+            return answer.json
+        case Repeated():
+            return answer.json
+        case KeyReused() | QueueFull() | TokenGone():
+            return _as_json(_error_of(answer).body)
+
+
+@router.get("/decisions/{decision_id}", responses=problem_responses(404), response_model=ValidationResult)
+def get_decision(request: Request, decision_id: str, principal: DecisionReader) -> Response:
+    """A decision as it was answered, word for word."""
+    with service_of(request).store.read() as connection:
+        found = decisions.get(connection, decision_id, owners=owners_in_scope(principal, None))
+    if found is None:
+        raise not_found("decision")
+    return Response(found, media_type="application/json")

@@ -1,0 +1,161 @@
+"""Where memories and their evidence are read, and where an owner takes one back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, Field
+from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+
+from vouchgate.api.base import (
+    MAX_PAGE,
+    JsonRoute,
+    caller,
+    not_found,
+    owners_in_scope,
+    problem_responses,
+    service_of,
+)
+from vouchgate.api.problems import ProblemError
+from vouchgate.ingest.claims.types import (
+    Confidence,
+    Evidence,
+    Label,
+    Memory,
+    MemoryStatus,
+    MemoryType,
+    Principal,
+    ValidationResult,
+)
+from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
+from vouchgate.review.rules import Act
+from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.outgoing import deliveries
+from vouchgate.storage.outgoing.deliveries import DeliveryRecord
+from vouchgate.wire import OwnerId, Reason, Text
+
+router = APIRouter(prefix="/v1/memories", route_class=JsonRoute, tags=["memories"])
+
+MemoryReader = Annotated[Principal, Depends(caller(Act.READ_MEMORY))]
+RetractingOwner = Annotated[Principal, Depends(caller(Act.RETRACT))]
+
+
+class MemoryOut(Memory):
+    """A memory with what stores behind the gate were told of it, or are to be, oldest first; left out where that is
+    nothing. See `/v1/deliveries`."""
+
+    deliveries: tuple[DeliveryRecord, ...] = Field(default=(), exclude_if=lambda found: not found)
+
+    @classmethod
+    def of(cls, connection: Connection, found: Sequence[Memory]) -> list[Self]:
+        """The memories with their deliveries, in the order given."""
+        by_memory = deliveries.of_memories(connection, found)
+        return [cls(**dict(memory), deliveries=by_memory[memory.id]) for memory in found]
+
+
+class MemoryPage(BaseModel):
+    """Memories, newest first; `next` is the cursor of the following page, null on the last."""
+
+    items: list[MemoryOut]
+    next: str | None
+
+
+class EvidenceOut(Evidence):
+    """The evidence as it was when the memory was decided, and what is known of its sources since: both fields
+    are left out while nothing is."""
+
+    stale_since: datetime | None = Field(default=None, exclude_if=lambda value: value is None)
+    stale_reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
+@router.get("", responses=problem_responses())
+def list_memories(
+    request: Request,
+    principal: MemoryReader,
+    *,
+    user_id: Annotated[OwnerId | None, Query()] = None,
+    memory_type: MemoryType | None = None,
+    confidence: Confidence | None = None,
+    label: Label | None = None,
+    source_id: Annotated[Text | None, Query(max_length=2048)] = None,
+    text: Annotated[Text | None, Query(max_length=200)] = None,
+    stale: bool | None = None,
+    status: Annotated[list[MemoryStatus] | None, Query()] = None,
+    include_expired: bool = False,
+    after: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+) -> MemoryPage:
+    """Active memories of the owners this token acts for, unless another status is asked for."""
+    statuses = frozenset(status or [MemoryStatus.ACTIVE])
+    if include_expired:
+        statuses |= {MemoryStatus.EXPIRED}
+    wanted = memories.MemoryFilter(
+        owners=owners_in_scope(principal, user_id),
+        memory_type=memory_type,
+        confidence=confidence,
+        label=label,
+        source_id=source_id,
+        text=text,
+        stale=stale,
+        statuses=statuses,
+        after=after,
+        limit=limit,
+    )
+    with service_of(request).store.read() as connection:
+        items = MemoryOut.of(connection, memories.search(connection, wanted, datetime.now(UTC)))
+    return MemoryPage(items=items, next=items[-1].id if len(items) == limit else None)
+
+
+def _memory(request: Request, memory_id: str, principal: Principal) -> Memory:
+    with service_of(request).store.read() as connection:
+        memory = memories.get(
+            connection, memory_id, datetime.now(UTC), owners=owners_in_scope(principal, None)
+        )
+    if memory is None:
+        raise not_found("memory")
+    return memory
+
+
+@router.get("/{memory_id}", responses=problem_responses(404))
+def get_memory(request: Request, memory_id: str, principal: MemoryReader) -> MemoryOut:
+    """One memory, whatever its status."""
+    memory = _memory(request, memory_id, principal)
+    with service_of(request).store.read() as connection:
+        return MemoryOut.of(connection, [memory])[0]
+
+
+@router.get("/{memory_id}/evidence", responses=problem_responses(404))
+def get_evidence(request: Request, memory_id: str, principal: MemoryReader) -> EvidenceOut:
+    """What the decision that let this memory in rests on, and whether a source went away or changed since."""
+    memory = _memory(request, memory_id, principal)
+    with service_of(request).store.read() as connection:
+        found = decisions.get(connection, memory.decision_id, owners=frozenset({memory.owner_id}))
+    if found is None:
+        raise not_found("evidence")
+    evidence = ValidationResult.model_validate_json(found).evidence
+    return EvidenceOut(**dict(evidence), stale_since=memory.stale_since, stale_reason=memory.stale_reason)
+
+
+@router.delete("/{memory_id}", responses=problem_responses(404, 409))
+async def retract_memory(
+    request: Request,
+    memory_id: str,
+    principal: RetractingOwner,
+    reason: Annotated[Reason, Query()] = "retracted by its owner",
+) -> Memory:
+    """Takes a memory back. It stays readable as retracted, with the reason; nothing is deleted."""
+    queue = service_of(request).queue
+    answer = await run_in_threadpool(
+        lambda: queue.retract(principal, memory_id, reason=reason, now=datetime.now(UTC))
+    )
+    match answer:
+        case Retracted():
+            return answer.memory
+        case NotFound():
+            raise not_found("memory")
+        case AlreadyGone():
+            raise ProblemError(409, "not_active", f"The memory is {answer.memory.status.value} already.")

@@ -1,0 +1,72 @@
+"""Health, readiness and counters, for whoever runs the service."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from vouchgate.api.base import metrics_of, problem_response, service_of
+from vouchgate.ingest.scoring.priority import NEAR_EXPIRY
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.outgoing import streams as delivery_streams
+from vouchgate.storage.queue import pending
+from vouchgate.storage.queue.overview import queue_figures
+
+router = APIRouter(tags=["operations"])
+
+
+class Health(BaseModel):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Ready(BaseModel):
+    """`degraded` lists what the service goes without: claims that need it are queued, never passed."""
+
+    status: Literal["ready"] = "ready"
+    degraded: list[str]
+    policy_digest: str
+
+
+@router.get("/healthz")
+async def healthz() -> Health:
+    """The process runs."""
+    return Health()
+
+
+@router.get(
+    "/readyz",
+    responses={503: problem_response(503)},
+)
+def readyz(request: Request) -> Ready:
+    """The database answers; what else is degraded is listed."""
+    service = service_of(request)
+    with service.store.read() as connection:
+        pending.waiting(connection, datetime.now(UTC))
+    return Ready(degraded=list(service.problems()), policy_digest=service.policy.digest)
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Prometheus text"}
+    },
+)
+def metrics(request: Request) -> Response:
+    """Counters in the Prometheus text format."""
+    now = datetime.now(UTC)
+    try:
+        with service_of(request).store.read() as connection:
+            waiting, oldest_seconds = pending.waiting(connection, now)
+            queues = queue_figures(connection, now, NEAR_EXPIRY)
+            deliveries = delivery_streams.figures(connection)
+    except StorageError:
+        # Not known: the counters are still worth reading.
+        waiting, oldest_seconds, queues, deliveries = -1, -1.0, None, None
+    page = metrics_of(request).text(waiting, oldest_seconds, queues, deliveries)
+    return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,289 @@
+"""Where owners clear their queue. Every act names the version it saw; what an act does is in `vouchgate.server.rulings`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, Field, TypeAdapter
+
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_responses, service_of
+from vouchgate.api.problems import Problem, ProblemError, refused, unavailable
+from vouchgate.gate.incoming import ClaimRefused
+from vouchgate.ingest.claims.types import (
+    Memory,
+    MemoryType,
+    PendingMemory,
+    Principal,
+    RejectedBefore,
+    ReviewStatus,
+    SimilarMemory,
+)
+from vouchgate.ingest.scoring.priority import explain
+from vouchgate.review.answers import (
+    AlreadyDecided,
+    ApprovalRefused,
+    Approved,
+    ItemChanged,
+    NotFound,
+    NotUndoable,
+    Rejected,
+    Removed,
+    Undone,
+)
+from vouchgate.review.rules import Act
+from vouchgate.server import rulings as acts
+from vouchgate.service import Service
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
+from vouchgate.storage.queue.pending import Order
+from vouchgate.wire import ApproveIn, RejectIn, Text, UndoIn, Wire
+
+router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
+
+ReviewReader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
+Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
+ItemId = Annotated[Text, Field(min_length=1, max_length=100)]
+
+
+class ReviewPage(BaseModel):
+    """Items in the order asked for; `next` is the cursor of the following page, null on the last."""
+
+    items: list[PendingMemory]
+    next: str | None
+
+
+class ReviewOut(PendingMemory):
+    """An item with what a reviewer wants to know of it.
+
+    `similar`: the stored memories that were near its claim when it was sent, nearest first; null when that was
+    not looked for or could not be found out. `priority`: why it stands where it does in the queue, the weightiest
+    first; empty once it is decided. Left out where there is none: `next_check`, when its sources are read again by
+    themselves; `rejection`, which its owner gave a claim in the same words (`rejected_before`); `undo_until`, from
+    when on the decision cannot be taken back.
+    """
+
+    similar: tuple[SimilarMemory, ...] | None
+    priority: tuple[str, ...]
+    next_check: datetime | None = Field(default=None, exclude_if=lambda time: time is None)
+    rejection: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
+    undo_until: datetime | None = Field(default=None, exclude_if=lambda time: time is None)
+
+    @classmethod
+    def of(cls, service: Service, item: PendingMemory, now: datetime) -> Self:
+        """The item with what is known of it now."""
+        queue, policy = service.queue, service.policy.queue
+        decision, until = queue.decision_of(item), queue.undo_until(item)
+        waits = item.status is ReviewStatus.PENDING
+        return cls(
+            **dict(item),
+            similar=None if decision is None else decision.similar,
+            priority=tuple(explain(item, policy.head_start_days, now)) if waits else (),
+            next_check=queue.next_check(item),
+            rejection=queue.rejected_before(item),
+            undo_until=until if until is not None and until > now else None,
+        )
+
+
+class ApprovedOut(BaseModel):
+    """The item as it now is, and the memory it became; of a removal the memory that was retracted, null when the
+    gate never had it."""
+
+    item: PendingMemory
+    memory: Memory | None
+
+
+class RejectedOut(BaseModel):
+    """The item as it now is."""
+
+    item: PendingMemory
+
+
+class UndoneOut(BaseModel):
+    """The item, which waits again, with the ids of the memory that was `retracted` and of the one that is in force
+    again (`restored`), null where there was none."""
+
+    item: PendingMemory
+    retracted: str | None
+    restored: str | None
+
+
+class ApproveRow(ApproveIn):
+    """An approval in a batch."""
+
+    action: Literal["approve"]
+    id: ItemId
+
+
+class RejectRow(RejectIn):
+    """A rejection in a batch."""
+
+    action: Literal["reject"]
+    id: ItemId
+
+
+class UndoRow(UndoIn):
+    """A decision taken back in a batch."""
+
+    action: Literal["undo"]
+    id: ItemId
+
+
+class ReviewBatchIn(Wire):
+    """Several acts; each stands for itself."""
+
+    items: Annotated[
+        list[Annotated[ApproveRow | RejectRow | UndoRow, Field(discriminator="action")]],
+        Field(min_length=1, max_length=acts.MOST),
+    ]
+
+
+DoneOut = ApprovedOut | UndoneOut | RejectedOut
+
+
+class ReviewBatchOut(BaseModel):
+    """One entry an act, in the order sent: what the single call would have answered as its body."""
+
+    results: list[DoneOut | Problem]
+
+
+_BATCH: TypeAdapter[ReviewBatchOut] = TypeAdapter(ReviewBatchOut)
+
+
+@router.get("", responses=problem_responses())
+def list_reviews(
+    request: Request,
+    principal: ReviewReader,
+    *,
+    status: ReviewStatus = ReviewStatus.PENDING,
+    order: Order = "priority",
+    rule: Annotated[int | None, Query(ge=1, le=99)] = None,
+    submitted_by: Annotated[Text | None, Query(max_length=MAX_NAME_CHARACTERS)] = None,
+    cited: Annotated[Text | None, Query(max_length=4096)] = None,
+    memory_type: MemoryType | None = None,
+    text: Annotated[Text | None, Query(max_length=200)] = None,
+    after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+) -> ReviewPage:
+    """The owner's items, what presses most first unless another order is asked for."""
+    items = service_of(request).queue.search(
+        principal,
+        status=status,
+        rule=rule,
+        sender=submitted_by,
+        cited=cited,
+        memory_type=memory_type,
+        text=text,
+        order=order,
+        after=after,
+        limit=limit,
+    )
+    return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
+
+
+@router.get("/{item_id}", responses=problem_responses(404))
+def get_review(request: Request, item_id: str, principal: ReviewReader) -> ReviewOut:
+    """One item with the version an act must name, why it stands where it does, and what is similar. Its decision
+    has the evidence."""
+    service = service_of(request)
+    item = service.queue.get_by_id(principal, item_id)
+    if item is None:
+        raise not_found("review")
+    return ReviewOut.of(service, item, datetime.now(UTC))
+
+
+@router.post("/{item_id}/approve", responses=problem_responses(404, 409, body=True))
+async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> ApprovedOut:
+    """Stores the claim. Its sources are looked at again first, duplicates in the same transaction: an item
+    whose source has turned out otherwise is stale."""
+    answer = await acts.approve(
+        service_of(request),
+        principal,
+        item_id,
+        version=sent.version,
+        note=sent.note,
+        supersede=sent.supersede,
+        content=sent.content,
+    )
+    if isinstance(answer, Approved | Removed):
+        return ApprovedOut(item=answer.item, memory=answer.memory)
+    raise _not_done(answer)
+
+
+@router.post("/{item_id}/reject", responses=problem_responses(404, 409, body=True))
+async def reject(request: Request, item_id: str, sent: RejectIn, principal: Reviewer) -> RejectedOut:
+    """Keeps the claim out, with the reason."""
+    service = service_of(request)
+    answer = await acts.reject(service, principal, item_id, version=sent.version, reason=sent.reason)
+    if isinstance(answer, Rejected):
+        return RejectedOut(item=answer.item)
+    raise _not_done(answer)
+
+
+@router.post("/{item_id}/undo", responses=problem_responses(404, 409, body=True))
+async def undo(request: Request, item_id: str, sent: UndoIn, principal: Reviewer) -> UndoneOut:
+    """Takes an approval or a rejection back, for as long as the policy says: the item waits again."""
+    answer = await acts.undo(service_of(request), principal, item_id, version=sent.version)
+    if isinstance(answer, Undone):
+        return UndoneOut(item=answer.item, retracted=answer.retracted, restored=answer.restored)
+    raise _not_done(answer)
+
+
+@router.post("/batch", responses=problem_responses(body=True), response_model=ReviewBatchOut)
+async def review_batch(request: Request, sent: ReviewBatchIn, principal: Reviewer) -> Response:
+    """Acts on several items. A stale, decided, foreign or unknown one spoils no other."""
+    rows = [_row(row) for row in sent.items]
+    answered = await acts.apply_acts(service_of(request), principal, rows)
+    text = _BATCH.dump_json(ReviewBatchOut(results=[_act_result(answer) for answer in answered]))
+    return Response(text, media_type="application/json")
+
+
+def _row(sent: ApproveRow | RejectRow | UndoRow) -> acts.ReviewAct:
+    match sent:
+        case ApproveRow():
+            return acts.Approve(sent.id, sent.version, sent.note, sent.supersede, sent.content)
+        case RejectRow():
+            return acts.Reject(sent.id, sent.version, sent.reason)
+        case UndoRow():
+            return acts.Undo(sent.id, sent.version)
+
+
+def _act_result(answer: acts.ActOutcome) -> DoneOut | Problem:
+    match answer:
+        case Approved() | Removed():
+            return ApprovedOut(item=answer.item, memory=answer.memory)
+        case Rejected():
+            return RejectedOut(item=answer.item)
+        case Undone():
+            return UndoneOut(item=answer.item, retracted=answer.retracted, restored=answer.restored)
+        case ClaimRefused():
+            return Problem.model_validate(refused(answer))
+        case StorageError():
+            return Problem.model_validate(unavailable(answer))
+        case _:
+            return Problem.model_validate(_not_done(answer).body)
+
+
+def _not_done(
+    answer: ApprovalRefused | NotUndoable | NotFound | ItemChanged | AlreadyDecided,
+) -> ProblemError:
+    """Why an act was not done. Nothing tells an item of another owner from one that does not exist."""
+    match answer:
+        case NotFound():
+            return not_found("review")
+        case ItemChanged():
+            detail = "The item has changed since it was looked at; look again and name its present version."
+            return ProblemError(409, "stale_version", detail, current=answer.current.model_dump(mode="json"))
+        case AlreadyDecided():
+            detail = f"The item is {answer.current.status.value} already."
+            return ProblemError(
+                409, "already_decided", detail, current=answer.current.model_dump(mode="json")
+            )
+        case ApprovalRefused():
+            return ProblemError(
+                409, answer.code, answer.message, conflicting_memory_id=answer.conflicting_memory_id
+            )
+        case NotUndoable():
+            current = answer.current.model_dump(mode="json")
+            return ProblemError(409, answer.code, answer.message, current=current, same_as=answer.same_as)

@@ -1,0 +1,263 @@
+"""The commands, their options and their help. What each does is in the module of its name, loaded when it runs.
+
+`app` holds the commands of every day; those of an operator (`token`, `review`, `log`, `db`, `policy`,
+`replay`) are in `vouchgate.cli.operator`, those for webhooks in `vouchgate.cli.hooks`, for sinks in
+`vouchgate.cli.sinks`, those that look after the indexes in `vouchgate.cli.index`, the MCP server in
+`vouchgate.cli.mcp`.
+"""
+# ruff: noqa: PLC0415  (a command loads what it needs when it runs, so that `detect` starts fast)
+
+from __future__ import annotations
+
+import io
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vouchgate.cli import hooks, import_, index, mcp, mcp_gate, operator, output, sinks
+
+PORTS = {"min": 0, "max": 65535}
+
+# Exceptions whose message says what is wrong. By name, so that nothing is loaded to ask.
+_EXPECTED = {
+    "vouchgate.sources.repositories.RepositoryError",
+    "vouchgate.settings.SettingsError",
+    "vouchgate.ingest.policy.PolicyError",
+    "vouchgate.storage.errors.StorageError",
+}
+
+app = typer.Typer(
+    name="vouchgate",
+    help="A gatekeeper for AI memory: a claim is stored only when something other than the model vouches for it.",
+    epilog="Start with: vouchgate demo",
+    rich_markup_mode=None,
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+Repos = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="DIR", help="A git work tree that ADRs and commits are checked in. Repeat it for several."
+    ),
+]
+Input = Annotated[str, typer.Argument(metavar="FILE", help="A file of JSON lines, or - for standard input.")]
+
+
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
+]
+_CHECK_EXAMPLE = (
+    """Example: echo '{"content":"We use Redis","memory_type":"fact","source":"user"}' | vouchgate check"""
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        output.say(f"vouchgate {version('vouchgate')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        output.hint(context.get_help())
+        raise typer.Exit(output.USAGE)
+
+
+@app.command(epilog="Example: vouchgate serve --repo . --port 8080")
+def serve(
+    *,
+    host: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="The address to listen on. [default: 127.0.0.1]")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(**PORTS, metavar="PORT", help="The port; 0 picks a free one. [default: 8080]"),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, metavar="N", help="How many processes answer at the port. [default: 1]"),
+    ] = None,
+    database_url: operator.DatabaseUrl = None,
+    repo: Repos = None,
+    policy: operator.PolicyFile = None,
+    offline: Offline = False,
+) -> None:
+    """Run the service.
+
+    It makes or migrates its database by itself. On the very first start it makes two tokens, one for an agent
+    and one for the owner of what the agent sends, and shows them once.
+    """
+    settings = operator.settings_from(
+        host=host,
+        port=port,
+        workers=workers,
+        database_url=database_url,
+        repo=repo,
+        policy=policy,
+        offline=offline or None,
+    )
+    from vouchgate.cli import serve as command
+
+    raise typer.Exit(command.run(settings))
+
+
+@app.command(epilog="Example: vouchgate demo --once")
+def demo(
+    *,
+    once: Annotated[bool, typer.Option("--once", help="End after the table.")] = False,
+    port: Annotated[int, typer.Option(**PORTS, metavar="PORT", help="The port; 0 picks a free one.")] = 0,
+) -> None:
+    """Watch sample claims go through a gate, and why.
+
+    A gate of its own is started, each claim is sent over HTTP, and what became of it is shown as a table.
+    The database and the git repository are temporary; nothing else is read or written.
+    """
+    from vouchgate.cli.demo import run as command
+
+    raise typer.Exit(command.run(once=once, port=port))
+
+
+@app.command(epilog=_CHECK_EXAMPLE)
+def check(
+    file: Input = "-",
+    *,
+    repo: Repos = None,
+    policy: operator.PolicyFile = None,
+    database_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Compare with what is kept in this database too; it is not written to."
+        ),
+    ] = None,
+    offline: Offline = False,
+) -> None:
+    """Say what would become of claims; write nothing.
+
+    In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like.
+    Out: one ValidationResult a line, in the same order. Every source counts as granted, every owner as yours.
+    """
+    settings = operator.settings_from(
+        repo=repo, policy=policy, database_url=database_url, offline=offline or None
+    )
+    from vouchgate.cli import check as command
+
+    raise typer.Exit(command.run(file, settings, compare_with_database=database_url is not None))
+
+
+@app.command(epilog="""Example: echo '{"text":"Maybe it fails, see ADR-003"}' | vouchgate detect""")
+def detect(file: Input = "-") -> None:
+    """Find the hedges and citations in texts.
+
+    Nothing is looked up.
+
+    In: one JSON object a line, {"id"?, "text"}. Out: {"id", "hedge": {"action", "matches"}, "citations"}.
+    """
+    from vouchgate.cli import detect as command
+
+    raise typer.Exit(command.run(file))
+
+
+@app.command(
+    epilog="""Example: echo '{"claim":"It holds 5 MB","source_text":"It holds 8 MB."}' | vouchgate support"""
+)
+def support(file: Input = "-") -> None:
+    """Say whether sources speak of what claims say, or say otherwise.
+
+    Nothing is looked up. Rules alone never say that a source supports a claim.
+
+    In: one JSON object a line, {"id"?, "claim", "source_text"}. Out: {"id", "verdict", "score", "spans"}.
+    """
+    from vouchgate.cli import support as command
+
+    raise typer.Exit(command.run(file))
+
+
+@app.command(epilog="Example: vouchgate verify ADR-003 a1b2c3d https://example.com/page --repo .")
+def verify(
+    citation: Annotated[
+        list[str], typer.Argument(metavar="CITATION", help="ADR-003, a commit id, a URL, #12, RFC 9110, …")
+    ],
+    repo: Repos = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON object a line instead of a table.")
+    ] = False,
+    policy: operator.PolicyFile = None,
+    offline: Offline = False,
+) -> None:
+    """Look up what each citation points at. Exit status 0 only if all exist and are in force.
+
+    ADRs and commits are looked up in git, all else over the network. An address that is not safe to ask is
+    refused. Without --repo and without a configured repository, the work tree of the current directory is asked.
+    """
+    settings = operator.settings_from(repo=repo, policy=policy, offline=offline or None)
+    from vouchgate.cli import verify as command
+
+    raise typer.Exit(command.run(citation, settings, as_json=as_json))
+
+
+operator.register(app)
+hooks.register(app)
+import_.register(app)
+index.register(app)
+mcp.register(app)
+mcp_gate.register(app)
+sinks.register(app)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and returns its exit status; whatever goes wrong becomes one line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a locale without a character is no reason to fail
+    try:
+        status = app(list(arguments), prog_name="vouchgate", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        return output.INTERRUPTED
+    except BrokenPipeError:
+        output.quiet_stdout()
+        return output.FAILED
+    except Exception as error:  # noqa: BLE001  (the last line of defence: told in one line, exit status 1)
+        return _explain(error)
+    return status if isinstance(status, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    """Known errors speak for themselves; an unknown one says where it happened, for a report."""
+    if isinstance(error, output.Failure):
+        output.complain(str(error))
+        return error.status
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)  # usage errors have it
+        help_command = f". Try: {context.command_path} --help" if context else ""
+        output.complain(error.format_message().rstrip(".") + help_command)
+        return error.exit_code
+    kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__}
+    if _EXPECTED & kinds:
+        output.complain(str(error))
+        return output.FAILED
+    if "sqlalchemy.exc.DBAPIError" in kinds:
+        output.complain(f"the database could not be used: {getattr(error, 'orig', error)}")
+        return output.FAILED
+    if isinstance(error, ImportError) and "git executable" in str(error):  # GitPython asks when it is loaded
+        output.complain("the program git cannot be run; install it, or put its folder into PATH")
+        return output.FAILED
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    output.complain(
+        f"internal error: {type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno}); "
+        "please report it"
+    )
+    return output.FAILED

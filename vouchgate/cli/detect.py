@@ -1,0 +1,54 @@
+"""`vouchgate detect`: hedges and citations of each text, and nothing else. No settings, no I/O but the lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vouchgate.cli.output import FAILED, write_json
+from vouchgate.importing.lines import BadLine, Line, open_input, read_lines
+from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.hedges.lexicon import load_lexicon
+
+
+def run(path: str) -> int:
+    """Answers every line in order; 1 when any line was bad."""
+    detector = HedgeDetector(load_lexicon())
+    status = 0
+    with open_input(path) as stream:
+        for line in read_lines(stream):
+            answer = _answer(line, detector)
+            if isinstance(answer, BadLine):
+                status = FAILED
+                answer = answer.as_json()
+            write_json(answer)
+    return status
+
+
+def _answer(line: Line | BadLine, detector: HedgeDetector) -> dict[str, Any] | BadLine:
+    if isinstance(line, BadLine):
+        return line
+    text = line.fields.get("text")
+    if not isinstance(text, str):
+        message = "text must be a string" if "text" in line.fields else "the field text is missing"
+        return BadLine(line.number, "text_invalid", message, line.fields)
+    return detection_fields(line.fields.get("id"), text, detector)
+
+
+def detection_fields(identifier: Any, text: str, detector: HedgeDetector) -> dict[str, Any]:
+    """What is in the text, as it is written out. Other fields of the line are the caller's own."""
+    matches = detector.detect(text)
+    return {
+        "id": identifier,
+        "hedge": {
+            "action": action_of(matches).value,
+            "matches": [
+                {"category": m.category.value, "text": m.text, "start": m.start, "end": m.end}
+                for m in matches
+            ],
+        },
+        "citations": [
+            {"type": c.type.value, "value": c.value, "start": c.start, "end": c.end}
+            for c in detect_citations(text)
+        ],
+    }

@@ -1,0 +1,85 @@
+"""`vouchgate import` and its options; what it does is in `vouchgate.cli.import_run`."""
+# ruff: noqa: PLC0415  (a command loads what it needs when it runs)
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vouchgate.cli import operator
+
+_FORMATS = "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph. [default: recognised]"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds this command."""
+    app.command("import", epilog="Example: vouchgate import --dry-run memory.jsonl")(import_)
+
+
+def import_(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Memories of another store; - for standard input.")
+    ],
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Send nothing: write a report of what is junk in the file.")
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="A folder, or one .html or .md file. [default: ./vouchgate-audit.*]"
+        ),
+    ] = None,
+    form: Annotated[str | None, typer.Option("--format", metavar="FORMAT", help=_FORMATS)] = None,
+    owner: Annotated[
+        str | None, typer.Option(metavar="ID", help="Whose the rows are that do not say it.")
+    ] = None,
+    memory_type: Annotated[str, typer.Option(metavar="TYPE", help="Of rows that do not say it.")] = "fact",
+    source: Annotated[
+        str,
+        typer.Option(
+            metavar="SOURCE",
+            help="What is asserted for rows that do not say it; the token must be granted it.",
+        ),
+    ] = "ai_synthesis",
+    limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many rows.")] = None,
+    database_url: operator.DatabaseUrl = None,
+    repo: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR", help="A git work tree that ADRs and commits are checked in. Repeat it for several."
+        ),
+    ] = None,
+    policy: operator.PolicyFile = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
+    ] = False,
+) -> None:
+    """Send the memories of another store through the gate, or look at what is junk in them.
+
+    Each row is a claim of the agent whose token VOUCHGATE_TOKEN is. Interrupt it whenever you like and run it
+    again: what was decided is passed over. With --dry-run no token and no database are needed.
+    """
+    from vouchgate.cli import import_run as command
+    from vouchgate.importing.formats import Format
+    from vouchgate.importing.rows import Defaults
+    from vouchgate.ingest.claims.types import MemoryType, Source
+
+    settings = operator.settings_from(
+        database_url=database_url, repo=repo, policy=policy, offline=offline or None
+    )
+    asked = command.ImportRequest(
+        file=file,
+        form=None if form is None else operator.word(form, Format, "--format"),
+        defaults=Defaults(
+            owner=owner,
+            memory_type=operator.word(memory_type, MemoryType, "--memory-type"),
+            source=operator.word(source, Source, "--source"),
+        ),
+        limit=limit,
+    )
+    if report is not None and not dry_run:
+        raise typer.BadParameter("goes with --dry-run only", param_hint="--report")
+    raise typer.Exit(command.audit(asked, settings, report) if dry_run else command.send(asked, settings))

@@ -1,0 +1,336 @@
+"""What `vouchgate import` does: sends a file of memories through the gate, or writes a report about it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import make_url
+
+from vouchgate.cli.check import LOCAL, OWNER
+from vouchgate.cli.import_progress import ImportProgress
+from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, say, show_table
+from vouchgate.cli.progress import of_the_index
+from vouchgate.cli.serve import tune_interpreter
+from vouchgate.gate.gate import Examiner
+from vouchgate.importing.ahead import Ahead, Batch, ImportContext
+from vouchgate.importing.audit import Auditor
+from vouchgate.importing.feed import ReadOnceSources, examine_all
+from vouchgate.importing.formats import Format, RowFile, Unreadable
+from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
+from vouchgate.importing.rows import BadRow, Defaults
+from vouchgate.importing.run import Importer, ImportStopped, Tally
+from vouchgate.ingest.claims.types import Outcome, Principal, Source
+from vouchgate.ingest.policy import load_policy
+from vouchgate.review.rules import Act, is_allowed
+from vouchgate.server.auth import Authenticator
+from vouchgate.service import Service, open_service
+from vouchgate.settings import Settings, plain
+from vouchgate.sources.repositories import open_repositories, work_tree_here
+from vouchgate.sources.setup import open_sources
+
+_TOLD = 20  # bad rows that are told one by one; the others are counted
+REPORT_NAME = "vouchgate-audit"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """What the command line says of the file. `form` None: it is recognised by its content."""
+
+    file: str
+    form: Format | None
+    defaults: Defaults
+    limit: int | None
+
+    def open(self) -> RowFile:
+        """The file. Raises Failure."""
+        try:
+            return RowFile(self.file, self.form)
+        except Unreadable as error:
+            raise Failure(str(error)) from error
+
+
+class Interrupt:
+    """Hears the first ^C and lets what is under way be finished; a second one ends the program as usual."""
+
+    def __init__(self) -> None:
+        self.heard = False
+
+    def __call__(self) -> bool:
+        """Whether it was heard."""
+        return self.heard
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Hears it until the end of the block."""
+        former = signal.signal(signal.SIGINT, self._hear)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, former)
+
+    def _hear(self, _number: int, _frame: object) -> None:
+        self.heard = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@dataclass(slots=True)
+class BadRows:
+    """Tells of the first rows that cannot be used, and counts them all."""
+
+    tell: Callable[[str], None]
+    count: int = 0
+    first: list[BadRow] = field(default_factory=list)
+
+    def __call__(self, row: BadRow) -> None:
+        """One more."""
+        self.count += 1
+        if self.count <= _TOLD:
+            self.first.append(row)
+            self.tell(one_line(f"{row.place}: {row.message}"))
+        elif self.count == _TOLD + 1:
+            self.tell("further rows that cannot be read are counted, and not told one by one")
+
+
+def send(asked: ImportRequest, settings: Settings) -> int:
+    """Sends every row; 1 when some could not be sent, 130 when interrupted. Raises Failure."""
+    logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the decision already
+    token = plain(settings.token)
+    if token is None:
+        raise Failure("set VOUCHGATE_TOKEN to an agent's token: vouchgate token create --role agent …")
+    interrupt = Interrupt()
+    with ExitStack() as opened:
+        rows = opened.enter_context(asked.open())
+        ahead = opened.enter_context(Ahead(rows))
+        with of_the_index() as building:
+            service = opened.enter_context(open_service(settings, building))
+        runner = opened.enter_context(asyncio.Runner())
+        opened.callback(lambda: runner.run(service.sources.stop_reading()))
+        principal = runner.run(_authenticated(service, token))
+        _check_grant(principal, asked.defaults)
+        ahead.begin(
+            ImportContext(
+                service.policy, principal, asked.defaults, asked.limit, database_url=settings.database_url
+            )
+        )
+        examiner = Examiner(service.policy, service.sources)
+        opened.callback(examiner.close)
+        progress = opened.enter_context(ImportProgress("import", rows.size))
+        importer = Importer(
+            service.gate,
+            examiner,
+            principal,
+            tell_bad=BadRows(progress.say),
+            report=lambda tally, position: progress(tally.rows, position),
+        )
+        stopped: str | None = None
+        opened.enter_context(interrupt.listening())
+        tune_interpreter()
+        try:
+            runner.run(importer.run(ahead.batches(), interrupt))
+        except ImportStopped as error:
+            stopped = str(error)
+    _show(importer.tally)
+    if stopped is not None:
+        raise Failure(stopped)
+    if interrupt.heard:
+        hint("Interrupted. Run it again with the same token, and it goes on where it stopped.")
+        return INTERRUPTED
+    return FAILED if importer.tally.bad or importer.tally.full else 0
+
+
+async def _authenticated(service: Service, token: str) -> Principal:
+    principal = await Authenticator(service.store).principal(f"Bearer {token}")
+    if principal is None:
+        where = make_url(service.settings.database_url).render_as_string(hide_password=True)
+        raise Failure(f"VOUCHGATE_TOKEN is no token of the database {where}, or was revoked, or has expired")
+    if not is_allowed(principal, Act.SUBMIT):
+        raise Failure(
+            f"VOUCHGATE_TOKEN is a token of a {principal.role.value}; claims are an agent's to send"
+        )
+    return principal
+
+
+def _check_grant(principal: Principal, defaults: Defaults) -> None:
+    """A source that the token may not assert would count as AI synthesis for every row: better said at once."""
+    if defaults.source is not Source.AI_SYNTHESIS and defaults.source not in principal.sources:
+        raise Failure(
+            f"this token may not assert the source {defaults.source.value}; make one that may with "
+            f"vouchgate token create --role agent --source {defaults.source.value} …"
+        )
+    if defaults.owner is not None and not principal.may_act_for(defaults.owner):
+        raise Failure("this token may not act for the owner that --owner names")
+
+
+def _show(tally: Tally) -> None:
+    """The closing table, by what became of the rows and why."""
+    order = list(Outcome)
+    decided = sorted(tally.decided.items(), key=lambda item: (order.index(item[0][0]), -item[1], item[0][1]))
+    rows = [(outcome.value, f"{count:,}", reason) for (outcome, reason), count in decided]
+    if tally.before:
+        rows.append(("done before", f"{tally.before:,}", "Decided by an earlier run"))
+    if tally.full:
+        rows.append(("not sent", f"{tally.full.total():,}", "The review queue is full"))
+    if tally.bad:
+        rows.append(("bad", f"{tally.bad:,}", "Could not be read as a claim"))
+    if rows:
+        show_table(("outcome", "rows", "why"), rows, whole=2)
+    else:
+        say("There is no row in this file.")
+    if tally.full:
+        hint(_how_to_go_on(tally))
+
+
+def _how_to_go_on(tally: Tally) -> str:
+    whose, limit = "The review queue of " + _owners(tally.full), "per_owner"
+    if tally.whole_queue_full:
+        whose, limit = "The whole review queue", "total"
+    return (
+        f"{whose} is full (its limit is {tally.full_limit:,}), so {tally.full.total():,} rows were not sent. "
+        f"Clear it, or raise [queue] {limit} in the policy, and run the import again: it sends these rows only."
+    )
+
+
+def _owners(full: Mapping[str, int]) -> str:
+    names = [one_line(name) for name in list(full)[:3]]
+    more = len(full) - len(names)
+    return ", ".join(names) + (f" and {more:,} more owners" if more else "")
+
+
+def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
+    """Writes the report; 1 when rows could not be read, 130 when interrupted. Raises Failure."""
+    logging.basicConfig(level=logging.ERROR)
+    targets = _targets(report)
+    policy = load_policy(settings.policy)
+    git = open_repositories(settings.repo or work_tree_here(), settings.adr_dirs)
+    defaults = replace(asked.defaults, owner=asked.defaults.owner or OWNER)
+    interrupt, auditor = Interrupt(), Auditor(policy)
+    with ExitStack() as opened:
+        rows = opened.enter_context(asked.open())
+        ahead = opened.enter_context(Ahead(rows))
+        ahead.begin(ImportContext(policy, LOCAL, defaults, asked.limit, database_url=None))
+        sources = opened.enter_context(open_sources(settings, policy, git))
+        once = ReadOnceSources(sources)
+        examiner = Examiner(policy, once)
+        opened.callback(examiner.close)
+        runner = opened.enter_context(asyncio.Runner())
+        opened.callback(lambda: runner.run(sources.stop_reading()))
+        opened.callback(lambda: runner.run(once.stop_reading()))
+        progress = opened.enter_context(ImportProgress("audit", rows.size))
+        bad = BadRows(progress.say)
+        opened.enter_context(interrupt.listening())
+        tune_interpreter()
+        looking = _AuditRun(examiner, auditor, bad, progress)
+        unread = runner.run(looking.through(ahead.batches(), interrupt))
+    found = auditor.result()
+    if not found.rows and unread is None and not interrupt.heard:
+        raise Failure("no row of this file could be read as a memory, so there is nothing to report")
+    facts = ReportFacts(
+        file="standard input" if asked.file == "-" else Path(asked.file).name,
+        form=rows.format.value,
+        at=datetime.now(UTC),
+        audit=found,
+        bad=tuple(bad.first),
+        bad_count=bad.count,
+        offline=settings.offline,
+        stopped=interrupt.heard or unread is not None or found.rows + bad.count == asked.limit,
+        threshold=policy.duplicate_threshold,
+        policy_digest=policy.digest,
+    )
+    for target in targets:
+        _write(target, render_html(facts) if target.suffix == ".html" else render_markdown(facts))
+    _say_audit(facts, targets)
+    if unread is not None:
+        raise Failure(unread)
+    if interrupt.heard:
+        hint("Interrupted: the report is about the rows before.")
+        return INTERRUPTED
+    return FAILED if bad.count else 0
+
+
+@dataclass(frozen=True, slots=True)
+class _AuditRun:
+    """Goes through a file without sending anything."""
+
+    examiner: Examiner
+    auditor: Auditor
+    bad: BadRows
+    progress: ImportProgress
+
+    async def through(self, batches: AsyncIterator[Batch], stopped: Callable[[], bool]) -> str | None:
+        """Shows every row to the auditor, in order; ends when `stopped` says so. Why the rest of the file cannot be
+        read, if it cannot."""
+        done = 0
+        async for batch in batches:
+            for bad in batch.bad:
+                self.bad(bad)
+            to_ask = [row for row in batch.ready if row.examined is None]
+            asked = dict(zip(map(id, to_ask), await examine_all(self.examiner, to_ask), strict=True))
+            for row in batch.ready:
+                examined = asked.get(id(row), row.examined)
+                if isinstance(examined, BadRow):
+                    self.bad(examined)
+                elif examined is not None:
+                    self.auditor.observe(row, examined)
+            done += batch.rows
+            self.progress(done, batch.position)
+            if batch.error is not None:
+                return batch.error
+            if stopped():
+                break
+        return None
+
+
+def _targets(report: Path | None) -> list[Path]:
+    """The files to write, whose folder is there. Raises Failure: an hour of looking things up must not end so."""
+    if report is None:
+        report = Path()
+    if report.suffix in (".html", ".md") and not report.is_dir():
+        folder, targets = report.parent, [report]
+    elif report.suffix and not report.is_dir():
+        raise Failure(f"--report: {report} is neither a folder nor a file that ends in .html or .md")
+    else:
+        folder, targets = report, [report / f"{REPORT_NAME}.{kind}" for kind in ("md", "html")]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(f"--report: {folder} cannot be made: {error.strerror}") from error
+    if not os.access(folder, os.W_OK):
+        raise Failure(f"--report: {folder} cannot be written to")
+    return targets
+
+
+def _write(target: Path, text: str) -> None:
+    """Whole or not at all."""
+    partly = target.with_name(f".{target.name}.part")
+    try:
+        partly.write_text(text, "utf-8")
+        partly.replace(target)
+    except OSError as error:
+        raise Failure(f"{target} cannot be written: {error.strerror}") from error
+
+
+def _say_audit(facts: ReportFacts, targets: Iterable[Path]) -> None:
+    found = facts.audit
+    say(f"{format_share(found.junk, found.rows)} junk: {found.junk:,} of {found.rows:,} memories.")
+    rows = []
+    for mark, kinds in (("", JUNK), ("no junk: ", LOOK)):
+        for kind in kinds:
+            count = found.counts[kind.flag]
+            rows.append((f"{count:,}", format_share(count, found.rows), f"{mark}{kind.name}: {kind.means}"))
+    show_table(("rows", "share", "what"), rows, whole=2)
+    if facts.bad_count:
+        say(
+            "1 row could not be read."
+            if facts.bad_count == 1
+            else f"{facts.bad_count:,} rows could not be read."
+        )
+    for target in targets:
+        say(f"Report: {target}")

@@ -1,0 +1,357 @@
+"""The operator's commands: tokens, the review queue, the log, the database, the policy."""
+# ruff: noqa: PLC0415  (a command loads what it needs when it runs)
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from enum import StrEnum
+
+    from vouchgate.settings import Settings
+
+E = TypeVar("E", bound="StrEnum")
+V = TypeVar("V")
+
+DatabaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="sqlite:///file.db (an absolute path has four slashes) or postgresql://…"
+    ),
+]
+PolicyFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A TOML file laid over the built-in policy.")
+]
+Token = Annotated[
+    str | None, typer.Option(metavar="TOKEN", help="A reviewer's token; or set VOUCHGATE_TOKEN.")
+]
+Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
+
+
+def _group(name: str, help_text: str) -> typer.Typer:
+    return typer.Typer(name=name, help=help_text, rich_markup_mode=None)
+
+
+token = _group("token", "Make, list and revoke the tokens that callers present, and links to sign in.")
+review = _group("review", "See what waits for its owner, approve or reject it, or take that back.")
+log = _group("log", "The append-only log of every action.")
+db = _group("db", "The database.")
+policy = _group("policy", "What claims are decided by.")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the operator's commands."""
+    for group in (token, review, log, db, policy):
+        app.add_typer(group)
+    app.command(epilog="Example: vouchgate replay --all --database-url sqlite:///vouchgate.db")(replay)
+
+
+def settings_from(**flags: object) -> Settings:
+    """Flags over environment over file. Raises SettingsError."""
+    from vouchgate.settings import load_settings
+
+    return load_settings(os.environ, **flags)
+
+
+def word(text: str, kind: type[E], option: str) -> E:
+    """The member of an enum that a word names; a usage error that lists the known ones otherwise."""
+    return _one_of(text, {member.value: member for member in kind}, option)
+
+
+def _one_of(text: str, known: Mapping[str, V], option: str) -> V:
+    """What a word stands for; a usage error that lists the known ones otherwise."""
+    if text not in known:
+        message = f"{text!r} is unknown; known are {', '.join(known)}"
+        raise typer.BadParameter(message, param_hint=option)
+    return known[text]
+
+
+@token.command(
+    "create", epilog="Example: vouchgate token create --role agent --owner me --source user --expires 90d"
+)
+def token_create(
+    *,
+    role: Annotated[str, typer.Option(metavar="ROLE", help="agent, reviewer, auditor or admin.")],
+    owner: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="An owner it may act for. Repeat it for several.")
+    ] = None,
+    any_owner: Annotated[bool, typer.Option("--any-owner", help="It may act for every owner.")] = False,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE", help="A source it may assert, such as user. Repeat it for several."),
+    ] = None,
+    expires: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="30m, 12h, 90d or 2w; without it the token does not expire."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What it is called in lists. [default: its role]")
+    ] = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make a token.
+
+    It is printed alone on standard output, and is shown this once.
+    """
+    from vouchgate.cli import tokens as command
+    from vouchgate.ingest.claims.types import Role, Source
+
+    try:
+        lifetime = None if expires is None else command.lifetime(expires)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--expires") from error
+    status = command.create(
+        settings_from(database_url=database_url),
+        role=word(role, Role, "--role"),
+        owners=owner or [],
+        any_owner=any_owner,
+        sources=[word(each, Source, "--source") for each in source or []],
+        expires=lifetime,
+        name=name,
+    )
+    raise typer.Exit(status)
+
+
+@token.command("list", epilog="Example: vouchgate token list --json")
+def token_list(database_url: DatabaseUrl = None, as_json: Json = False) -> None:
+    """Show every token, without its secret."""
+    from vouchgate.cli import tokens as command
+
+    raise typer.Exit(command.show(settings_from(database_url=database_url), as_json=as_json))
+
+
+@token.command("link", epilog="Example: vouchgate token link 0123456789abcdef --expires 1h")
+def token_link(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="A reviewer's, as in `token list`.")],
+    expires: Annotated[
+        str, typer.Option(metavar="TIME", help="How long it can be used: 30m, 12h or 2d, at most 7d.")
+    ] = "15m",
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where people open the pages; or set VOUCHGATE_PUBLIC_URL."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make a link that signs a reviewer in to the pages, once.
+
+    It is printed alone on standard output, and is shown this once.
+    """
+    from vouchgate.cli import tokens as command
+
+    try:
+        lifetime = command.link_lifetime(expires)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--expires") from error
+    settings = settings_from(database_url=database_url, public_url=public_url)
+    raise typer.Exit(command.link(settings, token_id, lifetime=lifetime))
+
+
+@token.command("revoke", epilog="Example: vouchgate token revoke 0123456789abcdef")
+def token_revoke(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="As in `token list`.")],
+    database_url: DatabaseUrl = None,
+) -> None:
+    """End a token at once and for good."""
+    from vouchgate.cli import tokens as command
+
+    raise typer.Exit(command.revoke(settings_from(database_url=database_url), token_id))
+
+
+@review.command("list", epilog="Example: VOUCHGATE_TOKEN=gg_… vouchgate review list")
+def review_list(
+    *,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    status: Annotated[
+        str, typer.Option(metavar="STATUS", help="pending, approved, rejected, expired or promoted.")
+    ] = "pending",
+    order: Annotated[
+        str, typer.Option(metavar="ORDER", help="priority (what presses most first), oldest or newest.")
+    ] = "priority",
+    reason: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORD",
+            help="Only: conflict, hedge, refuted (a citation that does not hold), unchecked (one that could not "
+            "be checked yet), unknown (not comparable with what is stored) or ungrounded.",
+        ),
+    ] = None,
+    after: Annotated[str | None, typer.Option(metavar="ID", help="Show what comes after this item.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="At most so many items.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Show your queue, what presses most first."""
+    from vouchgate.cli import review as command
+    from vouchgate.ingest.claims.types import ReviewStatus
+
+    answer = command.listing(
+        settings_from(database_url=database_url, token=token),
+        status=word(status, ReviewStatus, "--status"),
+        order=_one_of(order, command.ORDERS, "--order"),
+        rule=None if reason is None else _one_of(reason, command.REASONS, "--reason"),
+        after=after,
+        limit=limit,
+        as_json=as_json,
+    )
+    raise typer.Exit(answer)
+
+
+@review.command("show", epilog="Example: vouchgate review show ID --token gg_…")
+def review_show(
+    item: Annotated[str, typer.Argument(metavar="ID")],
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    as_json: Json = False,
+) -> None:
+    """Show one item, why it waits, and its version."""
+    from vouchgate.cli import review as command
+
+    settings = settings_from(database_url=database_url, token=token)
+    raise typer.Exit(command.show(settings, item, as_json=as_json))
+
+
+@review.command("digest", epilog="Example: vouchgate review digest --hours 24 --token gg_…")
+def review_digest(
+    *,
+    hours: Annotated[
+        int, typer.Option(min=1, max=24 * 366, metavar="N", help="Tell what happened in so many hours.")
+    ] = 24,
+    public_url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where people open the pages; or set VOUCHGATE_PUBLIC_URL."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    as_json: Json = False,
+) -> None:
+    """Sum up what waits for you and what happened.
+
+    Plain text for a daily mail: `vouchgate review digest | mail -s Claims ann` in a timer.
+    """
+    from vouchgate.cli import digest as command
+
+    settings = settings_from(database_url=database_url, token=token, public_url=public_url)
+    raise typer.Exit(command.digest(settings, hours=hours, as_json=as_json))
+
+
+Version = Annotated[
+    int | None,
+    typer.Option(min=1, max=2**31 - 1, metavar="N", help="The version you looked at, from `review show`."),
+]
+Latest = Annotated[bool, typer.Option("--latest", help="Whatever version it is in now.")]
+
+
+def _version(version: int | None, latest: bool) -> int | None:
+    if (version is None) != latest:
+        raise typer.BadParameter("say which version you looked at, or --latest", param_hint="--version")
+    return version
+
+
+@review.command("approve", epilog="Example: vouchgate review approve ID --version 1 --note 'checked by hand'")
+def review_approve(
+    item: Annotated[str, typer.Argument(metavar="ID")],
+    *,
+    version: Version = None,
+    latest: Latest = False,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Kept with the item.")] = None,
+    supersede: Annotated[
+        bool | None,
+        typer.Option("--supersede/--keep-both", help="What becomes of a stored memory it conflicts with."),
+    ] = None,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    policy: PolicyFile = None,
+) -> None:
+    """Store what waits: you vouch for it."""
+    from vouchgate.cli import review as command
+
+    seen = _version(version, latest)
+    settings = settings_from(database_url=database_url, token=token, policy=policy)
+    raise typer.Exit(command.approve(settings, item, version=seen, note=note, supersede=supersede))
+
+
+@review.command(
+    "reject", epilog="Example: vouchgate review reject ID --version 1 --reason 'not true any more'"
+)
+def review_reject(
+    item: Annotated[str, typer.Argument(metavar="ID")],
+    *,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept with the item.")],
+    version: Version = None,
+    latest: Latest = False,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+) -> None:
+    """End an item's wait without storing it."""
+    from vouchgate.cli import review as command
+
+    seen = _version(version, latest)
+    settings = settings_from(database_url=database_url, token=token)
+    raise typer.Exit(command.reject(settings, item, version=seen, reason=reason))
+
+
+@review.command("undo", epilog="Example: vouchgate review undo ID --version 2")
+def review_undo(
+    item: Annotated[str, typer.Argument(metavar="ID")],
+    *,
+    version: Version = None,
+    latest: Latest = False,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    policy: PolicyFile = None,
+) -> None:
+    """Take an approval or a rejection back: the item waits again."""
+    from vouchgate.cli import review as command
+
+    seen = _version(version, latest)
+    settings = settings_from(database_url=database_url, token=token, policy=policy)
+    raise typer.Exit(command.undo(settings, item, version=seen))
+
+
+@log.command("verify", epilog="Example: vouchgate log verify --database-url sqlite:///vouchgate.db")
+def log_verify(database_url: DatabaseUrl = None) -> None:
+    """Check that the log is unbroken.
+
+    Walks every chain of it and prints each break; the exit status is 1 when there is one.
+    """
+    from vouchgate.cli import records
+
+    raise typer.Exit(records.verify_log(settings_from(database_url=database_url)))
+
+
+@db.command("upgrade", epilog="Example: vouchgate db upgrade --database-url sqlite:///vouchgate.db")
+def db_upgrade(database_url: DatabaseUrl = None) -> None:
+    """Make the tables, or bring them up to date."""
+    from vouchgate.cli import records
+
+    raise typer.Exit(records.upgrade(settings_from(database_url=database_url)))
+
+
+@policy.command("show", epilog="Example: vouchgate policy show --policy strict.toml")
+def policy_show(policy: PolicyFile = None) -> None:
+    """Print the policy in force as JSON, with its digest."""
+    from vouchgate.cli import records
+
+    raise typer.Exit(records.show_policy(settings_from(policy=policy)))
+
+
+def replay(
+    decision: Annotated[list[str] | None, typer.Argument(metavar="DECISION_ID")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every decision in the database.")] = False,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Make stored decisions again, from their evidence alone.
+
+    Every difference is printed. Each decision is made with the policy that was in force, and nothing is
+    looked up. Exit status 1 on a difference.
+    """
+    from vouchgate.cli import records
+
+    if bool(decision) == everything:
+        raise typer.BadParameter("name decisions, or say --all", param_hint="DECISION_ID")
+    raise typer.Exit(records.replay_decisions(settings_from(database_url=database_url), decision or []))

@@ -1,0 +1,87 @@
+"""How the commands speak: one line for an error, bytes for data, tables for people."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class Failure(Exception):
+    """A command cannot go on; the message is one sentence for the person who ran it."""
+
+    def __init__(self, message: str, status: int = FAILED) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without control characters that a terminal would act upon."""
+    joined = " ".join(text.split())
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    print(f"vouchgate: {one_line(message)}", file=sys.stderr, flush=True)
+
+
+def hint(message: str) -> None:
+    """Something worth knowing that is no result, on standard error."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def say(message: str) -> None:
+    """A result, on standard output, at once."""
+    print(message, flush=True)
+
+
+def write_json(value: Any) -> None:
+    """One line of JSON, at once. Pure ASCII, so that any string survives, lone surrogates too."""
+    write_line(json.dumps(value, separators=(",", ":")))
+
+
+def write_line(text: str) -> None:
+    """One line of UTF-8, at once, whatever the locale says."""
+    sys.stdout.buffer.write(text.encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def quiet_stdout() -> None:
+    """Sends what is left in the buffer nowhere, after the reader of our output has gone."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def console(*, minimum: int = 60) -> Console:
+    """A console on standard output: colours only on a terminal and without NO_COLOR, never under `minimum`
+    columns wide. Markup and emoji codes in what is printed are text."""
+    from rich.console import Console  # noqa: PLC0415  (only tables need it)
+
+    made = Console(markup=False, emoji=False, highlight=False, soft_wrap=False)
+    return (
+        made if made.width >= minimum else Console(markup=False, emoji=False, highlight=False, width=minimum)
+    )
+
+
+def show_table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], *, whole: int = 1) -> None:
+    """A plain table; the first `whole` columns (identifiers) are never wrapped or cut."""
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, no_wrap=number < whole, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)

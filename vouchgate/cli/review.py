@@ -1,0 +1,293 @@
+"""`vouchgate review`: the owner's queue, straight from the database, with the same rules as over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import assert_never
+
+from vouchgate.cli.database import open_store
+from vouchgate.cli.output import Failure, one_line, say, write_json
+from vouchgate.ingest.claims.types import (
+    Embedding,
+    PendingMemory,
+    Principal,
+    ReviewStatus,
+    ValidationResult,
+    Verdict,
+)
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.scoring.priority import explain
+from vouchgate.review.answers import (
+    AlreadyDecided,
+    ApprovalRefused,
+    Approved,
+    ItemChanged,
+    NotFound,
+    NotUndoable,
+    Rejected,
+    Removed,
+    Undone,
+)
+from vouchgate.review.pages.reasons import kind_of
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.review.rules import Act, is_allowed
+from vouchgate.settings import Settings
+from vouchgate.storage.identity import tokens
+from vouchgate.storage.queue.pending import Order
+from vouchgate.storage.store import Store
+
+REASONS = {kind_of(rule).slug: rule for rule in (3, 5, 6, 7, 11, 12)}  # those of the router that queue
+ORDERS: dict[str, Order] = {"priority": "priority", "oldest": "oldest", "newest": "newest"}
+CONFLICT_HELP = "add --supersede to replace the stored memory, or --keep-both"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewSession:
+    """A reviewer before an open queue."""
+
+    store: Store
+    queue: ReviewQueue
+    policy: Policy
+    principal: Principal
+
+
+@contextmanager
+def open_review_session(settings: Settings) -> Iterator[ReviewSession]:
+    """Raises Failure unless a reviewer's token is given, by --token or VOUCHGATE_TOKEN."""
+    if settings.token is None:
+        raise Failure(
+            "a reviewer's token is needed: give --token or set VOUCHGATE_TOKEN; "
+            "vouchgate token create --role reviewer --owner ID makes one"
+        )
+    policy = load_policy(settings.policy)
+    with open_store(settings) as store:
+        with store.read() as connection:
+            principal = tokens.authenticate(connection, settings.token.get_secret_value(), datetime.now(UTC))
+        if principal is None:
+            raise Failure("this token is not known in this database, or it is revoked or expired")
+        if not is_allowed(principal, Act.REVIEW):
+            raise Failure(
+                f"only an owner's reviewer may do this; this token is for the role {principal.role}"
+            )
+        yield ReviewSession(store, ReviewQueue(store, policy), policy, principal)
+
+
+def listing(
+    settings: Settings,
+    *,
+    status: ReviewStatus,
+    order: Order,
+    rule: int | None,
+    after: str | None,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """Items of the reviewer's own queue in this order; of those that wait under this rule only, if one is named."""
+    with open_review_session(settings) as desk:
+        items = desk.queue.search(
+            desk.principal, status=status, rule=rule, order=order, after=after, limit=limit
+        )
+    if as_json:
+        for item in items:
+            write_json(item.model_dump(mode="json"))
+        return 0
+    if not items:
+        say(f"Nothing is {status}." if after is None else "Nothing more.")
+        return 0
+    for item in items:
+        say(f"{item.id}  version {item.version}  since {item.created_at:%Y-%m-%d}")
+        say(f"  claim   {one_line(item.content)}")
+        say(f"  reason  {one_line(item.reason)}")
+    if len(items) == limit:
+        say(f"There may be more: --after {items[-1].id}")
+    return 0
+
+
+def show(settings: Settings, item_id: str, *, as_json: bool) -> int:
+    """One item with why it waits, and the version that an act on it must name."""
+    with open_review_session(settings) as desk:
+        item = _get(desk, item_id)
+        decision = desk.queue.decision_of(item)
+        lines = _item_lines(item, decision) + _now(desk, item)
+    if as_json:
+        document = None if decision is None else decision.model_dump(mode="json")
+        write_json({"item": item.model_dump(mode="json"), "decision": document})
+        return 0
+    say("\n".join(lines))
+    return 0
+
+
+def _now(desk: ReviewSession, item: PendingMemory) -> list[str]:
+    """What is true of the item today."""
+    now, lines = datetime.now(UTC), []
+    if item.status is ReviewStatus.PENDING:
+        lines.append(f"order     {'; '.join(explain(item, desk.policy.queue.head_start_days, now))}")
+    rejection = desk.queue.rejected_before(item)
+    if rejection is not None:
+        lines.append(
+            f"before    rejected {rejection.rejected_at:%Y-%m-%d %H:%M}Z as {rejection.queue_id}: "
+            f"{one_line(rejection.reason)}"
+        )
+    next_check = desk.queue.next_check(item)
+    if next_check is not None:
+        lines.append(f"checked   again by itself at {next_check:%Y-%m-%d %H:%M:%S}Z")
+    until = desk.queue.undo_until(item)
+    if until is not None and until > now:
+        lines.append(f"undo      can be taken back until {until:%Y-%m-%d %H:%M}Z")
+    return lines
+
+
+def _item_lines(item: PendingMemory, decision: ValidationResult | None) -> list[str]:
+    lines = [
+        f"id        {item.id}",
+        f"version   {item.version}",
+        f"status    {item.status}",
+        f"claim     {one_line(item.content)}",
+        f"type      {item.memory_type}, from {item.source}",
+        f"reason    {one_line(item.reason)}",
+    ]
+    lines += [
+        f"          {finding.verdict} {one_line(finding.message)}"
+        for finding in (() if decision is None else decision.findings)
+        if finding.verdict is not Verdict.PASS
+    ]
+    if item.conflicting_memory_id is not None:
+        lines.append(f"conflict  {item.conflicting_memory_id}; to approve, {CONFLICT_HELP}")
+        lines += [f"          stored: {one_line(text)}" for text in _conflicting_texts(item, decision)]
+    lines += [f"similar   {line}" for line in _similar(decision)]
+    repeated = f", {item.seen} times by now" if item.seen > 1 else ""
+    lines.append(f"sent      {item.created_at:%Y-%m-%d %H:%M}Z by {item.submitted_by}{repeated}")
+    lines.append(f"expires   {item.expires_at:%Y-%m-%d %H:%M}Z")
+    if item.decided_at is not None:
+        lines.append(f"decided   {item.decided_at:%Y-%m-%d %H:%M}Z by {item.decided_by}")
+    if item.note:
+        lines.append(f"note      {one_line(item.note)}")
+    if item.memory_id is not None:
+        lines.append(f"memory    {item.memory_id}")
+    return lines
+
+
+def _conflicting_texts(item: PendingMemory, decision: ValidationResult | None) -> list[str]:
+    facts = None if decision is None else decision.evidence.dedup
+    items = facts.items if facts is not None and facts.kind == "neighbours" else ()
+    return [neighbour.content for neighbour in items if neighbour.id == item.conflicting_memory_id]
+
+
+def _similar(decision: ValidationResult | None) -> list[str]:
+    """What the owner had stored that is near the claim, nearest first."""
+    if decision is None or decision.similar is None:
+        return ["not known"]
+    return [
+        f"{round(near.similarity * 10_000) // 100} % {near.memory_id}: {one_line(near.content)}"
+        for near in decision.similar
+    ] or ["nothing found"]
+
+
+def _get(desk: ReviewSession, item_id: str) -> PendingMemory:
+    item = desk.queue.get_by_id(desk.principal, item_id)
+    if item is None:
+        raise _no_such(item_id)
+    return item
+
+
+def _no_such(item_id: str) -> Failure:
+    return Failure(f"there is no item {item_id!r} in your queue; vouchgate review list shows what waits")
+
+
+def approve(
+    settings: Settings, item_id: str, *, version: int | None, note: str | None, supersede: bool | None
+) -> int:
+    """Stores the item's claim; `version` None means the one it has now. Raises Failure when it is not done."""
+    with open_review_session(settings) as desk:
+        seen = _get(desk, item_id).version if version is None else version
+        answer = desk.queue.approve(
+            desk.principal, item_id, version=seen, note=note, supersede=supersede, now=datetime.now(UTC)
+        )
+    match answer:
+        case Approved():
+            replaced = "" if answer.superseded is None else f" It replaces {answer.superseded}."
+            say(f"Approved: stored as {answer.memory.id}.{replaced}")
+            return 0
+        case Removed():
+            gone = "it was never stored here" if answer.memory is None else f"{answer.memory.id} is retracted"
+            say(f"Approved: the removal is passed on; {gone}.")
+            return 0
+        case ApprovalRefused():
+            more = f"; {CONFLICT_HELP}" if answer.code == "conflict_unresolved" else ""
+            raise Failure(f"not approved ({answer.code}): {answer.message.rstrip('.')}{more}")
+        case NotFound() | ItemChanged() | AlreadyDecided():
+            raise _not_done(item_id, answer)
+        case _:
+            assert_never(answer)
+
+
+def reject(settings: Settings, item_id: str, *, version: int | None, reason: str) -> int:
+    """Ends the item's wait without a memory. Raises Failure when it is not done."""
+    with open_review_session(settings) as desk:
+        seen = _get(desk, item_id).version if version is None else version
+        try:
+            answer = desk.queue.reject(
+                desk.principal, item_id, version=seen, reason=reason, now=datetime.now(UTC)
+            )
+        except ValueError as error:
+            raise Failure(str(error)) from error
+    match answer:
+        case Rejected():
+            say(f"Rejected: {item_id} will not be stored.")
+            return 0
+        case NotFound() | ItemChanged() | AlreadyDecided():
+            raise _not_done(item_id, answer)
+        case _:
+            assert_never(answer)
+
+
+def undo(settings: Settings, item_id: str, *, version: int | None) -> int:
+    """Takes an approval or a rejection back; the item waits again. Raises Failure when it is not done."""
+    with open_review_session(settings) as desk:
+        seen = _get(desk, item_id).version if version is None else version
+        answer = desk.queue.undo(
+            desk.principal,
+            item_id,
+            version=seen,
+            now=datetime.now(UTC),
+            embeddings=_embedded(desk, item_id),
+        )
+    match answer:
+        case Undone():
+            gone = "" if answer.retracted is None else f" {answer.retracted} is retracted."
+            back = "" if answer.restored is None else f" {answer.restored} is in force again."
+            say(f"Taken back: {item_id} waits again, in version {answer.item.version}.{gone}{back}")
+            return 0
+        case NotUndoable():
+            raise Failure(f"not taken back ({answer.code}): {answer.message.rstrip('.')}")
+        case NotFound() | ItemChanged():
+            raise _not_done(item_id, answer)
+        case _:
+            assert_never(answer)
+
+
+def _embedded(desk: ReviewSession, item_id: str) -> dict[str, Embedding]:
+    """The vectors of what would be back, where the policy asks for vectors."""
+    texts = desk.queue.to_embed(desk.principal, item_id)
+    if not texts:
+        return {}
+    from vouchgate.embedding.paraphraser import load_embedder  # noqa: PLC0415  (of the extra: nothing else may need it)
+
+    embedder = load_embedder(desk.policy)
+    return {name: embedder.embed(text) for name, text in texts.items()}
+
+
+def _not_done(item_id: str, answer: NotFound | ItemChanged | AlreadyDecided) -> Failure:
+    match answer:
+        case NotFound():
+            return _no_such(item_id)
+        case ItemChanged():
+            return Failure(
+                f"the item has changed: it is in version {answer.current.version} now; "
+                f"look at it again with vouchgate review show {item_id}"
+            )
+        case AlreadyDecided():
+            return Failure(f"the item does not wait any more: it is {answer.current.status}")

@@ -1,0 +1,240 @@
+"""`vouchgate serve`: one port, one process or several, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy import make_url
+
+from vouchgate.cli.output import Failure, say
+from vouchgate.cli.progress import of_the_index
+from vouchgate.cli.tokens import link_url
+from vouchgate.ingest.claims.types import Principal, Role, Source
+from vouchgate.server.app import create_app
+from vouchgate.server.processes import Supervisor
+from vouchgate.service import Service, open_service
+from vouchgate.settings import Settings
+from vouchgate.storage.identity import sessions, tokens
+from vouchgate.storage.store import Store
+
+OWNER = "me"  # whose gate a first start sets up
+BACKLOG = 2048
+GRACE_SECONDS = 20  # for requests under way when the service is told to stop
+LAND_SECONDS = 10  # of these after which nobody waits for a page any more: a claim that does is queued then
+
+
+def tune_interpreter() -> None:
+    """Fits the interpreter to a server whose work is many short-lived objects in two threads.
+
+    The writer thread gives the interpreter up and asks for it again many times a transaction; at Python's
+    5 ms a request every claim of its group can wait for the event loop to run dry. And what was loaded at the
+    start lives until the end, so the garbage collector need not walk it: that alone is worth a sixth more
+    claims a second in the load bench. Call it once everything is open.
+    """
+    sys.setswitchinterval(0.0005)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
+
+
+def run(settings: Settings) -> int:
+    """Serves until SIGTERM or SIGINT, then finishes what is under way. Raises Failure when it cannot start."""
+    _log_to_stderr()
+    with bind(settings.host, settings.port) as listener:
+        address = address_of(listener)
+
+        def ready() -> None:
+            say(f"listening on {address}")
+
+        with of_the_index() as progress, open_service(settings, progress) as service:
+            progress.close()
+            _first_start(service, address, port_of(listener))
+            listen(listener)
+            if settings.workers == 1:
+                _serve(create_app(service), listener, ready)
+                return 0
+        # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
+        return Supervisor(settings, listener, work, ready).run()
+
+
+def work(settings: Settings, listener: socket.socket, shared: Path, ready: Callable[[], None]) -> None:
+    """What each of several workers does: serves on a socket that the others have too, until SIGTERM."""
+    _log_to_stderr()
+    with open_service(settings, shared=shared) as service:
+        _serve(create_app(service, shared), listener, ready)
+
+
+def _serve(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
+    server = server_for(app, ready, app.state.service.sources.stop_reading)
+    tune_interpreter()
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        server.should_exit = True
+
+    # uvicorn has handlers of its own while it serves, and raises the signal again afterwards for these.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    server.run(sockets=[listener])
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket bound to host and port (0: any free one), not listening yet. Raises Failure."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError) as error:
+        raise Failure(
+            f"cannot listen on {host}: it is no address of this machine; try --host 127.0.0.1"
+        ) from error
+    family, kind, protocol, _, where = found[0]
+    made = socket.socket(family, kind, protocol)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(where)
+    except OSError as error:
+        made.close()
+        raise Failure(_cannot_listen(host, port, error)) from error
+    return made
+
+
+def listen(listener: socket.socket) -> None:
+    """From here on connections queue up. Raises Failure when another process came first."""
+    try:
+        listener.listen(BACKLOG)
+    except OSError as error:
+        host, port = listener.getsockname()[:2]
+        raise Failure(_cannot_listen(host, port, error)) from error
+
+
+def _cannot_listen(host: str, port: int, error: OSError) -> str:
+    return f"cannot listen on {host} port {port}: {error.strerror}; try another --port, or --port 0 for a free one"
+
+
+def address_of(listener: socket.socket) -> str:
+    """The URL of a bound socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if listener.family is socket.AF_INET6 else f"http://{host}:{port}"
+
+
+def port_of(listener: socket.socket) -> int:
+    """The port of a bound socket."""
+    port: int = listener.getsockname()[1]
+    return port
+
+
+class _Server(uvicorn.Server):
+    """Says when it really accepts connections, and does not wait for open pages when it stops."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        ready: Callable[[], None],
+        land: Callable[[], Awaitable[None]],
+        hang_up: Callable[[], None],
+    ) -> None:
+        super().__init__(config)
+        self._ready = ready
+        self._land = land
+        self._hang_up = hang_up
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hang_up()
+        landing = asyncio.create_task(self._land_soon())
+        try:
+            await super().shutdown(sockets)
+        finally:
+            landing.cancel()
+
+    async def _land_soon(self) -> None:
+        await asyncio.sleep(LAND_SECONDS)
+        await self._land()
+
+
+def server_for(
+    app: FastAPI, ready: Callable[[], None], land: Callable[[], Awaitable[None]]
+) -> uvicorn.Server:
+    """A server that calls `ready` once it accepts connections. It logs warnings only: what was decided about
+    each claim is in the database."""
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        loop="auto",  # uvloop, where there is one
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return _Server(config, ready, land, app.state.hub.close)
+
+
+def make_token(store: Store, role: Role, name: str, sources: Iterable[Source] = ()) -> tuple[Principal, str]:
+    """A principal for the owner of a first start, and its token."""
+    now = datetime.now(UTC)
+    return tokens.create(
+        store, role=role, name=name, owners=[OWNER], sources=sources, actor="service", now=now
+    )
+
+
+def make_link(service: Service, reviewer: Principal, port: int) -> str:
+    """A link that signs this reviewer in, once, to the service at this port."""
+    now = datetime.now(UTC)
+    code = sessions.create_link(service.store, reviewer.id, actor="service", now=now)
+    return link_url(service.settings.model_copy(update={"port": port}).pages_url, code)
+
+
+def _first_start(service: Service, address: str, port: int) -> None:
+    """Makes and shows the first two tokens, and a link to sign in with, when the database has none."""
+    with service.store.read() as connection:
+        if tokens.listing(connection):
+            return
+    _, agent = make_token(service.store, Role.AGENT, "first agent")
+    owner, reviewer = make_token(service.store, Role.REVIEWER, "first reviewer")
+    url = make_url(service.settings.database_url).render_as_string(hide_password=True)
+    minutes = sessions.LINK_LIFETIME // timedelta(minutes=1)
+    say(
+        f"""First start: two tokens for the owner "{OWNER}". They are shown this once.
+
+  agent     {agent}
+  reviewer  {reviewer}
+
+The agent sends claims. It may assert no source, so what cites nothing waits for you; a token whose word
+counts for what you said comes from: vouchgate token create --role agent --owner {OWNER} --source user
+
+  curl {address}/v1/claims -H "Authorization: Bearer {agent}" \\
+    -H "Content-Type: application/json" \\
+    -d '{{"content": "The API answers in JSON", "memory_type": "fact", "source": "ai_synthesis"}}'
+
+The reviewer, that is you, sees what waits, and approves or rejects it. Open this within {minutes} minutes; it signs
+you in once (another one: vouchgate token link {owner.id}):
+
+  {make_link(service, owner, port)}
+
+The same in a terminal:
+
+  export VOUCHGATE_TOKEN={reviewer}
+  vouchgate review list --database-url {url}
+
+The API is described at {address}/docs
+"""
+    )

@@ -1,0 +1,43 @@
+"""The Python client of the HTTP API.
+
+`Client` and `AsyncClient` differ in who waits and in nothing else: what is asked, what an answer means and when a
+request is sent again are in `calls`, `answers`, `exchange` and `deliver`, which know no network and no clock.
+"""
+
+from __future__ import annotations
+
+from vouchgate.client.advice import next_step
+from vouchgate.client.aio import AsyncClient
+from vouchgate.client.errors import (
+    ApiError,
+    DeadLetter,
+    OddAnswer,
+    QueueFull,
+    Unreachable,
+    Unsendable,
+    VouchgateError,
+)
+from vouchgate.client.gating import Gated
+from vouchgate.client.models import Delivered, Delivery, DeliveryState, OwnPending, Page, Problem, Who
+from vouchgate.client.sync import Client
+
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "Client",
+    "DeadLetter",
+    "Delivered",
+    "Delivery",
+    "DeliveryState",
+    "Gated",
+    "OddAnswer",
+    "OwnPending",
+    "Page",
+    "Problem",
+    "QueueFull",
+    "Unreachable",
+    "Unsendable",
+    "VouchgateError",
+    "Who",
+    "next_step",
+]

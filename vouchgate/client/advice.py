@@ -1,0 +1,182 @@
+"""What an agent should do next about a verdict, in one sentence. Pure.
+
+The sentences name nothing but what the agent sent itself and ids of the gate: no text of a memory, a page or an owner
+gets into the mouth of the gate, where a model would take it for an instruction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from vouchgate.ingest.claims.types import Citation, Finding, Found, Outcome, ValidationResult, Verdict
+
+_MOST_NAMED = 100  # characters of a citation in a sentence
+_PLAIN_ID = re.compile(r"[\w#:./-]{1,80}", re.ASCII)
+
+_FIND_OUT = (
+    "Do not save {it}: find out whether it is so, then state it plainly with the ADR, commit or page that says so;"
+    " leaving out the hedge alone makes it no truer."
+)
+# For findings that set a verdict, by code. `{waits}` says what becomes of the claim, `{cited}` is the citation.
+_BY_CODE: Mapping[str, str] = {
+    "personal_speculation": _FIND_OUT.format(it="what you only think or guess"),
+    "admitted_uncertainty": _FIND_OUT.format(it="what you say you are not sure of"),
+    "undecided_suggestion": (
+        "Do not save a suggestion: when it has been decided, save the decision, with the ADR or commit that records it."
+    ),
+    "technical_hedge": (
+        "{waits} because it is hedged; if a source settles it, state without the hedge what the source says, and cite"
+        " it in the text."
+    ),
+    "approximation": (
+        "{waits} because it is approximate; if you can find the exact value, state that, and cite in the text where it"
+        " stands."
+    ),
+    "duplicate": "Nothing to do: the same is stored already{memory}.",
+    "conflict": (
+        "{waits} because it differs in what it says from an earlier claim{earlier}; tell the user, who decides which of"
+        " the two holds, and do not send variants of it."
+    ),
+    "already_pending": "Nothing to do: the same claim is waiting for its owner already{queue}.",
+    "paraphrase": (
+        "{waits} because it may say the same as an earlier claim in other words; look at what is stored before sending"
+        " it in yet other words."
+    ),
+    "dedup_unavailable": "{waits} because earlier claims could not be compared; nothing to do but wait for the owner.",
+    "dedup_crowded": (
+        "{waits} because too many earlier claims are like it; save what is worth keeping, and not a line for every run."
+    ),
+    "citation_missing": (
+        "{waits} because {cited} does not exist; do not cite from memory: look the source up, and send the claim with"
+        " the citation that you have read, or leave it to the owner."
+    ),
+    "citation_banned": (
+        "{waits} because {cited} is on the banned list; cite another source, the original if there is one."
+    ),
+    "citation_not_in_force": (
+        "{waits} because {cited} is not in force; read what holds now{successor}, and claim and cite that."
+    ),
+    "citation_ambiguous": (
+        "{waits} because {cited} can mean more than one thing; cite it in full, a commit with its whole hash."
+    ),
+    "citation_unchecked": (
+        "{waits} because {cited} could not be checked yet; it is looked at again and stored by itself if it holds, so"
+        " do not send it again."
+    ),
+    "support_off_topic": (
+        "{waits} because {cited} speaks of something else; read it, and cite the source that says what you claim."
+    ),
+    "support_conflict": "{waits} because {cited} says otherwise; read it again, and claim what it says.",
+    "support_unclear": (
+        "{waits} because no rule can tell whether {cited} says so; use the words of the source, or leave it to the"
+        " owner."
+    ),
+    "support_unreadable": (
+        "{waits} because {cited} has no text to hold the claim against; cite a page that says it in words."
+    ),
+    "support_failed": (
+        "{waits} because {cited} could not be held against the claim; nothing to do but wait for the owner."
+    ),
+    "judge_doubts": "{waits} because there is doubt whether {cited} says so; read it again, and claim what it says.",
+    "judge_unavailable": (
+        "{waits} because the judge of {cited} could not be asked; nothing to do but wait for the owner."
+    ),
+}
+# By rule of the router, where no finding says more.
+_BY_RULE: Mapping[int, str] = {
+    1: _BY_CODE["personal_speculation"],
+    2: _BY_CODE["duplicate"],
+    3: _BY_CODE["conflict"],
+    4: _BY_CODE["already_pending"],
+    5: _BY_CODE["technical_hedge"],
+    6: _BY_CODE["dedup_unavailable"],
+    7: "{waits} because a citation does not hold; read the reason, and cite a source that says what you claim.",
+    11: _BY_CODE["citation_unchecked"],
+    12: (
+        "{waits} because nothing but you vouches for it; if an ADR, a commit, an issue or a page says so, send it again"
+        " with that citation written in the text (like ADR-007 or commit a1b2c3d), else tell the user that it waits."
+    ),
+    13: (
+        "Take the credential out and never save one; send the claim again without it if it still says something, and"
+        " tell the user that the credential was on its way into a memory, so that it can be replaced."
+    ),
+    14: (
+        "Stop sending this: the same claim comes back over and over, and repeating it makes it no truer; only a source"
+        " cited in its text, or its owner, can vouch for it."
+    ),
+    15: (
+        "{waits} because it changes or removes what is stored, and only the owner may; tell the user, and do not send"
+        " it again."
+    ),
+}
+# The rules whose sentence depends on what was found, and the findings that can set it, the one to act on first.
+_SET_BY: Mapping[int, Sequence[str]] = {
+    1: ("admitted_uncertainty", "undecided_suggestion", "personal_speculation"),
+    5: ("technical_hedge", "approximation"),
+    6: ("paraphrase", "dedup_crowded", "dedup_unavailable"),
+    7: (
+        "citation_banned",
+        "citation_missing",
+        "citation_ambiguous",
+        "citation_not_in_force",
+        "support_conflict",
+        "support_off_topic",
+        "judge_doubts",
+    ),
+    11: ("citation_unchecked", "support_failed", "judge_unavailable"),
+    12: ("support_unreadable", "support_unclear"),
+}
+
+
+def next_step(verdict: ValidationResult) -> str:
+    """One sentence for the agent, or the model behind it: what to do about this verdict."""
+    checked = verdict.decision_id is None
+    if verdict.outcome is Outcome.STORED:
+        if checked:
+            return "It would be stored: save it, with the same text and citations."
+        return f"Nothing more to do: it is stored as {verdict.memory_id}."
+    finding = _set_by(verdict)
+    sentence = _BY_RULE.get(verdict.rule) if finding is None else _BY_CODE[finding.code]
+    if sentence is None:  # a rule of a newer service
+        sentence = (
+            "{waits}: read the reason, and tell the user."
+            if verdict.outcome is Outcome.QUEUED
+            else ("It is not saved: read the reason, and do not send it again unchanged.")
+        )
+    queue = f" ({verdict.queue_id})" if verdict.queue_id else ""
+    waits = "It would wait for its owner" if checked else f"It waits for its owner{queue}"
+    if verdict.outcome is Outcome.BLOCKED:
+        waits = "It would not be saved" if checked else "It is not saved"
+    return sentence.format(
+        waits=waits,
+        queue=queue,
+        earlier=f" ({verdict.conflicting_memory_id})" if verdict.conflicting_memory_id else "",
+        memory=f", as {verdict.conflicting_memory_id}" if verdict.conflicting_memory_id else "",
+        cited=_cited(finding),
+        successor=_successor(verdict, finding),
+    )
+
+
+def _set_by(verdict: ValidationResult) -> Finding | None:
+    for code in _SET_BY.get(verdict.rule, ()):
+        for finding in verdict.findings:
+            if finding.code == code and finding.verdict is not Verdict.PASS:
+                return finding
+    return None
+
+
+def _cited(finding: Finding | None) -> str:
+    citation = None if finding is None else finding.citation
+    if citation is None:
+        return "what is cited"
+    shown = "".join(sign if sign.isprintable() else " " for sign in citation.value)
+    return shown if len(shown) <= _MOST_NAMED else shown[:_MOST_NAMED] + "…"
+
+
+def _successor(verdict: ValidationResult, finding: Finding | None) -> str:
+    cited: Citation | None = None if finding is None else finding.citation
+    for source in verdict.evidence.sources:
+        if isinstance(source, Found) and source.citation == cited and source.successor:
+            return f" ({source.successor})" if _PLAIN_ID.fullmatch(source.successor) else ""
+    return ""

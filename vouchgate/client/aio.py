@@ -1,0 +1,223 @@
+"""The client for asyncio. What each method means is said at `Client`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
+
+import httpx
+
+from vouchgate.client import batches, calls, deliver
+from vouchgate.client.calls import ClaimOptions, SaveOptions
+from vouchgate.client.config import answer_of, configured, describe_lost_request
+from vouchgate.client.exchange import exchange
+from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
+from vouchgate.client.models import Delivered, Delivery, DeliveryState, OwnPending, Page, Problem, Who
+from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step, Value
+from vouchgate.ingest.claims.types import Evidence, Memory, ValidationResult
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Any: what a coroutine is sent and yields is the event loop's own affair.
+Function = Callable[P, Coroutine[Any, Any, T]]
+
+
+class AsyncClient:
+    """`Client` with coroutines: it may be shared by the tasks of one event loop."""
+
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0, retries: int = 4
+    ) -> None:
+        """Raises ValueError naming what cannot be used. Nothing is asked yet."""
+        self._config = configured(url, token, timeout=timeout, retries=retries, environment=os.environ)
+        self._http = httpx.AsyncClient(**self._config.for_httpx())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._config.url!r})"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    async def save(self, content: str, **options: Unpack[SaveOptions]) -> ValidationResult:
+        """See `Client.save`."""
+        return await self._ask(calls.submit(content, options))
+
+    async def check(self, content: str, **options: Unpack[ClaimOptions]) -> ValidationResult:
+        """See `Client.check`."""
+        return await self._ask(calls.check(content, options))
+
+    async def save_many(
+        self, claims: Sequence[Mapping[str, object]], *, idempotency_key: str | None = None
+    ) -> list[ValidationResult | Problem]:
+        """See `Client.save_many`."""
+        return await self._run(batches.save_many(claims, idempotency_key, self._config.retries))
+
+    async def memories(
+        self,
+        *,
+        q: str | None = None,
+        user_id: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        **filters: Value | Sequence[Value],
+    ) -> Page[Memory]:
+        """See `Client.memories`."""
+        return await self._ask(calls.memories(q, user_id, limit, after, filters))
+
+    async def memory(self, memory_id: str) -> Memory:
+        """See `Client.memory`."""
+        return await self._ask(calls.memory(memory_id))
+
+    async def evidence(self, memory_id: str) -> Evidence:
+        """See `Client.evidence`."""
+        return await self._ask(calls.evidence(memory_id))
+
+    async def decision(self, decision_id: str) -> ValidationResult:
+        """See `Client.decision`."""
+        return await self._ask(calls.decision(decision_id))
+
+    async def pending(
+        self,
+        *,
+        status: str = "pending",
+        user_id: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Page[OwnPending]:
+        """See `Client.pending`."""
+        return await self._ask(calls.pending(status, user_id, limit, after))
+
+    async def whoami(self) -> Who:
+        """See `Client.whoami`."""
+        return await self._ask(calls.whoami())
+
+    async def lease_deliveries(
+        self, sink: str, *, most: int = 20, user_id: str | None = None
+    ) -> list[Delivery]:
+        """See `Client.lease_deliveries`."""
+        return await self._ask(calls.lease(sink, most, user_id))
+
+    async def delivery_done(self, delivery: Delivery) -> None:
+        """See `Client.delivery_done`."""
+        await self._ask(calls.report_delivered(delivery))
+
+    async def delivery_failed(self, delivery: Delivery, error: str, *, final: bool = False) -> None:
+        """See `Client.delivery_failed`."""
+        await self._ask(calls.report_failed(delivery, error, final=final))
+
+    async def deliveries(
+        self,
+        *,
+        user_id: str | None = None,
+        sink: str | None = None,
+        state: str | None = None,
+        memory_id: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Page[DeliveryState]:
+        """See `Client.deliveries`."""
+        wanted = {"user_id": user_id, "sink": sink, "state": state, "memory_id": memory_id}
+        return await self._ask(calls.deliveries({**wanted, "limit": limit, "after": after}))
+
+    async def deliver(
+        self,
+        sink: str,
+        apply: Callable[[Delivery], Awaitable[None] | None],
+        *,
+        user_id: str | None = None,
+    ) -> Delivered:
+        """See `Client.deliver`. `apply` may be a coroutine function."""
+        clock, retries = time.monotonic, self._config.retries
+        return await self._run(deliver.deliver(sink, apply, user_id=user_id, retries=retries, clock=clock))
+
+    @asynccontextmanager
+    async def gate(self, content: str, **options: Unpack[SaveOptions]) -> AsyncIterator[ValidationResult]:
+        """See `Client.gate`."""
+        verdict = await self.save(content, **options)
+        try:
+            yield verdict
+        except BaseException as error:
+            add_verdict_note(error, verdict)
+            raise
+
+    @overload
+    def gated(self, function: Function[P, T], /) -> Function[P, Gated[T]]: ...
+
+    @overload
+    def gated(
+        self, /, *, text: str | None = None, claim: ClaimFrom | None = None, **options: Unpack[SaveOptions]
+    ) -> Callable[[Function[P, T]], Function[P, Gated[T]]]: ...
+
+    def gated(
+        self,
+        function: Function[P, T] | None = None,
+        /,
+        *,
+        text: str | None = None,
+        claim: ClaimFrom | None = None,
+        **options: Unpack[SaveOptions],
+    ) -> Function[P, Gated[T]] | Callable[[Function[P, T]], Function[P, Gated[T]]]:
+        """See `Client.gated`. For coroutine functions."""
+
+        def decorate(function: Function[P, T]) -> Function[P, Gated[T]]:
+            if not iscoroutinefunction(function):
+                raise TypeError("a function that is no coroutine function is gated by Client.gated")
+            arguments = Arguments.of(function, text, claim)
+
+            async def gated(*args: P.args, **kwargs: P.kwargs) -> Gated[T]:
+                content, said = arguments.read(options, args, kwargs)
+                async with self.gate(content, **said) as verdict:
+                    return (
+                        Gated(verdict, await function(*args, **kwargs))
+                        if verdict.approved
+                        else Gated(verdict)
+                    )
+
+            copy_metadata(gated, function, arguments.signature)
+            return gated
+
+        return decorate if function is None else decorate(function)
+
+    async def _ask(self, call: Call[T]) -> T:
+        return await self._run(exchange(call, self._config.retries))
+
+    async def _run(self, operation: Operation[T]) -> T:
+        reply: Reply = None
+        while True:
+            try:
+                step = operation.send(reply)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            reply = await self._take(step)
+
+    async def _take(self, step: Step) -> Reply:
+        match step:
+            case Send():
+                try:
+                    return answer_of(await self._http.request(**self._config.for_request(step.call)))
+                except httpx.RequestError as error:
+                    return describe_lost_request(error)
+            case Pause():
+                await asyncio.sleep(step.seconds)
+                return None
+            case CallFunction():
+                try:
+                    if isawaitable(waited := step.action()):
+                        await waited
+                except Exception as error:  # noqa: BLE001  (whatever it is, it is told to the gate)
+                    return error
+                return None

@@ -1,0 +1,112 @@
+"""From an HTTP answer to a typed result or an error. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from vouchgate.client.errors import ApiError, OddAnswer, QueueFull, Unreachable, VouchgateError
+from vouchgate.client.models import Problem
+from vouchgate.client.steps import Call, HttpReply, NoReply
+from vouchgate.ingest.claims.types import Outcome, ValidationResult
+
+T = TypeVar("T")
+
+JSON = "application/json"
+PROBLEM = "application/problem+json"
+MOST_SHOWN = 500  # characters of the service's sentence in an error
+
+_PROBLEM: TypeAdapter[Problem] = TypeAdapter(Problem)
+_VERDICT: TypeAdapter[ValidationResult] = TypeAdapter(ValidationResult)
+
+
+def body_reader(kind: type[T]) -> Callable[[HttpReply], T]:
+    """Reads a body of this type, and leaves out what this client does not know.
+
+    The domain types forbid unknown fields, because what is written must be what was meant. What is *read* may come
+    from a newer service, and a field that this client never heard of takes nothing from those it knows. A value that it
+    never heard of (a new outcome, say) is an OddAnswer all the same: nobody knows what it means for the caller.
+    """
+    adapter = TypeAdapter(kind)
+    return lambda answer: _parsed(adapter, answer)
+
+
+def _parsed(adapter: TypeAdapter[T], answer: HttpReply) -> T:
+    try:
+        return adapter.validate_json(answer.body, extra="ignore")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the body"
+        raise OddAnswer(f"The answer has another shape: {where}: {first['msg']}", answer.status) from None
+
+
+def verdict(answer: HttpReply) -> ValidationResult:
+    """A verdict. One that contradicts itself is an OddAnswer: nobody may take it for a yes."""
+    found = _parsed(_VERDICT, answer)
+    return require_agreement(found, answer.status)
+
+
+def submitted(answer: HttpReply) -> ValidationResult:
+    """The verdict on a claim that was sent to be kept: the status must say the same, and what was kept has an id."""
+    found = verdict(answer)
+    stored = found.outcome is Outcome.STORED
+    if stored != (answer.status in (200, 201)) or found.decision_id is None:
+        raise OddAnswer(
+            f"Status {answer.status} does not go with a claim that is {found.outcome}", answer.status
+        )
+    return require_memory_id(found, answer.status)
+
+
+def require_agreement(found: ValidationResult, status: int) -> ValidationResult:
+    """The verdict, if `approved` and `outcome` say the same. Raises OddAnswer."""
+    if found.approved != (found.outcome is Outcome.STORED):
+        raise OddAnswer("The verdict contradicts itself: `approved` is not what `outcome` says", status)
+    return found
+
+
+def require_memory_id(found: ValidationResult, status: int) -> ValidationResult:
+    """The verdict, if what is stored has the id of its memory. Raises OddAnswer."""
+    if found.outcome is Outcome.STORED and found.memory_id is None:
+        raise OddAnswer("The verdict says stored, and names no memory", status)
+    return found
+
+
+def problem_of(answer: HttpReply) -> ApiError | None:
+    """The error of a problem document; None when it is none."""
+    if answer.media_type != PROBLEM:
+        return None
+    try:
+        found = _PROBLEM.validate_json(answer.body, extra="ignore")
+    except ValidationError:
+        return None
+    kind = QueueFull if found.code == "queue_full" else ApiError
+    detail = found.detail[:MOST_SHOWN]
+    return kind(answer.status, found.code[:MOST_SHOWN], detail, retry_after=answer.retry_after)
+
+
+def result_of(call: Call[T], answer: HttpReply) -> T:
+    """What the answer to this call means. Raises ApiError, Unreachable or OddAnswer."""
+    if answer.media_type == JSON and answer.status in call.statuses:
+        return call.read(answer)
+    raise error_of(answer)
+
+
+def error_of(answer: HttpReply | NoReply) -> VouchgateError:
+    """The error that an answer without a result is."""
+    if isinstance(answer, NoReply):
+        return Unreachable(answer.what) if answer.passing else OddAnswer(answer.what)
+    if 300 <= answer.status < 400:
+        return OddAnswer(
+            f"The address answered with a redirect ({answer.status}); give the address it leads to",
+            answer.status,
+        )
+    if (problem := problem_of(answer)) is not None:
+        return problem
+    if answer.status in (502, 503, 504):
+        return Unreachable(f"Something in front of the service answered {answer.status}")
+    return OddAnswer(
+        f"Status {answer.status} with the media type {answer.media_type[:80] or 'none'!r} is no answer of the service",
+        answer.status,
+    )

@@ -1,0 +1,108 @@
+"""What the client gives back, where `ingest.claims.types` has no type for it already.
+
+The types forbid unknown fields, as every domain type does; the client reads answers with unknown fields left out
+(`answers.read`), because a service that is newer than its clients may add some.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
+
+from pydantic import Field, JsonValue
+
+from vouchgate.ingest.claims.types import DeliveryOp, Frozen, MemoryType, ReviewStatus, Role, Source
+
+T = TypeVar("T")
+
+
+class Page(Frozen, Generic[T]):
+    """One page of a listing. `next` is the `after` of the following page, None on the last."""
+
+    items: tuple[T, ...]
+    # `GET /v1/memories` calls it `next`. Never left out: a page that does not say is no page.
+    next: str | None
+
+
+class Problem(Frozen):
+    """Why one row of a batch was not decided; the other rows were. `code` is a stable word, `detail` a sentence."""
+
+    status: int
+    code: str
+    detail: str
+
+
+class OwnPending(Frozen):
+    """A claim of this token's that was queued, and what became of it."""
+
+    queue_id: str
+    content: str
+    memory_type: MemoryType
+    reason: str  # why it was queued
+    status: ReviewStatus
+    seen: int  # how often the same claim was sent while it waited, the first time included
+    created_at: datetime
+    decided_at: datetime | None = None
+    note: str | None = None  # the reviewer's note, or the reason of a rejection
+    memory_id: str | None = None  # the memory it became
+
+
+class Who(Frozen):
+    """Whom the service takes the caller for."""
+
+    id: str
+    name: str
+    role: Role
+    owners: tuple[str, ...]  # it may act for; with `any_owner`, for every one
+    any_owner: bool
+    sources: tuple[Source, ...]  # it may assert
+
+
+class Delivery(Frozen):
+    """One write that a store behind the gate is to do, leased to this caller for 60 seconds.
+
+    `id` is the same for every try: whoever remembers it does nothing twice. `content` is the text of the memory, an
+    owner's edit included; `data` is what the claim said is needed besides.
+    """
+
+    id: str
+    lease: str
+    owner_id: str
+    sink: str
+    place: str
+    op: DeliveryOp
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+    content: str
+    memory_id: str | None = None
+    memory_type: MemoryType | None = None
+    attempts: int
+    created_at: datetime
+
+
+class DeliveryState(Frozen):
+    """Where a delivery stands: `waiting` (also between two tries), `delivered`, `dead` (given up), or `skipped` (not
+    needed any more). A text and not an enumeration: a newer service may know one more."""
+
+    id: str
+    owner_id: str
+    sink: str
+    place: str
+    op: DeliveryOp
+    state: str
+    attempts: int
+    memory_id: str | None = None
+    memory_type: MemoryType | None = None
+    content: str | None = None
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+    created_at: datetime | None = None
+    due_at: datetime | None = None
+    delivered_at: datetime | None = None
+    last_error: str | None = None
+
+
+class Delivered(NamedTuple):
+    """How many deliveries were applied, failed (and are tried again later), and were given up."""
+
+    done: int
+    failed: int
+    dead: int

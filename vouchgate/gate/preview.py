@@ -1,0 +1,45 @@
+"""Claims that were decided and written nowhere: an index in memory, by which those that follow find them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from vouchgate.ingest.claims.types import Claim, Decision, ItemKind, Neighbour, Neighbours, Tier
+from vouchgate.ingest.dedup.signature import SignatureKeys
+from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup.window import Candidate, CandidateSet, DedupIndexView
+
+ALREADY_WAITING = (
+    4  # the router's rule by which a claim adds to an item that waits, and makes none of its own
+)
+
+
+def resulting_item_kind(decision: Decision) -> ItemKind | None:
+    """What a gate would have kept of a claim decided so: a memory, a pending item, or nothing new."""
+    if decision.tier is Tier.BLOCKED or decision.rule == ALREADY_WAITING:
+        return None
+    return ItemKind.MEMORY if decision.tier is Tier.STORED else ItemKind.PENDING
+
+
+class DecidedClaims:
+    """The claims so far, by owner."""
+
+    def __init__(self) -> None:
+        self._window = DedupIndexView(None, None)
+
+    def near(
+        self, owner_id: str, keys: SignatureKeys, now: datetime, stored: Neighbours | None = None
+    ) -> Neighbours:
+        """What the dedup check is told of a claim with these keys: the claims so far that reach the threshold,
+        with those that are `stored` elsewhere."""
+        reached = self._window.find_candidates(owner_id, keys)
+        if stored is not None:
+            elsewhere = [Candidate(item) for item in stored.items]
+            reached = CandidateSet(elsewhere + reached.candidates, stored.complete and reached.complete)
+        return index.select_neighbours(keys, reached, now)
+
+    def add(self, item_id: str, kind: ItemKind, claim: Claim, keys: SignatureKeys) -> None:
+        """Lets the claims that follow find this one."""
+        horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
+        kept = Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
+        self._window.add(claim.owner_id, kept, keys)

@@ -1,0 +1,342 @@
+"""What of a memory is junk: found row by row, counted for the report. Pure: no clock, no network, no file.
+
+A row is junk when it repeats an earlier row, is speculation, cites something that does not hold, says otherwise than
+an earlier row that is nearly the same, or holds a credential. Each junk row counts once in the share of junk, however
+much is wrong with it. What is only worth a look (no citation at all, a citation that could not be checked, a technical
+hedge) is counted beside it and is no junk.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntFlag
+
+from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
+from vouchgate.importing.ahead import PreparedRow
+from vouchgate.importing.feed import reason_of
+from vouchgate.ingest.checks import dedup
+from vouchgate.ingest.claims.types import (
+    BLOCKING_HEDGES,
+    EchoFacts,
+    Finding,
+    ItemKind,
+    Neighbours,
+    Outcome,
+    Verdict,
+)
+from vouchgate.ingest.dedup.signature import SignatureKeys
+from vouchgate.ingest.language.words import word_list
+from vouchgate.ingest.pipeline import OUTCOMES, Examined
+from vouchgate.ingest.policy import Policy
+from vouchgate.storage.claims.echoes import Echoes, name_for
+
+EXAMPLES = 10  # rows of each kind that the report shows
+CLUSTERS = 20  # groups of rows that say the same, the largest
+VARIANTS = 4  # other wordings that are shown of one group
+ORIGINS = 12  # keys and agents that are named of one echo
+TEXT_CHARACTERS = 600  # of a row that is shown: some eight lines
+
+
+class Flag(IntFlag):
+    """What is the matter with a row; none of it is 0. The first five make it junk."""
+
+    DUPLICATE = 1
+    SPECULATION = 2
+    CITATION = 4  # it does not exist, no longer holds, is banned, or speaks of something else
+    CONFLICT = 8
+    SECRET = 16
+    SOFTENED = 32  # a technical hedge or an approximation
+    UNCHECKED = 64  # a citation of which it could not be found out
+    UNGROUNDED = 128  # no citation
+
+
+JUNK = Flag.DUPLICATE | Flag.SPECULATION | Flag.CITATION | Flag.CONFLICT | Flag.SECRET
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedRow:
+    """A row as the report shows it. A credential in `text` is masked; nothing else of such a row is shown."""
+
+    number: int  # of all rows that could be read, from 0
+    place: str
+    owner: str
+    text: str
+    cut: bool = False  # the row has more of it
+    saved_at: datetime | None = None
+    origin: str | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A row, a sentence on what is the matter with it, and the characters of it that this rests on."""
+
+    row: AuditedRow
+    says: str
+    spans: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two rows that are nearly the same and say different things; `changed` are the words that differ."""
+
+    earlier: AuditedRow
+    later: AuditedRow
+    changed: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Rows of one owner that say the same. `exact` of them have the words of the first in the same order."""
+
+    first: AuditedRow
+    size: int = 1
+    exact: int = 1
+    variants: list[AuditedRow] = field(default_factory=list)
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    origins: dict[str, int] = field(default_factory=dict)  # at most ORIGINS, with how often
+    other_origins: int = 0  # rows from any other
+    sources: dict[str, int] = field(default_factory=dict)
+
+    def add(self, row: AuditedRow, *, exact: bool) -> None:
+        """One more row."""
+        self.size += 1
+        self.exact += exact
+        if not exact and len(self.variants) < VARIANTS:
+            self.variants.append(row)
+        self.note(row)
+
+    def note(self, row: AuditedRow) -> None:
+        """When and from where a row of it came."""
+        if row.saved_at is not None:
+            self.first_at = min(self.first_at or row.saved_at, row.saved_at)
+            self.last_at = max(self.last_at or row.saved_at, row.saved_at)
+        self.sources[row.source] = self.sources.get(row.source, 0) + 1
+        if row.origin is not None:
+            self._came_from(row.origin, 1)
+
+    def absorb(self, other: Cluster) -> None:
+        """Another group turns out to say the same, by a row that says what both say."""
+        self.size += other.size
+        self.variants = [*self.variants, other.first, *other.variants][:VARIANTS]
+        for at in (other.first_at, other.last_at):
+            if at is not None:
+                self.first_at, self.last_at = min(self.first_at or at, at), max(self.last_at or at, at)
+        for source, times in other.sources.items():
+            self.sources[source] = self.sources.get(source, 0) + times
+        for origin, times in other.origins.items():
+            self._came_from(origin, times)
+        self.other_origins += other.other_origins
+
+    def _came_from(self, origin: str, times: int) -> None:
+        if origin in self.origins or len(self.origins) < ORIGINS:
+            self.origins[origin] = self.origins.get(origin, 0) + times
+        else:
+            self.other_origins += times
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was found in all rows."""
+
+    rows: int
+    junk: int
+    counts: dict[Flag, int]  # of single flags; one row may have several
+    owners: int
+    clusters: tuple[Cluster, ...]  # the CLUSTERS largest
+    cluster_count: int
+    echoes: tuple[Cluster, ...]  # of three rows and more
+    echo_count: int
+    echo_rows: int
+    echo_from: int
+    conflicts: tuple[Conflict, ...]
+    examples: dict[Flag, tuple[Example, ...]]
+    secrets: Counter[str]  # credentials by kind
+    would: Counter[tuple[Outcome, str]]  # what the gate would have done, by reason
+
+    @property
+    def share(self) -> float:
+        """Of all rows, those that are junk: 0 to 1."""
+        return self.junk / self.rows if self.rows else 0.0
+
+
+class Auditor:
+    """Is shown every row once, in order, and says at the end what was found."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self._earlier = DecidedClaims()
+        self._echoes = Echoes(None)
+        self._flags = bytearray()
+        self._owners: set[str] = set()
+        self._first: dict[str, AuditedRow] = {}  # of what is in `_earlier`, by its id there
+        self._not_kept: set[str] = set()  # of these, those that the gate would not have kept
+        self._clusters: dict[str, Cluster] = {}
+        self._merged: dict[str, str] = {}
+        self._conflicts: list[Conflict] = []
+        self._examples: dict[Flag, list[Example]] = {}
+        self._secrets: Counter[str] = Counter()
+        self._would: Counter[tuple[Outcome, str]] = Counter()
+
+    def observe(self, row: PreparedRow, examined: Examined) -> None:
+        """Takes in the next row, and its claim with what was found of it."""
+        claim = examined.claim
+        number = len(self._flags)
+        self._flags.append(0)
+        self._owners.add(claim.owner_id)
+        mention = AuditedRow(
+            number=number,
+            place=row.place,
+            owner=claim.owner_id,
+            text=claim.content[:TEXT_CHARACTERS],
+            cut=len(claim.content) > TEXT_CHARACTERS,
+            saved_at=row.saved_at,
+            origin=row.origin,
+            source=claim.asserted_source.value,
+        )
+        # Masked texts can be equal where what was masked is not, so they are not compared.
+        near = (
+            Neighbours()
+            if claim.secrets
+            else self._earlier.near(claim.owner_id, row.keys, examined.capture_time)
+        )
+        repeats = self._compare(mention, claim.content, near) if near.items else None
+        self._judge(mention, examined)
+        self._decide(mention, examined, near, row.keys, repeats)
+
+    def _compare(self, row: AuditedRow, content: str, near: Neighbours) -> str | None:
+        """The group of earlier rows that the row repeats, if it does; else whether it says otherwise."""
+        found = dedup.compare(content, near.items, self.policy.threshold, self.policy.values)
+        same = [one.neighbour for one in found if not one.changed]
+        if same:
+            self._flags[row.number] |= Flag.DUPLICATE
+            root = self._root(same[0].id)
+            self._cluster(root).add(row, exact=word_list(content) == word_list(same[0].content))
+            for other in same[1:]:
+                root = self._merge(root, self._root(other.id))
+            return root
+        if found:
+            self._flags[row.number] |= Flag.CONFLICT
+            if len(self._conflicts) < EXAMPLES:
+                earlier = self._first[found[0].neighbour.id]
+                self._conflicts.append(Conflict(earlier, row, found[0].changed))
+        return None
+
+    def _cluster(self, root: str) -> Cluster:
+        cluster = self._clusters.get(root)
+        if cluster is None:
+            cluster = self._clusters[root] = Cluster(self._first[root])
+            cluster.note(cluster.first)
+        return cluster
+
+    def _root(self, item_id: str) -> str:
+        while item_id in self._merged:
+            item_id = self._merged[item_id]
+        return item_id
+
+    def _merge(self, one: str, other: str) -> str:
+        """Makes two groups one, and names it; the later of their first rows repeats the other."""
+        if one == other:
+            return one
+        if self._first[other].number < self._first[one].number:
+            one, other = other, one
+        self._flags[self._first[other].number] |= Flag.DUPLICATE
+        self._cluster(one).absorb(self._cluster(other))
+        del self._clusters[other]
+        self._merged[other] = one
+        return one
+
+    def _judge(self, row: AuditedRow, examined: Examined) -> None:
+        """What the checks of the text and of its citations say."""
+        if examined.claim.secrets:
+            self._secret(row, examined)
+        hedge = examined.hedge
+        if hedge.code in BLOCKING_HEDGES:
+            self._flag(row, Flag.SPECULATION, hedge)
+        elif hedge.verdict is not Verdict.PASS:
+            self._flag(row, Flag.SOFTENED, hedge)
+        cited = (*examined.verified, *examined.supported)
+        refuted = [finding for finding in cited if finding.verdict in (Verdict.FAIL, Verdict.DOUBT)]
+        unknown = [finding for finding in examined.verified if finding.verdict is Verdict.UNKNOWN]
+        if refuted:
+            self._flag(row, Flag.CITATION, *refuted)
+        elif unknown and not examined.claim.secrets:  # of those with a credential nothing was asked
+            self._flag(row, Flag.UNCHECKED, *unknown)
+        if examined.detected.verdict is not Verdict.PASS:
+            self._flag(row, Flag.UNGROUNDED)
+
+    def _secret(self, row: AuditedRow, examined: Examined) -> None:
+        kinds = []
+        for match in examined.claim.secrets:
+            self._secrets[match.kind] += 1
+            kinds.append(f"{match.kind} in the {match.where}, characters {match.start} to {match.end}")
+        self._note(row, Flag.SECRET, Example(row, f"It holds a credential: {'; '.join(kinds)}."))
+
+    def _flag(self, row: AuditedRow, flag: Flag, *findings: Finding) -> None:
+        spans = tuple((span.start, span.end) for finding in findings for span in finding.spans)
+        self._note(row, flag, Example(row, " ".join(finding.message for finding in findings), spans))
+
+    def _note(self, row: AuditedRow, flag: Flag, example: Example) -> None:
+        self._flags[row.number] |= flag
+        examples = self._examples.setdefault(flag, [])
+        if len(examples) < EXAMPLES:
+            examples.append(example)
+
+    def _decide(
+        self,
+        row: AuditedRow,
+        examined: Examined,
+        near: Neighbours,
+        keys: SignatureKeys,
+        repeats: str | None,
+    ) -> None:
+        """What the gate would have done with the row after those before it, and what the rows to come find of it."""
+        kept = tuple(item for item in near.items if item.id not in self._not_kept)
+        facts = near if len(kept) == len(near.items) else Neighbours(items=kept)
+        decision = examined.decide(facts, echo=self._echo(examined, keys, facts))
+        self._would[OUTCOMES[decision.tier], reason_of(decision)] += 1
+        kind = resulting_item_kind(decision)
+        if examined.claim.secrets or (repeats is not None and (kind is None or kept)):
+            return
+        item_id = f"row-{row.number}"
+        if kind is None:
+            self._not_kept.add(item_id)
+        if repeats is not None:
+            self._merged[item_id] = repeats
+        self._first[item_id] = row
+        self._earlier.add(item_id, kind or ItemKind.PENDING, examined.claim, keys)
+
+    def _echo(self, examined: Examined, keys: SignatureKeys, near: Neighbours) -> EchoFacts | None:
+        """How often the gate would have been sent the claim, where the policy lets that count."""
+        if self.policy.echo.action == "report":
+            return None
+        name, source = name_for(examined, keys.words, near), examined.claim.asserted_source
+        facts = self._echoes.facts(name, "", source)
+        self._echoes.count(name, "", source, examined.capture_time)
+        return facts
+
+    def result(self) -> Audit:
+        """What was found so far."""
+        by_flags = Counter(self._flags)
+        counts = {flag: sum(n for flags, n in by_flags.items() if flags & flag) for flag in Flag}
+        clusters = sorted(self._clusters.values(), key=lambda one: (-one.size, one.first.number))
+        echoes = [one for one in clusters if one.size >= self.policy.echo.count]
+        return Audit(
+            rows=len(self._flags),
+            junk=sum(n for flags, n in by_flags.items() if flags & JUNK),
+            counts=counts,
+            owners=len(self._owners),
+            clusters=tuple(clusters[:CLUSTERS]),
+            cluster_count=len(clusters),
+            echoes=tuple(echoes[:CLUSTERS]),
+            echo_count=len(echoes),
+            echo_rows=sum(one.size for one in echoes),
+            echo_from=self.policy.echo.count,
+            conflicts=tuple(self._conflicts),
+            examples={flag: tuple(found) for flag, found in self._examples.items()},
+            secrets=Counter(self._secrets),
+            would=Counter(self._would),
+        )

@@ -1,0 +1,97 @@
+"""JSON lines in: one value a line, bad lines told apart from good ones, nothing kept."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from vouchgate.cli.output import Failure
+
+MAX_LINE_BYTES = 16 * 1024 * 1024  # far over any claim; bounds the memory that one line can take
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One JSON object, with the number of its line in the input (from 1)."""
+
+    number: int
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BadLine:
+    """A line that cannot be used. `fields` is what could be read of it."""
+
+    number: int
+    code: str
+    message: str
+    fields: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """The error object that stands in the output where the line's answer would."""
+        answer: dict[str, Any] = {
+            "error": {"code": self.code, "message": self.message},
+            "line": self.number,
+        }
+        if "id" in self.fields:
+            answer["id"] = self.fields["id"]
+        return answer
+
+
+@contextmanager
+def open_input(path: str) -> Iterator[BinaryIO]:
+    """The file, or standard input for `-`. Raises Failure when it cannot be read."""
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = Path(path).open("rb")  # noqa: SIM115  (closed below; only opening it may fail here)
+    except OSError as error:
+        raise Failure(
+            f"{path}: cannot be read: {error.strerror}; give a file or - for standard input"
+        ) from error
+    with stream:
+        yield stream
+
+
+def read_lines(stream: BinaryIO) -> Iterator[Line | BadLine]:
+    """Each line as soon as it is there; blank lines are skipped but counted."""
+    number = 0
+    while raw := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
+            while raw and not raw.endswith(b"\n"):
+                raw = stream.readline(MAX_LINE_BYTES)
+            yield BadLine(number, "line_too_long", f"a line has at most {MAX_LINE_BYTES} bytes", {})
+            continue
+        if number == 1:
+            raw = raw.removeprefix(b"\xef\xbb\xbf")
+        if raw.strip():
+            yield _parse(number, raw)
+
+
+def _parse(number: int, raw: bytes) -> Line | BadLine:
+    try:
+        # Lone surrogates written as bytes are kept, as those written as \ud800 are.
+        value = json.loads(raw.decode("utf-8", "surrogatepass"), parse_constant=_no_constant)
+    except UnicodeDecodeError:
+        return BadLine(number, "json_invalid", "the line is not UTF-8", {})
+    except RecursionError:
+        return BadLine(number, "json_invalid", "the line is nested too deeply", {})
+    except json.JSONDecodeError as error:
+        message = f"the line is not JSON: {error.msg} at character {error.pos + 1}"
+        return BadLine(number, "json_invalid", message, {})
+    except ValueError as error:  # NaN, or an integer of thousands of digits
+        return BadLine(number, "json_invalid", f"the line is not JSON: {error}", {})
+    if not isinstance(value, dict):
+        return BadLine(number, "not_an_object", "the line must be one JSON object", {})
+    return Line(number, value)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")

@@ -1,0 +1,165 @@
+"""From what the gate answers to what a model is shown. Pure.
+
+Claims, excerpts, notes and titles are texts of others. Characters that nobody would see, in which instructions to a
+model can be hidden, are given by their names, as on the review pages, and every text has an end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from vouchgate.client import OwnPending, Page, next_step
+from vouchgate.ingest.claims.types import Evidence, Found, Memory, SourceReading, ValidationResult
+from vouchgate.ingest.policy import MAX_CITATIONS, MAX_CONTENT_CHARACTERS
+from vouchgate.mcp.tools import (
+    SHOWN_CHARACTERS,
+    Checked,
+    CitedSource,
+    FoundMemories,
+    FoundMemory,
+    MemoryEvidence,
+    PendingClaim,
+    PendingClaims,
+    Saved,
+)
+from vouchgate.review.pages.text import UNSEEN, pieces
+
+DECISION = "vouchgate/decision"  # the key of a decision in `_meta`
+
+_SENTENCE = 500  # characters of a reason, a finding's detail or a note
+_EXCERPT = 400  # of what a source says
+_NAME = 300  # of an id, a citation or a title
+_MOST_CHECKS = 20
+_MOST_UNSEEN = 40  # named in one text; of the rest there is only the number
+
+
+def visible_text(given: str, most: int) -> str:
+    """A text of others, lines and all: what cannot be seen is named as in `⟨U+202E⟩`, what is too long ends in …"""
+    shown = "".join(
+        f"⟨{piece.text}⟩" if UNSEEN in piece.marks else piece.text
+        for piece in pieces(given[:most], most=_MOST_UNSEEN)
+    )
+    return shown if len(given) <= most else shown + "…"
+
+
+def _visible_or_none(given: str | None, most: int) -> str | None:
+    return None if given is None else visible_text(given, most)
+
+
+def _checks(failed: Iterable[str]) -> list[str]:
+    return [visible_text(check, _SENTENCE) for check in list(failed)[:_MOST_CHECKS]]
+
+
+def _rejected_before(verdict: ValidationResult) -> str | None:
+    found = verdict.rejected_before
+    return None if found is None else visible_text(found.reason, _SENTENCE)
+
+
+def saved_result(verdict: ValidationResult) -> Saved:
+    """What became of a claim that was sent to be kept."""
+    return Saved(
+        outcome=verdict.outcome,
+        reason=visible_text(verdict.reason, _SENTENCE),
+        next_step=next_step(verdict),
+        memory_id=verdict.memory_id,
+        queue_id=verdict.queue_id,
+        decision_id=verdict.decision_id,
+        conflicting_memory_id=verdict.conflicting_memory_id,
+        checks_failed=_checks(verdict.checks_failed),
+        rejected_before=_rejected_before(verdict),
+    )
+
+
+def checked_result(verdict: ValidationResult) -> Checked:
+    """What would become of a claim."""
+    return Checked(
+        outcome_if_saved=verdict.outcome,
+        reason=visible_text(verdict.reason, _SENTENCE),
+        next_step=next_step(verdict),
+        conflicting_memory_id=verdict.conflicting_memory_id,
+        checks_failed=_checks(verdict.checks_failed),
+        rejected_before=_rejected_before(verdict),
+    )
+
+
+def decision_metadata(verdict: ValidationResult) -> dict[str, Any]:
+    """The decision for programs, for `_meta`: without any text of the claim."""
+    about = {
+        "decision_id": verdict.decision_id,
+        "tier": verdict.tier.value,
+        "outcome": verdict.outcome.value,
+        "rule": verdict.rule,
+        "policy_digest": verdict.policy_digest,
+        "memory_id": verdict.memory_id,
+        "queue_id": verdict.queue_id,
+    }
+    return {DECISION: about}
+
+
+def memories_result(page: Page[Memory]) -> FoundMemories:
+    """A page of memories."""
+    return FoundMemories(memories=[_memory_result(memory) for memory in page.items], next_cursor=page.next)
+
+
+def _memory_result(memory: Memory) -> FoundMemory:
+    return FoundMemory(
+        memory_id=memory.id,
+        text=visible_text(memory.content, SHOWN_CHARACTERS),
+        memory_type=memory.memory_type,
+        label=memory.label,
+        confidence=memory.confidence,
+        source_id=_visible_or_none(memory.source_id, _NAME),
+        created_at=memory.created_at,
+        stale=_visible_or_none(memory.stale_reason, _SENTENCE),
+    )
+
+
+def evidence_result(memory: Memory, known: Evidence) -> MemoryEvidence:
+    """A memory and what it rests on."""
+    return MemoryEvidence(
+        memory_id=memory.id,
+        text=visible_text(memory.content, MAX_CONTENT_CHARACTERS),
+        memory_type=memory.memory_type,
+        status=memory.status,
+        label=memory.label,
+        confidence=memory.confidence,
+        source_id=_visible_or_none(memory.source_id, _NAME),
+        approved_by_owner=memory.approved_by is not None,
+        decided_at=known.capture_time,
+        decision_id=memory.decision_id,
+        stale=_visible_or_none(memory.stale_reason, _SENTENCE),
+        sources=[_source_result(reading) for reading in known.sources[:MAX_CITATIONS]],
+    )
+
+
+def _source_result(reading: SourceReading) -> CitedSource:
+    read = reading if isinstance(reading, Found) else None
+    return CitedSource(
+        citation=visible_text(reading.citation.value, _NAME),
+        found=reading.kind,
+        detail=visible_text(reading.detail, _SENTENCE),
+        source_id=None if read is None else visible_text(read.source_id, _NAME),
+        standing=None if read is None else read.standing,
+        title=None if read is None else visible_text(read.title, _NAME) or None,
+        excerpt=None if read is None else visible_text(read.excerpt, _EXCERPT) or None,
+    )
+
+
+def pending_result(page: Page[OwnPending]) -> PendingClaims:
+    """A page of the caller's own claims."""
+    return PendingClaims(claims=[_pending_item(item) for item in page.items], next_cursor=page.next)
+
+
+def _pending_item(item: OwnPending) -> PendingClaim:
+    return PendingClaim(
+        queue_id=item.queue_id,
+        text=visible_text(item.content, SHOWN_CHARACTERS),
+        memory_type=item.memory_type,
+        status=item.status,
+        reason=visible_text(item.reason, _SENTENCE),
+        created_at=item.created_at,
+        decided_at=item.decided_at,
+        note=_visible_or_none(item.note, _SENTENCE),
+        memory_id=item.memory_id,
+    )

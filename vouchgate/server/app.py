@@ -1,0 +1,104 @@
+"""The HTTP API and the pages as one application around a running service."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi_offline import FastAPIOffline
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
+
+from vouchgate.api import audit, claims, deliveries, memories, operations, pending, problems, reviews, whoami
+from vouchgate.review.expiry import expire
+from vouchgate.server.auth import Authenticator, RateLimit
+from vouchgate.server.live import Hub
+from vouchgate.server.metrics import Metrics
+from vouchgate.service import Service
+from vouchgate.web.app import PagesApp, create_pages
+from vouchgate.web.session import HOME
+from vouchgate.web.sign_in import Attempts
+
+log = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 60  # how often items and memories past their time are expired
+
+DESCRIPTION = """A gatekeeper for AI memory. Send a claim before you save it: it is **stored** when something
+other than the model vouches for it, **queued** for its owner when that could not be found out, and
+**blocked** when it is speculation or a repeat. A verdict is never an error; errors are problem documents
+(RFC 9457)."""
+
+
+async def _sweep(service: Service) -> None:
+    while True:
+        try:
+            await run_in_threadpool(expire, service.queue, datetime.now(UTC))
+        except Exception:
+            log.exception("expiring old items failed; it is tried again")
+        await asyncio.sleep(SWEEP_SECONDS)
+
+
+def create_app(service: Service, shared: Path | None = None) -> FastAPI:
+    """The application. The service is opened and closed by whoever calls.
+
+    `shared` is the folder in which several processes that serve one port count claims together, for the page
+    of metrics and for the rate limit.
+    """
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        work = [
+            asyncio.create_task(_sweep(service)),
+            asyncio.create_task(service.rechecker.run(app.state.metrics.count_rechecks)),
+            asyncio.create_task(service.webhooks.run(app.state.metrics.count_messages)),
+            asyncio.create_task(service.deliverer.run(app.state.metrics.count_deliveries)),
+        ]
+        yield
+        app.state.hub.close()
+        for task in work:
+            task.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+        await service.sources.stop_reading()
+
+    # The page at /docs with its script and style from the package, not from somebody's server.
+    app = FastAPIOffline(
+        title="Vouchgate",
+        version=version("vouchgate"),
+        description=DESCRIPTION,
+        lifespan=lifespan,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.service = service
+    app.state.metrics = Metrics(shared)
+    service.queue.add_listener(app.state.metrics.count_reviews)
+    app.state.hub = Hub(service.store, app.state.metrics.set_streams)
+    app.state.authenticator = Authenticator(service.store)
+    app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute, folder=shared)
+    app.state.sign_in_attempts = Attempts(shared)
+    problems.install(app)
+    for router in (
+        claims.submit_router,
+        claims.router,
+        pending.router,
+        memories.router,
+        deliveries.router,
+        reviews.router,
+        audit.router,
+        operations.router,
+        whoami.router,
+    ):
+        app.include_router(router)
+    app.add_api_route("/", _to_the_pages, include_in_schema=False)
+    app.add_middleware(PagesApp, pages=create_pages(app.state))
+    return app
+
+
+async def _to_the_pages() -> Response:
+    return RedirectResponse(HOME, 303)

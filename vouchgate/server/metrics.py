@@ -1,0 +1,178 @@
+"""Counters for operators, in the Prometheus text format. They hold no owner, no text and no token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from vouchgate.ingest.claims.types import Action, Tier, ValidationResult
+from vouchgate.storage.outgoing.streams import DeliveryFigures
+from vouchgate.storage.queue.overview import QueueFigures
+from vouchgate.workers.recheck import RecheckCounts
+from vouchgate.workers.webhooks import SendResult
+
+# The client library reads this variable when it is first imported, and from then on keeps the figures of this
+# process in files of the directory named there, so that one page can tell of several processes.
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
+# From a tenth of a millisecond, the text checks alone, to the ten seconds of the default deadline.
+BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Metrics:
+    """One set of counters for one running app, or with `shared` for all processes that count in that directory."""
+
+    def __init__(self, shared: Path | None = None) -> None:
+        if shared is not None and values.ValueClass is values.MutexValue:
+            raise RuntimeError(f"{SHARED} was not set before the metrics library was loaded")
+        self._shared = shared
+        self._registry = CollectorRegistry()
+        self._claims = Counter(
+            "vouchgate_claims",
+            "Claims decided, by tier and rule.",
+            ("tier", "rule"),
+            registry=self._registry,
+        )
+        self._by_kind: dict[tuple[Tier, int], Counter] = {}  # finding a label costs more than counting
+        self._seconds = Histogram(
+            "vouchgate_claim_seconds",
+            "Seconds from a claim's arrival to its decision.",
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+
+        self._rechecks = Counter(
+            "vouchgate_rechecks",
+            "Waiting claims and stored memories whose sources were read again, by what came of it.",
+            ("result",),
+            registry=self._registry,
+        )
+
+        self._reviews = Counter(
+            "vouchgate_reviews",
+            "Waiting claims that were approved, rejected or expired, and decisions that were taken back.",
+            ("action",),
+            registry=self._registry,
+        )
+
+        self._streams = Gauge(
+            "vouchgate_event_streams",
+            "Review pages that are open and told of changes.",
+            registry=self._registry,
+            multiprocess_mode="livesum",
+        )
+
+        self._webhooks = Counter(
+            "vouchgate_webhook_messages",
+            "Tries to send a message to a webhook, by what came of it.",
+            ("result",),
+            registry=self._registry,
+        )
+
+        self._deliveries = Counter(
+            "vouchgate_sink_messages",
+            "Tries to send a memory to a webhook that gets them all, by what came of it.",
+            ("result",),
+            registry=self._registry,
+        )
+
+    def count_reviews(self, action: Action, items: int) -> None:
+        """Counts what became of items that waited."""
+        self._reviews.labels(action.value.removeprefix("review.")).inc(items)
+
+    def set_streams(self, count: int) -> None:
+        """So many pages of this process are told of changes now."""
+        self._streams.set(count)
+
+    def count_messages(self, results: Mapping[SendResult, int]) -> None:
+        """Counts what tries to send messages came to."""
+        for result, count in results.items():
+            self._webhooks.labels(result.value).inc(count)
+
+    def count_deliveries(self, results: Mapping[SendResult, int]) -> None:
+        """Counts what tries to send memories came to."""
+        for result, count in results.items():
+            self._deliveries.labels(result.value).inc(count)
+
+    def count_rechecks(self, counts: RecheckCounts) -> None:
+        """Counts what checking again came to."""
+        for result, count in asdict(counts).items():
+            if count:
+                self._rechecks.labels(result).inc(count)
+
+    def count_decision(self, answer: ValidationResult) -> None:
+        """Counts one decision."""
+        kind = (answer.tier, answer.rule)
+        counter = self._by_kind.get(kind)
+        if counter is None:
+            counter = self._by_kind[kind] = self._claims.labels(answer.tier.value, str(answer.rule))
+        counter.inc()
+        self._seconds.observe(answer.took_ms / 1000)
+
+    def text(
+        self,
+        waiting: int,
+        oldest_seconds: float,
+        queues: QueueFigures | None,
+        deliveries: DeliveryFigures | None,
+    ) -> bytes:
+        """The page for the scraper, with the state of the queues and deliveries as read just now. What is not known is
+        -1, or with `queues` and `deliveries` None left out."""
+        page = CollectorRegistry()
+        if self._shared is None:
+            page.register(self._registry)
+        else:
+            MultiProcessCollector(page, path=str(self._shared))  # type: ignore[no-untyped-call]  # it has no types
+        page.register(_Queue(waiting, oldest_seconds, queues, deliveries))
+        return generate_latest(page)
+
+
+class _Queue(Collector):
+    """What the database says, so every process says the same."""
+
+    def __init__(
+        self,
+        waiting: int,
+        oldest_seconds: float,
+        queues: QueueFigures | None,
+        deliveries: DeliveryFigures | None,
+    ) -> None:
+        self._queues = queues
+        self._gauges = [
+            ("vouchgate_queue_items", "Claims that wait for their owner.", waiting),
+            ("vouchgate_queue_oldest_seconds", "Age of the claim that waits longest.", oldest_seconds),
+        ]
+        if queues is not None:
+            self._gauges += [
+                ("vouchgate_queue_owners", "Owners for whom a claim waits.", queues.owners),
+                ("vouchgate_queue_largest_items", "Claims that wait for the owner of most.", queues.largest),
+                ("vouchgate_queue_expiring_items", "Claims that expire within 3 days.", queues.expiring),
+            ]
+
+        if deliveries is not None:
+            self._gauges += [
+                ("vouchgate_deliveries_waiting", "What sinks have yet to be told.", deliveries.waiting),
+                (
+                    "vouchgate_deliveries_dead",
+                    "What sinks were to be told, and was given up.",
+                    deliveries.dead,
+                ),
+            ]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for name, meaning, value in self._gauges:
+            yield GaugeMetricFamily(name, meaning, value=value)
+        if self._queues is not None:
+            ages = GaugeMetricFamily(
+                "vouchgate_queue_items_by_age",
+                "Claims that wait, by how long they have: each is in one of the ranges.",
+                labels=["age"],
+            )
+            for age in ("under_1h", "under_1d", "under_7d", "older"):
+                ages.add_metric([age], getattr(self._queues, age))
+            yield ages

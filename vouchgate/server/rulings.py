@@ -1,0 +1,181 @@
+"""What reviewers do to items of their queue, from the API and from the pages alike: what must be looked up first,
+outside of any transaction, and then the act itself. What an act comes to is an answer (`review.answers`).
+
+Every function raises ClaimRefused when what was sent cannot be looked at, and StorageError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from starlette.concurrency import run_in_threadpool
+
+from vouchgate.gate.incoming import ClaimRefused
+from vouchgate.ingest.claims.types import Embedding, PendingMemory, Principal, ReviewStatus
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.review.answers import (
+    AlreadyDecided,
+    ApprovalRefused,
+    Approved,
+    ItemChanged,
+    NotFound,
+    NotUndoable,
+    Rejected,
+    Removed,
+    Undone,
+)
+from vouchgate.review.rules import may_rule_on
+from vouchgate.service import Service
+from vouchgate.storage.errors import StorageError
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """An owner's yes to one item; see `approve`."""
+
+    id: str
+    version: int
+    note: str | None = None
+    supersede: bool | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """An owner's no to one item, and why."""
+
+    id: str
+    version: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """The last of these taken back."""
+
+    id: str
+    version: int
+
+
+ReviewAct = Approve | Reject | Undo
+ApproveAnswer = Approved | Removed | ApprovalRefused | NotFound | ItemChanged | AlreadyDecided
+RejectAnswer = Rejected | NotFound | ItemChanged | AlreadyDecided
+UndoAnswer = Undone | NotUndoable | NotFound | ItemChanged
+ReviewAnswer = ApproveAnswer | RejectAnswer | UndoAnswer
+ActOutcome = ReviewAnswer | ClaimRefused | StorageError  # of one of many
+
+MOST = 100  # acts in one call
+
+
+async def approve(
+    service: Service,
+    principal: Principal,
+    item_id: str,
+    *,
+    version: int,
+    note: str | None = None,
+    supersede: bool | None = None,
+    content: str | None = None,
+) -> ApproveAnswer:
+    """Stores the item's claim, after another look at its sources: where one has turned out otherwise, the answer
+    is Stale. With `content`, the owner's own wording goes through the checks and is stored instead.
+    `supersede` says what becomes of a memory that it conflicts with; see `ReviewQueue.approve`."""
+    row = Approve(item_id, version, note, supersede, content)
+    await _recheck_before_approval(service, principal, [row])
+    return await _approve(service, principal, row)
+
+
+async def reject(
+    service: Service, principal: Principal, item_id: str, *, version: int, reason: str
+) -> RejectAnswer:
+    """Keeps the claim out. ClaimRefused for a blank reason."""
+    if not reason.strip():
+        raise ClaimRefused("reason_missing", "a rejection needs a reason")
+    return await run_in_threadpool(
+        lambda: service.queue.reject(
+            principal, item_id, version=version, reason=reason, now=datetime.now(UTC)
+        )
+    )
+
+
+async def undo(service: Service, principal: Principal, item_id: str, *, version: int) -> UndoAnswer:
+    """Takes an approval or a rejection back; see `ReviewQueue.undo`."""
+    texts = await run_in_threadpool(service.queue.to_embed, principal, item_id)
+    embeddings: dict[str, Embedding] = {}
+    for name, text in texts.items():
+        if (made := await service.gate.embed(text)) is not None:
+            embeddings[name] = made
+    return await run_in_threadpool(
+        lambda: service.queue.undo(
+            principal, item_id, version=version, now=datetime.now(UTC), embeddings=embeddings
+        )
+    )
+
+
+async def apply_acts(service: Service, principal: Principal, rows: Sequence[ReviewAct]) -> list[ActOutcome]:
+    """Acts on several items, in order; each stands for itself, and what goes wrong with one is its answer. The
+    sources of all that are to be approved are looked at together, in the time of one."""
+    await _recheck_before_approval(service, principal, [row for row in rows if isinstance(row, Approve)])
+    answers: list[ActOutcome] = []
+    for row in rows:
+        try:
+            answers.append(await _act(service, principal, row))
+        except (ClaimRefused, StorageError) as error:
+            answers.append(error)
+    return answers
+
+
+async def _act(service: Service, principal: Principal, row: ReviewAct) -> ReviewAnswer:
+    match row:
+        case Approve():
+            return await _approve(service, principal, row)
+        case Reject():
+            return await reject(service, principal, row.id, version=row.version, reason=row.reason)
+        case Undo():
+            return await undo(service, principal, row.id, version=row.version)
+
+
+async def _approve(service: Service, principal: Principal, row: Approve) -> ApproveAnswer:
+    edited: Examined | None = None
+    if row.content is not None:
+        item = await run_in_threadpool(service.queue.get_by_id, principal, row.id)
+        if item is None:
+            return NotFound()
+        edited = await service.gate.examine_edit(item, row.content)
+    return await run_in_threadpool(
+        lambda: service.queue.approve(
+            principal,
+            row.id,
+            version=row.version,
+            note=row.note,
+            supersede=row.supersede,
+            edited=edited,
+            now=datetime.now(UTC),
+        )
+    )
+
+
+async def _recheck_before_approval(service: Service, principal: Principal, rows: Sequence[Approve]) -> None:
+    """Has the sources looked at of those items that would be approved as they are. Where that cannot be done,
+    the approval itself says so, or does without."""
+    as_sent = {row.id: row for row in rows if row.content is None}
+    items = await run_in_threadpool(_approvable, service, principal, as_sent)
+    await service.rechecker.before_approval(*items)
+
+
+def _approvable(service: Service, principal: Principal, rows: Mapping[str, Approve]) -> list[PendingMemory]:
+    """Items that wait, are this principal's to rule on, and are in the version named."""
+    try:
+        items = [service.queue.get_by_id(principal, name) for name in rows]
+    except StorageError:
+        return []
+    return [
+        item
+        for item in items
+        if item is not None
+        and item.status is ReviewStatus.PENDING
+        and item.version == rows[item.id].version
+        and may_rule_on(principal, item)
+    ]

@@ -1,0 +1,118 @@
+"""Puts the parts together from settings. A configured part that cannot start stops the start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from vouchgate.gate.gate import Gate
+from vouchgate.gate.judge import Judge, open_judge
+from vouchgate.ingest.policy import Policy, PolicyError, load_policy
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.settings import Settings, plain
+from vouchgate.sources.cache import SourceCache
+from vouchgate.sources.reader import Sources
+from vouchgate.sources.repositories import open_repositories
+from vouchgate.sources.setup import open_sources, outbound_of
+from vouchgate.storage.dedup.reindex import Report
+from vouchgate.storage.store import Store
+from vouchgate.workers import sinks
+from vouchgate.workers.recheck import Rechecker
+from vouchgate.workers.sinks import Deliverer
+from vouchgate.workers.webhooks import AT_ONCE, Webhooks
+
+JUDGE_QUESTIONS_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Everything a running gate holds."""
+
+    settings: Settings
+    policy: Policy
+    store: Store
+    sources: Sources
+    judge: Judge | None
+    gate: Gate
+    queue: ReviewQueue
+    rechecker: Rechecker
+    webhooks: Webhooks
+    deliverer: Deliverer
+
+    def problems(self) -> tuple[str, ...]:
+        """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
+        judge = () if self.judge is None else self.judge.problems()
+        return (*self.sources.git.problems(), *judge, *self.webhooks.problems(), *self.deliverer.problems())
+
+
+@contextmanager
+def open_service(
+    settings: Settings, report: Report = lambda done, total: None, shared: Path | None = None
+) -> Iterator[Service]:
+    """Opens the database (migrating it), reads the policy and the repositories; closes them at the end.
+    `report` is told how far the dedup index is when it has to be built anew; `shared` is a folder in which
+    several processes keep to common limits.
+
+    Raises PolicyError, StorageError or RepositoryError, each with a sentence for the person who starts it.
+    """
+    policy = load_policy(settings.policy)
+    git = open_repositories(settings.repo, settings.adr_dirs)
+    by_meaning = policy.dedup_method == "vector"
+    with ExitStack() as opened:
+        embedder = None
+        if by_meaning:
+            from vouchgate.embedding import paraphraser as embeddings  # noqa: PLC0415  (of the extra: nothing else may need it)
+
+            embedder = embeddings.load_embedder(policy)
+        store = Store.open(
+            settings.database_url, threshold=policy.threshold, vectors=by_meaning, report=report
+        )
+        opened.callback(store.close)
+        store.save_policy(policy, datetime.now(UTC))
+        paraphraser = None
+        if embedder is not None:
+            paraphraser = embeddings.Paraphraser(store, embedder, policy.vector_threshold)
+            opened.callback(paraphraser.close)
+        sources = opened.enter_context(
+            open_sources(settings, policy, git, SourceCache(store, policy.remember), shared)
+        )
+        judge = _judge(settings, policy, store)
+        gate = Gate(policy, store, sources, paraphraser, judge)
+        opened.callback(gate.close)
+        rechecker = Rechecker(store, policy, gate.examine, sources.read)
+        queue = ReviewQueue(store, policy)
+        webhooks = open_webhooks(settings, policy, store)
+        deliverer = open_deliverer(settings, policy, store)
+        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, webhooks, deliverer)
+
+
+def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:
+    """What tells owners, with a client of its own: several owners may have theirs at one host."""
+    outbound = None if settings.offline else outbound_of(settings, policy, AT_ONCE, 0.0)
+    page = None if settings.public_url is None else f"{settings.public_url}/review"
+    return Webhooks(store, outbound, page=page)
+
+
+def open_deliverer(settings: Settings, policy: Policy, store: Store) -> Deliverer:
+    """What sends memories to their sinks, with a client of its own, so that neither kind of webhook waits for the
+    other."""
+    outbound = None if settings.offline else outbound_of(settings, policy, sinks.AT_ONCE, 0.0)
+    return Deliverer(store, outbound)
+
+
+def _judge(settings: Settings, policy: Policy, store: Store) -> Judge | None:
+    if settings.offline and policy.judge.enabled:
+        raise PolicyError("the policy enables the judge, which cannot be asked offline")
+    return open_judge(
+        policy,
+        # Of its own: a model is asked more at once than a stranger's page may be.
+        outbound_of(settings, policy, JUDGE_QUESTIONS_AT_ONCE, 0.0),
+        store,
+        url=settings.judge_url,
+        model=settings.judge_model,
+        second_model=settings.judge_second_model,
+        token=plain(settings.judge_token),
+    )

@@ -1,0 +1,160 @@
+"""Settings: flags, then VOUCHGATE_* variables, then vouchgate.toml. An unknown one is an error."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+PREFIX = "VOUCHGATE_"
+DEFAULT_ADR_DIRS = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
+
+_USUAL_PORTS = {"http": 80, "https": 443}
+_ORIGIN = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?/?", re.ASCII
+)
+
+Paths = Annotated[tuple[Path, ...], NoDecode]
+Words = Annotated[tuple[str, ...], NoDecode]
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the message names it."""
+
+
+class Settings(BaseSettings):
+    """Where the service keeps and looks things up. What decides about claims is in the policy instead.
+
+    Lists are written as TOML lists in the file, and separated by the path separator (`REPO`) or by commas
+    (the others) in the environment. `url` is where another process finds the service, for commands that talk to one.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, toml_file="vouchgate.toml", extra="forbid", frozen=True, env_ignore_empty=True
+    )
+
+    database_url: str = "sqlite:///vouchgate.db"
+    repo: Paths = ()
+    adr_dirs: Words = DEFAULT_ADR_DIRS
+    policy: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65535)
+    workers: int = Field(default=1, ge=1, le=64)
+    public_url: str | None = None
+    url: str | None = Field(default=None, pattern=r"^https?://")
+    token: SecretStr | None = None
+    github_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
+    github_url: str = Field(default="https://api.github.com", pattern=r"^https?://")
+    github_token: SecretStr | None = None
+    gitlab_repo: str | None = Field(default=None, pattern=r"^[\w./-]+/[\w.-]+$")
+    gitlab_url: str = Field(default="https://gitlab.com", pattern=r"^https?://")
+    gitlab_token: SecretStr | None = None
+    forgejo_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
+    forgejo_url: str = Field(default="https://codeberg.org", pattern=r"^https?://")
+    forgejo_token: SecretStr | None = None
+    doi_url: str = Field(default="https://doi.org", pattern=r"^https?://")
+    arxiv_url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://")
+    rfc_url: str = Field(default="https://www.rfc-editor.org", pattern=r"^https?://")
+    pep_url: str = Field(default="https://peps.python.org", pattern=r"^https?://")
+    cve_url: str = Field(default="https://cveawg.mitre.org", pattern=r"^https?://")
+    judge_url: str | None = Field(default=None, pattern=r"^https?://")
+    judge_model: str | None = None
+    judge_second_model: str | None = None
+    judge_token: SecretStr | None = None
+    allow_networks: Words = ()
+    offline: bool = False
+
+    @field_validator("repo", mode="before")
+    @classmethod
+    def _split_paths(cls, value: object) -> object:
+        return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
+
+    @field_validator("adr_dirs", "allow_networks", mode="before")
+    @classmethod
+    def _split_words(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("public_url")
+    @classmethod
+    def _origin(cls, value: str | None) -> str | None:
+        """Scheme, host and port, as a browser names an origin."""
+        if value is None:
+            return None
+        match = _ORIGIN.fullmatch(value.lower())
+        if match is None or int(match["port"] or 1) > 65535:
+            raise ValueError("must be like https://gate.example.org: no path, no query, no user name")
+        scheme, host, port = match["scheme"], match["host"], match["port"]
+        return f"{scheme}://{host}" + (f":{port}" if port and int(port) != _USUAL_PORTS[scheme] else "")
+
+    @field_validator("allow_networks")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for network in value:
+            ipaddress.ip_network(network)
+        return value
+
+    @model_validator(mode="after")
+    def _one_forge(self) -> Self:
+        named = [
+            name for name in ("github_repo", "gitlab_repo", "forgejo_repo") if getattr(self, name) is not None
+        ]
+        if len(named) > 1:
+            given = " and ".join(PREFIX + name.upper() for name in named)
+            raise ValueError(f"{given} are both given, but #12 can mean only one of them")
+        return self
+
+    @property
+    def pages_url(self) -> str:
+        """Where people open the pages: PUBLIC_URL, else where this service listens, as seen from its machine."""
+        if self.public_url is not None:
+            return self.public_url
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104  (not listened at)
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def plain(secret: SecretStr | None) -> str | None:
+    """What a secret setting holds, for the one who sends it."""
+    return None if secret is None else secret.get_secret_value()
+
+
+def load_settings(environment: Mapping[str, str], **flags: Any) -> Settings:
+    """Reads the settings; flags that are None or empty are left to the environment and the file.
+
+    Raises SettingsError naming every setting that is unknown or cannot be used, and where it was given.
+    """
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    if unknown:
+        raise SettingsError(f"unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value not in (None, (), [])})
+    except ValidationError as error:
+        problems = [
+            f"{PREFIX}{'.'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors()
+        ]
+        raise SettingsError("; ".join(problems)) from error
+    except (OSError, ValueError) as error:  # vouchgate.toml cannot be read or is not TOML
+        raise SettingsError(f"vouchgate.toml: {error}") from error

@@ -1,0 +1,111 @@
+"""The world outside as configured: which client, which forge, which registries, which pages."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import SecretStr
+
+from vouchgate.ingest.claims.types import Citation, CitationType, SourceReading
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.sources.forges.forge import Forge
+from vouchgate.ingest.sources.forges.forgejo import Forgejo
+from vouchgate.ingest.sources.forges.github import GitHub
+from vouchgate.ingest.sources.forges.gitlab import GitLab
+from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.ingest.sources.registries.arxiv import Arxiv
+from vouchgate.ingest.sources.registries.cve import Cve
+from vouchgate.ingest.sources.registries.doi import Doi
+from vouchgate.ingest.sources.registries.pep import Pep
+from vouchgate.ingest.sources.registries.rfc import Rfc
+from vouchgate.ingest.sources.web.extractor import Extractor
+from vouchgate.ingest.sources.web.source import WebSource
+from vouchgate.settings import Settings, plain
+from vouchgate.sources.reader import ReadingCache, Source, Sources
+
+AnyForge = TypeVar("AnyForge", bound=Forge)
+
+
+class UrlSource:
+    """Reads URLs: the page of an issue through its forge, which says more than the page; any other as a page."""
+
+    def __init__(self, web: WebSource, forges: Sequence[Forge]) -> None:
+        self._web = web
+        self._forges = forges
+
+    async def read(self, citation: Citation) -> SourceReading:
+        """As the source that it is asked of. Never raises."""
+        for forge in self._forges:
+            if forge.issue_at(citation.value) is not None:
+                return await forge.read_url(citation)
+        return await self._web.read(citation)
+
+
+@contextmanager
+def open_sources(
+    settings: Settings,
+    policy: Policy,
+    git: GitSource,
+    kept: ReadingCache | None = None,
+    shared: Path | None = None,
+) -> Iterator[Sources]:
+    """Everything that can be read, closed at the end, `kept` with it. `shared` is the folder in which several
+    processes keep to the limits of a host together."""
+    with ExitStack() as opened:
+        elsewhere: dict[CitationType, Source] = {}
+        if not settings.offline:
+            outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds, shared)
+            extractor = Extractor()
+            opened.callback(extractor.close)
+            elsewhere = _open_registries(settings, outbound, extractor)
+        sources = Sources(git, elsewhere, kept)
+        opened.callback(sources.close)
+        yield sources
+
+
+def outbound_of(
+    settings: Settings, policy: Policy, per_host: int, spacing_seconds: float, shared: Path | None = None
+) -> Outbound:
+    """The client for all that leaves the machine, with the networks and ports that may be asked."""
+    return Outbound(
+        allow_networks=[ipaddress.ip_network(network) for network in settings.allow_networks],
+        extra_ports=frozenset(policy.web.extra_ports),
+        per_host=per_host,
+        spacing_seconds=spacing_seconds,
+        shared=shared,
+    )
+
+
+def _open_registries(
+    settings: Settings, outbound: Outbound, extractor: Extractor
+) -> dict[CitationType, Source]:
+    def forge(kind: type[AnyForge], base: str, token: SecretStr | None, repository: str | None) -> AnyForge:
+        return kind(outbound, base=base, token=plain(token), repository=repository, clock=_now)
+
+    github = forge(GitHub, settings.github_url, settings.github_token, settings.github_repo)
+    gitlab = forge(GitLab, settings.gitlab_url, settings.gitlab_token, settings.gitlab_repo)
+    forgejo = forge(Forgejo, settings.forgejo_url, settings.forgejo_token, settings.forgejo_repo)
+    issues: Forge = github
+    if settings.gitlab_repo is not None:
+        issues = gitlab
+    elif settings.forgejo_repo is not None:
+        issues = forgejo
+    return {
+        CitationType.URL: UrlSource(WebSource(outbound, extractor, _now), (github, gitlab, forgejo)),
+        CitationType.ISSUE: issues,
+        CitationType.DOI: Doi(outbound, base=settings.doi_url),
+        CitationType.ARXIV: Arxiv(outbound, base=settings.arxiv_url),
+        CitationType.RFC: Rfc(outbound, base=settings.rfc_url),
+        CitationType.PEP: Pep(outbound, base=settings.pep_url),
+        CitationType.CVE: Cve(outbound, base=settings.cve_url),
+    }
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

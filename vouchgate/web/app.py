@@ -1,0 +1,176 @@
+"""The pages as an application of their own, which answers whatever is asked under /review.
+
+Apart from the API, because all of it is for people: an error is a page too, and every answer has the headers that
+keep a page from doing what it should not.
+"""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.datastructures import MutableHeaders, State
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from vouchgate.gate.incoming import ClaimRefused
+from vouchgate.storage.errors import StorageError, StoreUnknown
+from vouchgate.web import history, items, live, memories, pages, queue, sign_in
+from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.session import HOME, SIGN_IN, SignInNeeded, sign_in_address
+
+log = logging.getLogger(__name__)
+
+# Nothing from elsewhere, nothing inline, no frame around us, and forms go nowhere else.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_NOTHING = (
+    *(
+        "accelerometer",
+        "autoplay",
+        "camera",
+        "display-capture",
+        "encrypted-media",
+        "fullscreen",
+        "geolocation",
+    ),
+    *("gyroscope", "magnetometer", "microphone", "midi", "payment", "picture-in-picture"),
+    *("publickey-credentials-get", "screen-wake-lock", "usb", "xr-spatial-tracking"),
+)
+HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    # Other sites are told nothing. Not `no-referrer`: with that, browsers send `Origin: null` with our own forms.
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _NOTHING),
+    "Cache-Control": "no-store",  # unless the answer has its own, as static files do
+}
+
+_TITLES = {
+    400: "That cannot be read",
+    401: "Sign in first",
+    403: "Not allowed",
+    404: "Nothing here",
+    405: "Not in this way",
+    409: "Not as things stand",
+    410: "This link is over",
+    413: "Too large",
+    415: "Not in this form",
+    422: "Not understood",
+    429: "Too many attempts",
+    500: "Something went wrong",
+    503: "Not at the moment",
+}
+# What a page says that ends without a sentence of its own. Whether something exists is never part of it.
+_SENTENCES = {
+    400: "The request could not be read.",
+    404: "There is no such page, or it is not yours to see.",
+    405: "This address cannot be used in this way.",
+    422: "The request does not have the form that was expected.",
+    500: "Something went wrong here. The service's log has the cause.",
+}
+
+
+_ROUTERS = tuple(part.router for part in (pages, sign_in, live, queue, items, memories, history))
+
+
+def create_pages(state: State) -> FastAPI:
+    """The application of the pages; it shares the state of the API's."""
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.state = state
+    _install_errors(app)
+    for router in _ROUTERS:
+        app.include_router(router)
+    return app
+
+
+class PagesApp:
+    """Sends what is asked under /review to the pages, and all else on to the application it is put around."""
+
+    def __init__(self, app: ASGIApp, pages: ASGIApp) -> None:
+        self._app = app
+        self._pages = pages
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http" or not f"{scope['path']}/".startswith(f"{HOME}/"):
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._pages(scope, receive, send_with_headers)
+
+
+def _allowed(scope: Scope) -> str:
+    """Every method of an address; the framework itself names those of one of its routes only."""
+    routes = [route for router in _ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    fitting = [route for route in routes if route.matches(scope)[0] is not Match.NONE]
+    return ", ".join(sorted({method for route in fitting for method in route.methods or ()}))
+
+
+def _problem(request: Request, status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
+    title = _TITLES.get(status) or HTTPStatus(status).phrase
+    return html(request, "problem.html", status, headers=headers, title=title, sentence=sentence)
+
+
+def _install_errors(app: FastAPI) -> None:
+    """Turns every error into a page."""
+
+    @app.exception_handler(SignInNeeded)
+    async def _sign_in(request: Request, error: SignInNeeded) -> Response:
+        accepts = request.headers.get("accept", "")
+        if request.method in ("GET", "HEAD") and not accepts.startswith("text/event-stream"):
+            return RedirectResponse(sign_in_address(request), 303)
+        sentence = "You are not signed in, or no longer. Nothing was done. Sign in, then repeat it."
+        # RFC 9110 wants a challenge with a 401. There is none for cookies: this one says where the form is.
+        challenge = {"WWW-Authenticate": f'Cookie form-action="{SIGN_IN}"'}
+        return _problem(request, 401, sentence, challenge)
+
+    @app.exception_handler(HTTPException)
+    async def _http(request: Request, error: HTTPException) -> Response:
+        status = error.status_code
+        own = error.sentence if isinstance(error, PageProblem) else None
+        sentence = own or _SENTENCES.get(status) or str(error.detail)
+        headers = dict(error.headers or {}) | ({"Allow": _allowed(request.scope)} if status == 405 else {})
+        return _problem(request, status, sentence, headers)
+
+    @app.exception_handler(ClaimRefused)
+    async def _refused(request: Request, error: ClaimRefused) -> Response:
+        return _problem(request, error.status, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def _invalid(request: Request, error: RequestValidationError) -> Response:
+        return _problem(request, 422, _SENTENCES[422])
+
+    @app.exception_handler(StorageError)
+    async def _storage(request: Request, error: StorageError) -> Response:
+        log.error("storage: %s", error)
+        sentence = "The database did not take this now; nothing was done. Load the page again in a moment."
+        if isinstance(error, StoreUnknown):
+            sentence = "The database broke off; this may have been done. Load the page again to see."
+        return _problem(request, 503, sentence, {"Retry-After": "1"})
+
+    @app.exception_handler(ClientDisconnect)
+    async def _gone(request: Request, error: ClientDisconnect) -> Response:
+        return _problem(request, 400, _SENTENCES[400])  # nobody reads it
+
+    @app.exception_handler(Exception)
+    async def _unexpected(request: Request, error: Exception) -> Response:
+        # The application around this one logs the error, which goes on to it.
+        return _problem(request, 500, _SENTENCES[500])

@@ -1,0 +1,112 @@
+"""Stored memories: searched, shown with their evidence, taken out of force."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from vouchgate.api.base import service_of
+from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
+from vouchgate.review.pages.memory import memory_view, parse_query, rows_of
+from vouchgate.review.reading import parse_decision
+from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.claims.memories import MemoryFilter, storable
+from vouchgate.storage.identity import tokens
+from vouchgate.storage.outgoing import deliveries
+from vouchgate.web.listing import MOST_TEXT
+from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.queue import MOST_REASON
+from vouchgate.web.session import SignedIn, Visitor, form
+
+router = APIRouter(include_in_schema=False)
+
+PAGE = 50
+MOST_SOURCES = 50  # that are offered while one types
+
+
+@router.get("/review/memories")
+def listing(request: Request, visitor: SignedIn) -> Response:
+    """Memories that match the address, newest first."""
+    service, now = service_of(request), datetime.now(UTC)
+    chosen = parse_query(request.query_params)
+    if len(chosen.q) > MOST_TEXT or not all(map(storable, (chosen.q, chosen.source))):
+        raise PageProblem(422, f"A search has at most {MOST_TEXT} characters.")
+    wanted = _filter(chosen.fields, visitor, request.query_params.get("after"))
+    with service.store.read() as connection:
+        found = memories.search(connection, wanted, now)
+        sources = memories.sources_of(connection, visitor.owner_id, MOST_SOURCES)
+    return html(
+        request,
+        "memories.html",
+        here="memories",
+        waiting=service.queue.facets(visitor.principal).waiting,
+        chosen=chosen,
+        selects=chosen.selects,
+        filtered=chosen.filtered,
+        sources=[source_id for source_id, _ in sources],
+        rows=rows_of(found, now),
+        next_href=chosen.href(after=found[-1].id) if len(found) == PAGE else None,
+    )
+
+
+def _filter(fields: dict[str, Any], visitor: Visitor, after: str | None) -> MemoryFilter:
+    try:
+        return MemoryFilter(owners=frozenset({visitor.owner_id}), after=after, limit=PAGE, **fields)
+    except ValidationError as error:
+        raise PageProblem(422, "This address names a choice that there is not.") from error
+
+
+@router.get("/review/memories/{memory_id}")
+def memory(request: Request, visitor: SignedIn, memory_id: str) -> Response:
+    """One memory with its evidence."""
+    return _page(request, visitor, memory_id)
+
+
+@router.post("/review/memories/{memory_id}/retract")
+async def retract(request: Request, visitor: SignedIn, memory_id: str) -> Response:
+    """Takes a memory out of force, with the reason."""
+    fields, service = await form(request, visitor), service_of(request)
+    reason = fields.get("reason", "").strip()
+    if not 0 < len(reason) <= MOST_REASON:
+        raise PageProblem(
+            422, f"Taking a memory out of force needs a reason of 1 to {MOST_REASON} characters."
+        )
+    answer = await run_in_threadpool(
+        lambda: service.queue.retract(visitor.principal, memory_id, reason=reason, now=datetime.now(UTC))
+    )
+    match answer:
+        case NotFound():
+            raise PageProblem(404, "There is no such memory.")
+        case AlreadyGone():
+            problem = f"It was {answer.memory.status.value} before; nothing was done."
+            return await run_in_threadpool(lambda: _page(request, visitor, memory_id, problem))
+        case Retracted():
+            return Response(status_code=303, headers={"Location": f"/review/memories/{memory_id}"})
+
+
+def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | None = None) -> Response:
+    service, now = service_of(request), datetime.now(UTC)
+    owners = frozenset({visitor.owner_id})
+    with service.store.read() as connection:
+        found = memories.get(connection, memory_id, now, owners=owners)
+        if found is None:
+            raise PageProblem(404, "There is no such memory.")
+        text = decisions.get(connection, found.decision_id, owners=owners)
+        names = tokens.names(connection, {found.approved_by or ""})
+        told = deliveries.of_memories(connection, [found])[found.id]
+    return html(
+        request,
+        "memory.html",
+        200 if problem is None else 409,
+        here="memories",
+        waiting=service.queue.facets(visitor.principal).waiting,
+        memory=memory_view(
+            found, parse_decision(text), names=names, policy=service.policy, now=now, deliveries=told
+        ),
+        problem=problem,
+    )

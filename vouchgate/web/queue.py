@@ -1,0 +1,220 @@
+"""The queue: what waits for a reviewer, and acts on some of it without leaving the list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from vouchgate.api.base import service_of
+from vouchgate.ingest.claims.types import ReviewStatus
+from vouchgate.review.pages.queue import ORDERS, by_cited, by_reason, by_sender, filter_words, rows_of
+from vouchgate.review.pages.reasons import CANNED
+from vouchgate.review.pages.text import is_whole, opening_pieces
+from vouchgate.server import rulings as acts
+from vouchgate.service import Service
+from vouchgate.storage.identity import tokens
+from vouchgate.web.listing import listing_of
+from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.session import BULK_BYTES, Form, SignedIn, Visitor, form, own_path
+from vouchgate.web.told import ActResult, describe_result, find_notice
+
+router = APIRouter(include_in_schema=False)
+
+_TOO_LONG = "It is longer than the list shows. Read it, and approve it on its own page."
+
+PAGE = 100  # rows: as many as the built-in policy lets wait for one owner, and as one bulk act takes
+MOST_REASON = 2000  # characters, as over the API
+
+
+@router.get("/review")
+def queue(request: Request, visitor: SignedIn) -> Response:
+    """The list, or the part of it that the address names."""
+    service, listing = service_of(request), listing_of(request.query_params)
+    now = datetime.now(UTC)
+    facets = service.queue.facets(visitor.principal)
+    items = service.queue.search(
+        visitor.principal,
+        rule=listing.rule,
+        sender=listing.sender,
+        cited=listing.cited,
+        memory_type=listing.memory_type,
+        text=listing.q,
+        order=listing.order,
+        after=request.query_params.get("after"),
+        limit=PAGE,
+    )
+    senders = _names(service, {*facets.by_sender, *(item.submitted_by for item in items)})
+    head_start = service.policy.queue.head_start_days
+    return html(
+        request,
+        "queue.html",
+        here="queue",
+        waiting=facets.waiting,
+        seq=facets.seq,
+        done=find_notice(service, visitor, request.query_params.get("done"), now),
+        banner=service.webhooks.problem(visitor.owner_id),
+        chosen=filter_words(listing, senders),
+        reasons=by_reason(facets.by_rule, listing),
+        more_groups=(
+            ("By agent", by_sender(facets.by_sender, listing, senders)),
+            ("By what they cite", by_cited(facets.by_cited, listing)),
+        ),
+        kept=[(name, value) for name, value in listing.query if name not in ("q", "order")],
+        q=listing.q or "",
+        order=listing.order,
+        orders=ORDERS,
+        rows=rows_of(items, listing, senders=senders, head_start=head_start, now=now),
+        here_href=listing.href(),
+        next_href=listing.href(after=items[-1].id) if len(items) == PAGE else None,
+        canned_reasons=CANNED,
+    )
+
+
+def _names(service: Service, token_ids: set[str]) -> dict[str, str]:
+    with service.store.read() as connection:
+        return tokens.names(connection, token_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _ActRequest:
+    """What a form of the list asks for: one act on each of `rows`."""
+
+    verb: str  # approve, reject or undo
+    rows: tuple[tuple[str, int], ...]  # id and version
+    several: bool
+
+
+@router.post("/review/act")
+async def act(request: Request, visitor: SignedIn) -> Response:
+    """One act on one row or on several. A stale, decided, foreign or unknown one spoils no other; of the last two
+    nothing is said that tells them apart."""
+    fields = await form(request, visitor, limit=BULK_BYTES)
+    asked = _parse_request(fields)
+    service = service_of(request)
+    unread = await run_in_threadpool(_unread_results, service, visitor, asked)
+    rows = [row for row in _parse_rows(asked, fields) if row.id not in unread]
+    answers = iter(await acts.apply_acts(service, visitor.principal, rows))
+    results = [
+        unread[item_id] if item_id in unread else describe_result(item_id, next(answers), service.policy)
+        for item_id, _ in asked.rows
+    ]
+    waiting = (await run_in_threadpool(service.queue.facets, visitor.principal)).waiting
+    summary = _summary(asked.verb, results)
+    if "application/json" in request.headers.get("accept", ""):
+        shown = [result.as_json for result in results]
+        return JSONResponse({"waiting": waiting, "summary": summary, "results": shown})
+    back = own_path(fields.get("back"))
+    if asked.several or not results[0].done:
+        claims = await run_in_threadpool(_claims, service, visitor, results)
+        shown = [
+            {**result.as_json, "mark": result.mark, "claim": claims.get(result.id)} for result in results
+        ]
+        status = 200 if asked.several else results[0].status
+        return html(
+            request,
+            "results.html",
+            status,
+            here="queue",
+            waiting=waiting,
+            summary=summary,
+            results=shown,
+            back=back,
+        )
+    return redirect_with_result(back, results[0])
+
+
+def _unread_results(service: Service, visitor: Visitor, asked: _ActRequest) -> dict[str, ActResult]:
+    """What is told of the claims that the list has shown in part only: nobody vouches for what they have not seen."""
+    if asked.verb != "approve":
+        return {}
+    items = [service.queue.get_by_id(visitor.principal, item_id) for item_id, _ in asked.rows]
+    waiting = [item for item in items if item is not None and item.status is ReviewStatus.PENDING]
+    return {
+        item.id: ActResult(item.id, "left waiting", _TOO_LONG, False, 409)
+        for item in waiting
+        if not is_whole(opening_pieces(item.content), item.content)
+    }
+
+
+def _claims(service: Service, visitor: Visitor, results: Sequence[ActResult]) -> dict[str, str]:
+    """The claims of the rows that are this visitor's."""
+    items = [service.queue.get_by_id(visitor.principal, result.id) for result in results]
+    return {item.id: item.content for item in items if item is not None}
+
+
+def _parse_request(fields: Form) -> _ActRequest:
+    """Raises PageProblem (422) for what no button of the page asks for."""
+    what = fields.get("do", "")
+    verb, _, row = what.partition(":")
+    if row and verb in ("approve", "reject", "undo"):
+        return _ActRequest(verb, (_parse_row(row),), several=False)
+    verb, _, which = what.partition("-")
+    if verb in ("approve", "reject", "undo") and which in ("ticked", "listed"):
+        rows = tuple(map(_parse_row, fields.getlist("row" if which == "ticked" else "listed")))
+        if not rows:
+            raise PageProblem(422, "Nothing is ticked, so nothing was done.")
+        if len(rows) > PAGE:
+            raise PageProblem(422, f"At most {PAGE} at once; nothing was done.")
+        return _ActRequest(verb, rows, several=True)
+    raise PageProblem(422, "This form asks for nothing that can be done here.")
+
+
+def _parse_row(text: str) -> tuple[str, int]:
+    item_id, _, version = text.rpartition(":")
+    if not (version.isdecimal() and version.isascii() and 0 < len(version) <= 9 and len(item_id) <= 100):
+        raise PageProblem(422, "This form does not say which claim it is about, and in which version.")
+    return item_id, int(version)
+
+
+def _parse_rows(asked: _ActRequest, fields: Form) -> Iterator[acts.ReviewAct]:
+    for item_id, version in asked.rows:
+        match asked.verb:
+            case "approve":
+                yield acts.Approve(item_id, version, supersede=parse_supersede(fields))
+            case "reject":
+                yield acts.Reject(item_id, version, reason=parse_reason(fields))
+            case _:
+                yield acts.Undo(item_id, version)
+
+
+def parse_supersede(fields: Form) -> bool | None:
+    """What a form says of a conflict. Raises PageProblem (422)."""
+    known = {"": None, "true": True, "false": False}
+    said = fields.get("supersede", "")
+    if said not in known:
+        raise PageProblem(422, "A conflict is resolved by replacing what is stored, or by keeping both.")
+    return known[said]
+
+
+def parse_reason(fields: Form) -> str:
+    """The reason of a rejection: the chosen one, own words, or both. Raises PageProblem (422)."""
+    chosen, own = fields.get("canned", "").strip(), fields.get("reason", "").strip()
+    reason = f"{chosen}: {own}" if chosen and own else chosen or own
+    if not reason:
+        raise PageProblem(422, "A rejection needs a reason: choose one, or say it in your own words.")
+    if len(reason) > MOST_REASON:
+        raise PageProblem(422, f"A reason has at most {MOST_REASON} characters; this one has {len(reason)}.")
+    return reason
+
+
+def _summary(verb: str, results: Sequence[ActResult]) -> str:
+    past = {"approve": "approved", "reject": "rejected", "undo": "taken back"}[verb]
+    done = sum(result.done for result in results)
+    if done == len(results):
+        return f"{done} {past}"
+    kinds: dict[str, int] = {}
+    for result in results:
+        if not result.done:
+            kinds[result.outcome] = kinds.get(result.outcome, 0) + 1
+    return f"{done} {past}, " + ", ".join(f"{count} {outcome}" for outcome, count in kinds.items())
+
+
+def redirect_with_result(back: str, result: ActResult) -> Response:
+    """To where the visitor came from, where what was done is told."""
+    joint = "&" if "?" in back else "?"
+    return Response(status_code=303, headers={"Location": f"{back}{joint}done={result.id}"})

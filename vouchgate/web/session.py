@@ -1,0 +1,219 @@
+"""From a cookie to a visitor, and which forms are taken: those of our own pages, of this visitor, and small.
+
+Three things each keep another site from acting in a visitor's name: the cookie is not sent with its POSTs
+(SameSite), the browser says where a POST comes from, and a form has a token that only our pages know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Depends, Request
+from starlette.datastructures import ImmutableMultiDict
+from starlette.responses import Response
+
+from vouchgate.api.base import service_of
+from vouchgate.ingest.claims.types import Principal
+from vouchgate.storage.identity import sessions
+from vouchgate.web.pages import PageProblem
+
+COOKIE = "gg_session"
+FORM_COOKIE = "gg_form"  # before anybody is signed in: what the sign-in forms are bound to
+HOME = "/review"
+SIGN_IN = "/review/sign-in"
+# A claim of 8,192 characters and a note of 2,000, each of four bytes, each byte three characters in a form: 120 KB.
+SINGLE_BYTES = 128 * 1024
+BULK_BYTES = 256 * 1024  # some thousands of ids
+
+_LABEL = b"vouchgate review form"
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
+# Where a sign-in may lead: our own pages, spelt in characters of which no browser makes another place.
+_OWN_PATH = re.compile(r"/review(/[A-Za-z0-9_-]+)*(\?([A-Za-z0-9_.,~:/=&+*-]|%[0-9A-Fa-f]{2})*)?")
+
+_LONGEST_PATH = 4000  # longer than any page's own, be its search 200 characters of four bytes each
+
+_FORM_OF_OTHERS = (
+    "This form is not from a page of yours, or you have signed in again since. Nothing was done. "
+    "Load the page again and repeat what you did."
+)
+
+Form = ImmutableMultiDict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A reviewer who is signed in. `csrf` goes into the hidden field `csrf` of every form."""
+
+    principal: Principal
+    owner_id: str
+    csrf: str = field(repr=False)
+    secret: str = field(repr=False)
+
+
+class SignInNeeded(Exception):
+    """Nobody is signed in, or the session is over."""
+
+
+def signed_in(request: Request) -> Visitor:
+    """A dependency: who is signed in, looked up anew for every request. Without anybody a GET is sent to the
+    sign-in page and comes back afterwards; anything else is a 401."""
+    secret = session_secret(request)
+    if secret is None:
+        raise SignInNeeded
+    with service_of(request).store.read() as connection:
+        principal = sessions.principal(connection, secret, datetime.now(UTC))
+    if principal is None:
+        raise SignInNeeded
+    (owner_id,) = principal.owners  # a reviewer has exactly one; see storage.identity.tokens.grant_problem
+    visitor = Visitor(principal, owner_id, csrf_of(secret), secret)
+    request.state.visitor = visitor  # for pages that tell of an error
+    return visitor
+
+
+SignedIn = Annotated[Visitor, Depends(signed_in)]
+
+
+def session_secret(request: Request) -> str | None:
+    """The secret of the session cookie, if it has the shape of one."""
+    return _well_formed(request.cookies.get(COOKIE))
+
+
+def _well_formed(secret: str | None) -> str | None:
+    return secret if secret is not None and _SECRET.fullmatch(secret) else None
+
+
+def csrf_of(secret: str) -> str:
+    """What a form says that belongs to the holder of this secret, and does not give the secret away."""
+    return hmac.new(secret.encode(), _LABEL, hashlib.sha256).hexdigest()
+
+
+async def form(request: Request, visitor: Visitor, *, limit: int = SINGLE_BYTES) -> Form:
+    """The fields of a form that one of our pages sent for this visitor; line ends are `\\n`.
+
+    Raises PageProblem: 403 when another site sent it or its token is not the visitor's, 413 over `limit` bytes,
+    415 when it is not `application/x-www-form-urlencoded`, 400 when it cannot be read.
+    """
+    return await read_form(request, visitor.csrf, limit=limit)
+
+
+async def read_form(request: Request, csrf: str, *, limit: int) -> Form:
+    """As `form`, for a form that must hold `csrf`."""
+    refuse_other_sites(request)
+    fields = _parse(await _body(request, limit))
+    if not hmac.compare_digest(csrf.encode(), fields.get("csrf", "").encode()):
+        raise PageProblem(403, _FORM_OF_OTHERS)
+    return fields
+
+
+def refuse_other_sites(request: Request) -> None:
+    """Raises PageProblem (403) when the browser says that another site sent this. What says nothing, such as an
+    old browser or a program, is held to the form's token alone."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        own = site in ("same-origin", "none")  # none: the person themselves, such as by loading it again
+    else:
+        origin = request.headers.get("origin")
+        own = origin is None or _is_own(request, origin)
+    if not own:
+        raise PageProblem(403, "Another site sent this, and only pages of this one may. Nothing was done.")
+
+
+def _is_own(request: Request, origin: str) -> bool:
+    if origin == service_of(request).settings.public_url:
+        return True
+    # The scheme is left out: behind a proxy that ends TLS, this service does not see it.
+    host = request.headers.get("host")
+    return bool(host) and origin.partition("://")[2] == host
+
+
+async def _body(request: Request, limit: int) -> bytes:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise PageProblem(415, "This is not how the forms of these pages are sent.")
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            # The rest is not read, so the connection cannot be used again.
+            raise PageProblem(413, f"This form is over {limit} bytes.", headers={"Connection": "close"})
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _parse(body: bytes) -> Form:
+    try:
+        # Strictly UTF-8 both before and after the percent signs are read: nothing is replaced or left out.
+        pairs = parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), errors="strict")
+    except ValueError as error:
+        raise PageProblem(400, "This form cannot be read.") from error
+    if any("\x00" in text for pair in pairs for text in pair):  # no database text may hold it
+        raise PageProblem(400, "This form holds the NUL character, which no text may.")
+    # Browsers send every line end as CR LF, whatever the text had that they were given.
+    return Form([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+
+
+def own_path(path: str | None) -> str:
+    """`path` if it is one of the pages to come back to, else the queue: nobody is sent to another site."""
+    if path is None or len(path) > _LONGEST_PATH or _OWN_PATH.fullmatch(path) is None:
+        return HOME
+    if path.startswith(SIGN_IN):
+        return HOME
+    return path
+
+
+def sign_in_address(request: Request) -> str:
+    """Where to sign in to come back to what was asked for."""
+    query = request.scope["query_string"].decode("latin-1")
+    path = own_path(request.scope["path"] + (f"?{query}" if query else ""))
+    return SIGN_IN if path == HOME else f"{SIGN_IN}?{urlencode({'next': path})}"
+
+
+def is_secure(request: Request) -> bool:
+    """Whether cookies are to be sent over HTTPS only: that is how visitors come here."""
+    public = service_of(request).settings.public_url or ""
+    return public.startswith("https:") or bool(request.scope["scheme"] == "https")
+
+
+def set_session(request: Request, response: Response, secret: str) -> None:
+    """Signs the browser in. The cookie is Lax, not Strict: a link in a message opens the page it names, signed in,
+    and every form has a token besides."""
+    response.set_cookie(
+        COOKIE,
+        secret,
+        max_age=int(sessions.SESSION_LIFETIME.total_seconds()),
+        path=HOME,
+        secure=is_secure(request),
+        httponly=True,
+        samesite="lax",
+    )
+    response.delete_cookie(FORM_COOKIE, path=SIGN_IN)
+
+
+def forget_session(request: Request, response: Response) -> None:
+    """Has the browser drop its cookie; see `storage.identity.sessions.end` for the session itself."""
+    response.delete_cookie(COOKIE, path=HOME, secure=is_secure(request), httponly=True, samesite="lax")
+
+
+def form_secret(request: Request) -> str | None:
+    """What the sign-in forms of this browser are bound to; None when it sent no such cookie."""
+    return _well_formed(request.cookies.get(FORM_COOKIE))
+
+
+def set_form_secret(request: Request, response: Response, secret: str) -> None:
+    """Has the browser keep it for an hour. Strict: nothing but our own forms is to bring it along."""
+    response.set_cookie(
+        FORM_COOKIE,
+        secret,
+        max_age=3600,
+        path=SIGN_IN,
+        secure=is_secure(request),
+        httponly=True,
+        samesite="strict",
+    )

@@ -1,0 +1,185 @@
+"""Signing in, with a reviewer's token or with a one-time link, and out again."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
+
+from vouchgate.api.base import service_of
+from vouchgate.server.auth import RateLimit
+from vouchgate.storage.identity import sessions
+from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.session import (
+    HOME,
+    SIGN_IN,
+    Form,
+    SignedIn,
+    SignInNeeded,
+    csrf_of,
+    forget_session,
+    form,
+    form_secret,
+    own_path,
+    read_form,
+    session_secret,
+    set_form_secret,
+    set_session,
+    signed_in,
+)
+
+router = APIRouter(include_in_schema=False)
+
+FORM_BYTES = 4 * 1024  # a token and where to go afterwards
+# Nobody guesses 32 random bytes, however fast. This keeps strangers from making the database busy.
+ATTEMPTS_PER_MINUTE = 10  # from one place
+ALL_ATTEMPTS_PER_MINUTE = 60
+ADDRESS_SLOTS = (
+    4096  # that attempts are counted for: others share one of these, so that no list grows with strangers
+)
+
+_CODE = re.compile(r"[A-Za-z0-9_-]{43}")
+_UNKNOWN = "This token is not known, or it is expired or revoked."
+_NOT_A_REVIEWER = (
+    "This token is not a reviewer's, so it cannot sign in: whoever sends claims, or reads along, does not rule on "
+    "them. Sign in with the token of the owner's reviewer."
+)
+_NO_COOKIE = (
+    "Your browser sent no cookie with this form. Allow cookies for this site, open it by the address that its "
+    "operator names, and try again."
+)
+_LINK_IS_OVER = (
+    "This link has signed somebody in already, or its time is over. A new one is printed by: "
+    "vouchgate token link ID"
+)
+
+
+class Attempts:
+    """Counts attempts to sign in, over all workers of a service that share `folder`; see `RateLimit`."""
+
+    def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._of_place = RateLimit(ATTEMPTS_PER_MINUTE, clock, folder)
+        self._of_all = RateLimit(ALL_ATTEMPTS_PER_MINUTE, clock, folder)
+
+    def take(self, client: str | None) -> None:
+        """Raises PageProblem (429) when there were too many from this client's address, or from all together."""
+        # In this order, so that one place cannot use up what is for all.
+        seconds = self._of_place.wait(f"sign-in from {_address_slot(client)}") or self._of_all.wait("sign-in")
+        if seconds > 0:
+            wait = int(seconds) + 1
+            sentence = f"Too many attempts to sign in. Try again in {wait} seconds."
+            raise PageProblem(429, sentence, headers={"Retry-After": str(wait)})
+
+
+def _address_slot(client: str | None) -> int:
+    """One of PLACES numbers for an address; of IPv6, for the /64 that one customer has (RFC 6177)."""
+    try:
+        address = ipaddress.ip_address(client or "")
+    except ValueError:  # a Unix socket has none
+        network = "none"
+    else:
+        network = str(ipaddress.ip_network((address, 64 if address.version == 6 else 32), strict=False))
+    return int.from_bytes(hashlib.sha256(network.encode()).digest()[:4]) % ADDRESS_SLOTS
+
+
+@router.get(SIGN_IN)
+def show_sign_in(request: Request, next_path: Annotated[str | None, Query(alias="next")] = None) -> Response:
+    """The form, for whoever is not signed in yet."""
+    try:
+        signed_in(request)
+    except SignInNeeded:
+        return _with_form(request, "sign_in.html", next=own_path(next_path), problem=None)
+    return RedirectResponse(own_path(next_path), 303)
+
+
+@router.post(SIGN_IN)
+async def sign_in(request: Request) -> Response:
+    """Starts a session for whoever presents a reviewer's token."""
+    fields = await _read(request)
+    answer = await run_in_threadpool(
+        sessions.start,
+        service_of(request).store,
+        fields.get("token", "").strip(),
+        now=datetime.now(UTC),
+        instead_of=session_secret(request),
+    )
+    goes_to = own_path(fields.get("next"))
+    match answer:
+        case sessions.SignInRefusal.UNKNOWN:
+            return _with_form(request, "sign_in.html", 403, next=goes_to, problem=_UNKNOWN)
+        case sessions.SignInRefusal.NOT_A_REVIEWER:
+            return _with_form(request, "sign_in.html", 403, next=goes_to, problem=_NOT_A_REVIEWER)
+        case str():
+            return _signed_in(request, answer, goes_to)
+
+
+@router.get(f"{SIGN_IN}/{{code}}")
+async def show_link(request: Request, code: str) -> Response:
+    """One button. Nothing is used up by opening a link: programs that scan mail open every one. Nor is it looked
+    up, so that opening one costs and tells nothing."""
+    if _CODE.fullmatch(code) is None:
+        raise PageProblem(404, "This link is not whole: copy all of it.")
+    return _with_form(request, "link.html", code=code)
+
+
+@router.post(f"{SIGN_IN}/{{code}}")
+async def follow_link(request: Request, code: str) -> Response:
+    """Starts a session for whoever has the link, once."""
+    await _read(request)
+    secret = await run_in_threadpool(
+        sessions.redeem,
+        service_of(request).store,
+        code,
+        now=datetime.now(UTC),
+        instead_of=session_secret(request),
+    )
+    if secret is None:
+        raise PageProblem(410, _LINK_IS_OVER)
+    return _signed_in(request, secret, HOME)
+
+
+@router.post("/review/sign-out")
+async def sign_out(request: Request, visitor: SignedIn) -> Response:
+    """Ends the session, here and in the database."""
+    await form(request, visitor)
+    store = service_of(request).store
+    await run_in_threadpool(sessions.end, store, visitor.secret, now=datetime.now(UTC))
+    answer = RedirectResponse(SIGN_IN, 303)
+    forget_session(request, answer)
+    return answer
+
+
+async def _read(request: Request) -> Form:
+    """A sign-in form of one of our pages, and one attempt less. What other sites send takes none."""
+    secret = form_secret(request)
+    if secret is None:
+        raise PageProblem(403, _NO_COOKIE)
+    fields = await read_form(request, csrf_of(secret), limit=FORM_BYTES)
+    attempts: Attempts = request.app.state.sign_in_attempts
+    attempts.take(request.client.host if request.client else None)
+    return fields
+
+
+def _with_form(request: Request, template: str, status: int = 200, **context: Any) -> Response:
+    """A page with a sign-in form. A browser that has a cookie for these keeps it, so that a second tab does not
+    spoil the first one's form."""
+    secret = form_secret(request) or secrets.token_urlsafe(32)
+    answer = html(request, template, status, csrf=csrf_of(secret), **context)
+    set_form_secret(request, answer, secret)
+    return answer
+
+
+def _signed_in(request: Request, secret: str, goes_to: str) -> Response:
+    answer = RedirectResponse(goes_to, 303)
+    set_session(request, answer, secret)
+    return answer

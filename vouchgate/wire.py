@@ -1,0 +1,217 @@
+"""What comes in over the wire. Shapes and sizes are checked here; what they mean, in the gate."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    JsonValue,
+    Tag,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from vouchgate.ingest.claims.types import CitationType, DeliveryOp, MemoryType, Source
+from vouchgate.ingest.policy import (
+    MAX_BATCH_CLAIMS,
+    MAX_CITATIONS,
+    MAX_CONTENT_CHARACTERS,
+    MAX_METADATA_BYTES,
+)
+from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_owner_id
+from vouchgate.storage.ids import sink_id
+
+MAX_BODY_BYTES = 1024 * 1024
+# Levels of lists and objects in metadata. The parser gives up at 200, and metadata lies some levels down in
+# the evidence: what is let in must be readable there too.
+MAX_METADATA_DEPTH = 32
+_ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+
+
+def _no_nul(text: str) -> str:
+    if "\x00" in text:
+        raise ValueError("must not contain the NUL character")
+    return text
+
+
+def _says_something(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty or only white space")
+    return text
+
+
+def _names_an_owner(text: str) -> str:
+    if not valid_owner_id(text):
+        raise ValueError("must consist of printable characters")
+    return text
+
+
+def _storable(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuses what JSON text or a database cannot hold: NUL, numbers that are not finite, too many levels."""
+    waiting: list[tuple[Any, int]] = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > MAX_METADATA_DEPTH and isinstance(item, dict | list):
+            raise ValueError(f"must not be nested deeper than {MAX_METADATA_DEPTH} levels")
+        if isinstance(item, dict):
+            waiting.extend((part, depth + 1) for pair in item.items() for part in pair)
+        elif isinstance(item, list):
+            waiting.extend((part, depth + 1) for part in item)
+        elif isinstance(item, str):
+            _no_nul(item)
+        elif isinstance(item, float) and not math.isfinite(item):
+            raise ValueError("must hold finite numbers only")
+    return value
+
+
+def _iso_time(value: object) -> object:
+    if value is None or isinstance(value, datetime):
+        return value
+    if isinstance(value, str) and _ISO_TIME.fullmatch(value):
+        return value
+    raise ValueError("must be an ISO 8601 date or time, like 2027-01-31T00:00:00Z")
+
+
+def _no_webhook(sink: str) -> str:
+    """Webhooks have ids like this. They get every memory by themselves, and nobody fetches anything in their place."""
+    if sink.startswith(sink_id("")):
+        raise ValueError(f"must not begin with {sink_id('')}")
+    return sink
+
+
+def _utc(value: datetime) -> datetime:
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("is outside the years 1 to 9999") from error
+
+
+class _Pattern:
+    """Says in the OpenAPI description what a validator, with a kinder message, holds a text to."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(core_schema) | {"pattern": self._pattern}
+
+
+Text = Annotated[str, AfterValidator(_no_nul), _Pattern(r"^[^\u0000]*$")]
+Words = Annotated[
+    str, AfterValidator(_no_nul), AfterValidator(_says_something), _Pattern(r"^[^\u0000]*\S[^\u0000]*$")
+]
+OwnerId = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_NAME_CHARACTERS),
+    AfterValidator(_names_an_owner),
+    AfterValidator(_says_something),
+]
+Reason = Annotated[Words, Field(min_length=1, max_length=2000)]
+SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$"), AfterValidator(_no_webhook)]
+CitationText = Annotated[Text, Field(min_length=1, max_length=2048)]
+Time = Annotated[
+    datetime,
+    BeforeValidator(_iso_time, json_schema_input_type=str),
+    AfterValidator(_utc),
+    Field(json_schema_extra={"format": "date-time"}),
+]
+
+
+class Wire(BaseModel):
+    """Base of every request body: an unknown field is an error, and types are not guessed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CitationIn(Wire):
+    """A citation given beside the claim."""
+
+    type: CitationType
+    value: CitationText
+
+
+class DeliveryIn(Wire):
+    """Where in a store behind the gate (a sink) the claim is to be written once it is a memory, or with `remove`,
+    what is to go from there. The same sink and place is the same thing."""
+
+    sink: SinkName
+    place: Annotated[Words, Field(min_length=1, max_length=512)]
+    op: DeliveryOp = DeliveryOp.PUT
+    data: Annotated[
+        dict[str, JsonValue],
+        AfterValidator(_storable),
+        Field(
+            description=f"What the sink needs besides the text. At most {MAX_METADATA_BYTES} bytes as JSON."
+        ),
+    ] = {}
+    replaces: Annotated[
+        bool,
+        Field(strict=True, description="Something else is there already, which the gate may not know of."),
+    ] = False
+
+
+class ClaimIn(Wire):
+    """A claim before it is saved. `user_id` may be left out when the token acts for one owner only."""
+
+    content: Annotated[Words, Field(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
+    memory_type: MemoryType
+    source: Source
+    user_id: OwnerId | None = None
+    citations: Annotated[
+        list[
+            Annotated[
+                Annotated[CitationIn, Tag("object")] | Annotated[CitationText, Tag("text")],
+                # So that an error is about the form that was sent, not about both.
+                Discriminator(lambda sent: "text" if isinstance(sent, str) else "object"),
+            ]
+        ],
+        Field(max_length=MAX_CITATIONS),
+    ] = []
+    validity_horizon: Time | None = None
+    metadata: Annotated[
+        dict[str, JsonValue],
+        AfterValidator(_storable),
+        Field(description=f"At most {MAX_METADATA_BYTES} bytes as JSON."),
+    ] = {}
+    delivery: DeliveryIn | None = None
+
+
+class BatchIn(Wire):
+    """Several claims. Rows are validated one by one, so that a bad row spoils no other."""
+
+    claims: Annotated[list[JsonValue], Field(min_length=1, max_length=MAX_BATCH_CLAIMS)]
+
+
+class ApproveIn(Wire):
+    """An owner's yes. `version` is the one that was looked at; `supersede` says what becomes of a stored
+    memory that the item conflicts with: true replaces it, false keeps both."""
+
+    version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+    note: Annotated[Text, Field(max_length=2000)] | None = None
+    content: Annotated[Words, Field(min_length=1, max_length=MAX_CONTENT_CHARACTERS)] | None = None
+    supersede: Annotated[bool, Field(strict=True)] | None = None
+
+
+class UndoIn(Wire):
+    """An owner's decision taken back. `version` is that of the decided item."""
+
+    version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+
+
+class RejectIn(Wire):
+    """An owner's no, and why."""
+
+    version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+    reason: Reason

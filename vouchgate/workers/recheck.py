@@ -1,0 +1,318 @@
+"""The worker that checks again what is due: waiting claims whose citation could not be checked, and the sources of
+stored memories. What is due is in the database (`storage.queue.rechecks`), so any number of processes may have one.
+
+lease -> examine, with nothing locked -> one transaction that settles it (`review.recheck`)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from sqlalchemy import Connection
+
+from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.types import (
+    Citation,
+    Claim,
+    Found,
+    ItemKind,
+    Neighbours,
+    PendingMemory,
+    SourceReading,
+    Unreachable,
+    ValidationResult,
+)
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.pipeline import MAX_MENTIONS, Examined, Inspected, examine, focus
+from vouchgate.ingest.policy import Policy
+from vouchgate.review import acts, recheck
+from vouchgate.review.recheck import RecheckResult, Reexamined
+from vouchgate.review.staleness import Standings, compare, refuted
+from vouchgate.storage.dedup import similar
+from vouchgate.storage.errors import StoreBusy
+from vouchgate.storage.ids import new_id_suffix
+from vouchgate.storage.queue import rechecks
+from vouchgate.storage.queue.rechecks import LeasedRecheck
+from vouchgate.storage.store import Store
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 8  # pieces of work under way, and leases held, in one process
+POLL_SECONDS = 5.0  # the longest sleep: work may have come from another process
+ERROR_SECONDS = 10.0  # the sleep after an error, such as a database that is away
+_SPARE_SECONDS = 60.0  # of a lease, over the time that examining may take: for waiting and writing
+
+T = TypeVar("T")
+
+
+class Examine(Protocol):
+    """Examines a claim, reading its sources anew when it must be `fresh`. May raise."""
+
+    def __call__(self, claim: Claim, *, fresh: bool = False) -> Awaitable[Examined]: ...
+
+
+class Read(Protocol):
+    """Reads what a citation points at, with its whole text; anew when it must be `fresh`. Does not raise."""
+
+    def __call__(self, citation: Citation, *, fresh: bool = False) -> Awaitable[SourceReading]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckCounts:
+    """How many pieces of work came to what; the names are those of `review.recheck.RecheckResult`."""
+
+    promoted: int = 0
+    redecided: int = 0
+    over: int = 0
+    stale: int = 0
+    fresh: int = 0
+    same: int = 0
+    again: int = 0
+    gone: int = 0
+    lost: int = 0
+    failed: int = 0
+
+
+class Rechecker:
+    """Checks again what is due. Its methods belong to one event loop; they keep nothing between two calls."""
+
+    def __init__(
+        self,
+        store: Store,
+        policy: Policy,
+        examine: Examine,
+        read: Read,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """`examine` and `read` are those of the gate and its sources."""
+        self._store = store
+        self._policy = policy
+        self._examine = examine
+        self._read = read
+        self._clock = clock
+        # Examining keeps to the policy's deadline by itself; what does not is given up here.
+        self._patience = 2 * policy.deadline_seconds + 5
+        self._lease_seconds = self._patience + _SPARE_SECONDS
+
+    async def run(self, report: Callable[[RecheckCounts], None]) -> None:
+        """Works until it is cancelled, and tells `report` of every round that did something. Leases that are held
+        then come due again when they end."""
+        while True:
+            wait = ERROR_SECONDS
+            try:
+                counts = await self.run_once(self._clock())
+                if counts != RecheckCounts():
+                    report(counts)
+                wait = await asyncio.to_thread(self._until_next)
+            except Exception:
+                log.exception("checking again failed; it is tried again")
+            await asyncio.sleep(wait)
+
+    async def run_once(self, now: datetime, limit: int = 1000) -> RecheckCounts:
+        """Settles up to `limit` pieces of work that are due at `now` or come due while it works. Raises
+        StorageError when no work can be taken."""
+        begun = time.monotonic()
+        results: Counter[RecheckResult] = Counter()
+        under_way: set[asyncio.Task[RecheckResult]] = set()
+        taken, more = 0, limit > 0
+        try:
+            while more or under_way:
+                at = now + timedelta(seconds=time.monotonic() - begun)
+                if more and (room := min(AT_ONCE - len(under_way), limit - taken)) > 0:
+                    leased = await self._lease(at, room)
+                    taken += len(leased)
+                    more = len(leased) == room and taken < limit
+                    under_way |= {asyncio.create_task(self._settle(due, at)) for due in leased}
+                if under_way:
+                    done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                    results.update(task.result() for task in done)
+        finally:
+            await _stop(under_way)
+        return RecheckCounts(**{result.value: count for result, count in results.items()})
+
+    async def before_approval(self, *items: PendingMemory) -> None:
+        """Looks at the sources of items that their owner is about to approve. Where one is refuted now and was
+        not when the item was queued, the item gets the decision that follows, and a new version: the approval
+        is then stale, and says so. What cannot be found out within the policy's deadline changes nothing.
+        """
+        if not items:
+            return
+        room = asyncio.Semaphore(AT_ONCE)
+        tasks = [asyncio.create_task(self._look_before(item, room)) for item in items]
+        try:
+            await asyncio.wait(tasks, timeout=self._policy.deadline_seconds)
+        finally:
+            await _stop(tasks)
+
+    async def _look_before(self, item: PendingMemory, room: asyncio.Semaphore) -> None:
+        try:
+            async with room:
+                then = await asyncio.to_thread(self._decision, item)
+                if not any(isinstance(reading, Found) for reading in then.evidence.sources):
+                    return
+                again = await self._reexamine(item.decision_id, then, self._clock(), fresh=False)
+                news = refuted(again.examined.decide(Neighbours()).findings) - refuted(then.findings)
+                if news:
+                    settle = partial(recheck.settle_before_approval, item=item, again=again)
+                    await self._write(item.owner_id, settle)
+        except Exception:
+            log.exception("the sources of %s could not be looked at before its approval", item.id)
+
+    def _decision(self, item: PendingMemory) -> ValidationResult:
+        with self._store.read() as connection:
+            return acts.stored_answer(connection, item)
+
+    def _until_next(self) -> float:
+        """Seconds to sleep. A moment at least: what is due now is with another process."""
+        with self._store.read() as connection:
+            due = rechecks.next_due(connection)
+        seconds = POLL_SECONDS if due is None else (due - self._clock()).total_seconds()
+        return max(min(seconds, POLL_SECONDS, self._policy.recheck.first_seconds), 0.1)
+
+    async def _lease(self, now: datetime, room: int) -> list[LeasedRecheck]:
+        due = await asyncio.to_thread(self._next_due)
+        if due is None or due > now:
+            return []
+        name = new_id_suffix(now)
+        seconds = self._lease_seconds
+        return await self._write(None, lambda c: rechecks.lease(c, now, room, seconds, name))
+
+    def _next_due(self) -> datetime | None:
+        with self._store.read() as connection:
+            return rechecks.next_due(connection)
+
+    async def _settle(self, due: LeasedRecheck, now: datetime) -> RecheckResult:
+        """Does one piece of work. Whatever goes wrong in examining counts as not found out; what goes wrong in
+        writing what was found does too, so that work that can never be written does not come back for ever."""
+        found: Reexamined | Standings | None = None
+        try:
+            async with asyncio.timeout(self._patience):
+                found = await self._look(due, now)
+        except TimeoutError:
+            log.warning("checking %s again took over %.3g s and was given up", due.item_id, self._patience)
+        except Exception:
+            log.exception("checking %s again failed", due.item_id)
+        for result in [None] if found is None else [found, None]:
+            try:
+                return await self._write(due.owner_id, self._settling(due, result, now))
+            except StoreBusy as error:
+                log.warning("what checking %s again came to could not be written: %s", due.item_id, error)
+                break
+            except Exception:
+                log.exception("what checking %s again came to could not be written", due.item_id)
+        return RecheckResult.FAILED
+
+    def _settling(
+        self, due: LeasedRecheck, found: Reexamined | Standings | None, now: datetime
+    ) -> Callable[[Connection], RecheckResult]:
+        policy = self._policy
+        if due.kind is ItemKind.PENDING:
+            again = found if isinstance(found, Reexamined) else None
+            return lambda c: recheck.settle_item(c, due, again, policy, now)
+        standings = None if isinstance(found, Reexamined) else found
+        return lambda c: recheck.settle_memory(c, due, standings, policy, now)
+
+    async def _look(self, due: LeasedRecheck, now: datetime) -> Reexamined | Standings | None:
+        """What there is to be seen now; None when there is nothing left to look at."""
+        known = await asyncio.to_thread(self._subject, due, now)
+        if known is None:
+            return None
+        decision_id, then = known
+        if due.kind is ItemKind.PENDING:
+            # What could not be found out is never kept, so what is kept of it by now was found out since: by a
+            # reading that came too late for the claim, or for another claim.
+            return await self._reexamine(decision_id, then, now, fresh=False)
+        inspected = _inspected(then)
+        readings = await self._read_all(inspected.cited())
+        return await asyncio.to_thread(
+            _compared, then, due, inspected, readings, policy=self._policy, now=now
+        )
+
+    def _subject(self, due: LeasedRecheck, now: datetime) -> tuple[str, ValidationResult] | None:
+        with self._store.read() as connection:
+            return recheck.decision_to_recheck(connection, due, now)
+
+    async def _reexamine(
+        self, decision_id: str, then: ValidationResult, now: datetime, *, fresh: bool
+    ) -> Reexamined:
+        begun = time.perf_counter()
+        examined = await self._examine(then.evidence.claim, fresh=fresh)
+        if examined.similar is None:  # what the owner was shown stays shown
+            examined = replace(examined, similar=then.similar)
+        took_ms = (time.perf_counter() - begun) * 1000
+        again = await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)
+        return replace(again, rejected_before=then.rejected_before, echo=then.evidence.echo)
+
+    async def _read_all(self, cited: Sequence[Citation]) -> list[SourceReading]:
+        """A reading of each, with its text; UNKNOWN for what is later than the policy's deadline."""
+        tasks = [asyncio.ensure_future(self._read(citation, fresh=True)) for citation in cited]
+        try:
+            if tasks:
+                await asyncio.wait(tasks, timeout=self._policy.deadline_seconds)
+        finally:
+            late = [task for task in tasks if not task.done()]
+            await _stop(late)
+        detail = "{} could not be looked up in time."
+        return [
+            Unreachable(citation=citation, code="timeout", detail=detail.format(citation.value))
+            if task in late
+            else task.result()
+            for citation, task in zip(cited, tasks, strict=True)
+        ]
+
+    async def _write(self, owner_id: str | None, work: Callable[[Connection], T]) -> T:
+        owner_ids = () if owner_id is None else (owner_id,)
+        return await asyncio.wrap_future(self._store.writer.run(owner_ids, work))
+
+
+def _inspected(then: ValidationResult) -> Inspected:
+    """The claim with those of its citations that the decision knew."""
+    claim = then.evidence.claim
+    known = {reading.citation.key for reading in then.evidence.sources}
+    every = detect_citations(claim.content, MAX_MENTIONS) + claim.citations
+    return Inspected(claim, (), tuple(citation for citation in every if citation.key in known))
+
+
+def _compared(
+    then: ValidationResult,
+    due: LeasedRecheck,
+    inspected: Inspected,
+    readings: Sequence[SourceReading],
+    *,
+    policy: Policy,
+    now: datetime,
+) -> Standings:
+    texts = {reading.citation.key: reading.text for reading in readings if isinstance(reading, Found)}
+    examined = examine(inspected, focus(inspected, readings), policy, now)
+    return compare(then, due.learned, examined, texts)
+
+
+def _prepared(decision_id: str, examined: Examined, now: datetime, took_ms: float) -> Reexamined:
+    """With what the write transaction needs and is slow to make."""
+    claim, kind = examined.claim, examined.claim.memory_type.value
+    return Reexamined(
+        decision_id=decision_id,
+        examined=examined,
+        keys=signature_keys(tokens(claim.content), kind, examined.policy.threshold),
+        bands=similar.keys_of(claim.content, kind),
+        suffix=new_id_suffix(now),
+        now=now,
+        took_ms=took_ms,
+    )
+
+
+async def _stop(tasks: Sequence[asyncio.Future[Any]] | set[asyncio.Task[Any]]) -> None:
+    """Cancels what is not done, and waits until it has ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
