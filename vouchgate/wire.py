@@ -108,19 +108,23 @@ class _Pattern:
         return handler(core_schema) | {"pattern": self._pattern}
 
 
-Text = Annotated[str, AfterValidator(_no_nul), _Pattern(r"^[^\u0000]*$")]
-Words = Annotated[
-    str, AfterValidator(_no_nul), AfterValidator(_says_something), _Pattern(r"^[^\u0000]*\S[^\u0000]*$")
-]
+_NO_NUL = _Pattern(r"^[^\u0000]*$")
+_SAYS_SOMETHING = _Pattern(r"^[^\u0000]*\S[^\u0000]*$")
+_SAYS = AfterValidator(lambda text: _says_something(_no_nul(text)))
+Text = Annotated[str, AfterValidator(_no_nul), _NO_NUL]
 OwnerId = Annotated[
     str,
     Field(min_length=1, max_length=MAX_NAME_CHARACTERS),
     AfterValidator(_names_an_owner),
     AfterValidator(_says_something),
 ]
-Reason = Annotated[Words, Field(min_length=1, max_length=2000)]
+# Lengths stand before the validators: after one, a constraint would speak of items and not of characters.
+Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_CHARACTERS), _SAYS, _SAYS_SOMETHING]
+Reason = Annotated[str, Field(min_length=1, max_length=2000), _SAYS, _SAYS_SOMETHING]
+Place = Annotated[str, Field(min_length=1, max_length=512), _SAYS, _SAYS_SOMETHING]
+Note = Annotated[str, Field(max_length=2000), AfterValidator(_no_nul), _NO_NUL]
 SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$"), AfterValidator(_no_webhook)]
-CitationText = Annotated[Text, Field(min_length=1, max_length=2048)]
+CitationText = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_no_nul), _NO_NUL]
 Time = Annotated[
     datetime,
     BeforeValidator(_iso_time, json_schema_input_type=str),
@@ -147,7 +151,7 @@ class DeliveryIn(Wire):
     what is to go from there. The same sink and place is the same thing."""
 
     sink: SinkName
-    place: Annotated[Words, Field(min_length=1, max_length=512)]
+    place: Place
     op: DeliveryOp = DeliveryOp.PUT
     data: Annotated[
         dict[str, JsonValue],
@@ -165,7 +169,7 @@ class DeliveryIn(Wire):
 class ClaimIn(Wire):
     """A claim before it is saved. `user_id` may be left out when the token acts for one owner only."""
 
-    content: Annotated[Words, Field(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
+    content: Content
     memory_type: MemoryType
     source: Source
     user_id: OwnerId | None = None
@@ -199,8 +203,8 @@ class ApproveIn(Wire):
     memory that the item conflicts with: true replaces it, false keeps both."""
 
     version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
-    note: Annotated[Text, Field(max_length=2000)] | None = None
-    content: Annotated[Words, Field(min_length=1, max_length=MAX_CONTENT_CHARACTERS)] | None = None
+    note: Note | None = None
+    content: Content | None = None
     supersede: Annotated[bool, Field(strict=True)] | None = None
 
 

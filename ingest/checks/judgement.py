@@ -22,23 +22,23 @@ def judge(found: Found) -> Finding | None:
         case None:
             return None
         case Judged(contains="yes", attributed="yes"):
-            message = f"The judge finds the claim in {found.source_id}."
+            message = f"The judge finds the claim in {found.name}."
             return _finding(found, found.judgement, Verdict.PASS, "judge_supports", message)
         case Judged() as said:
-            return _finding(found, said, Verdict.DOUBT, "judge_doubts", _doubt(said, found.source_id))
+            return _finding(found, said, Verdict.DOUBT, "judge_doubts", _doubt(said, found.name))
         case NotJudged() as none:
             return _finding(found, none, Verdict.UNKNOWN, "judge_unavailable", none.detail)
         case _ as never:
             assert_never(never)
 
 
-def _doubt(said: Judged, source_id: str) -> str:
+def _doubt(said: Judged, name: str) -> str:
     if said.contains == "no":
-        return f"The judge does not find the claim in {source_id}."
+        return f"The judge does not find the claim in {name}."
     part = "the claim" if said.contains == "yes" else "a part of the claim only"
     if said.attributed == "no":
-        return f"The judge finds {part} in {source_id}, and not as what {source_id} says itself."
-    return f"The judge finds {part} in {source_id}."
+        return f"The judge finds {part} in {name}, and not as what {name} says itself."
+    return f"The judge finds {part} in {name}."
 
 
 def _finding(

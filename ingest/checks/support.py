@@ -188,7 +188,7 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
     support = compare(content, found.excerpt, title=found.title, citations=citations, alone=alone)
     if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
         support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")
-    name = _short(found.source_id)
+    name = _short(found.name)
     match support.verdict:
         case SupportVerdict.ON_TOPIC:
             verdict, code = Verdict.PASS, "support_on_topic"
@@ -215,7 +215,7 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
 
 def failure_finding(found: Found) -> Finding:
     """The finding on a source that the check itself broke down on: nobody knows, so the claim waits."""
-    message = f"Whether {_short(found.source_id)} speaks of what the claim says could not be found out."
+    message = f"Whether {_short(found.name)} speaks of what the claim says could not be found out."
     return Finding(
         check=CHECK,
         verdict=Verdict.UNKNOWN,

@@ -137,6 +137,12 @@ class Citation(Frozen):
     start: int | None = None
     end: int | None = None
 
+    @property
+    def name(self) -> str:
+        """What sentences call it: as the claim wrote it, but for the bare number of a record."""
+        bare = self.type is CitationType.ADR and self.value.isdecimal()
+        return f"ADR-{int(self.value):03d}" if bare else self.value
+
 
 EXCERPT_CHARACTERS = 2000
 LINKS = 50  # of Found.links; of a page that links to more sites the rest is not known
@@ -208,6 +214,11 @@ class Found(Frozen):
     took_ms: float | None = None  # how long reading it took
     # The whole text, from which `excerpt` is chosen for one claim; it is emptied then, and never stored here.
     text: str = Field(default="", exclude=True, repr=False)
+
+    @property
+    def name(self) -> str:
+        """What sentences call it: a record as the claim wrote its number, all else by its id."""
+        return self.citation.name if self.citation.type is CitationType.ADR else self.source_id
 
 
 class Missing(Frozen):

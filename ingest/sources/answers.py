@@ -29,7 +29,7 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed
 from vouchgate.ingest.scoring.sites import site_of
-from vouchgate.ingest.sources.git.adr_text import plain
+from vouchgate.ingest.sources.plain_text import plain
 
 _log = logging.getLogger(__name__)
 

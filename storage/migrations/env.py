@@ -5,8 +5,7 @@ from __future__ import annotations
 from alembic import context
 from sqlmodel import SQLModel
 
-import vouchgate.storage.tables.claims  # noqa: F401  (both fill the metadata)
-import vouchgate.storage.tables.doors
+from vouchgate.storage.tables import claims, doors  # noqa: F401  (both fill the metadata)
 
 connection = context.config.attributes.get("connection")
 if connection is None:

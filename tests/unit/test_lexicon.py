@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-import vouchgate.ingest.checks.hedge
-import vouchgate.ingest.hedges.rules
+from vouchgate.ingest.checks import hedge
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.claims.types import HedgeAction, HedgeCategory
+from vouchgate.ingest.hedges import rules
 from vouchgate.ingest.hedges.lexicon import RULE_LISTS, ContextRule, Lexicon, extend_lexicon, load_lexicon
 
 LEXICON = load_lexicon()
@@ -34,14 +34,14 @@ def test_it_survives_json_and_serialises_alike_every_time() -> None:
 
 
 def test_every_rule_is_written_and_used() -> None:
-    assert set(ingest.hedges.rules.RULES) == set(ContextRule)
+    assert set(rules.RULES) == set(ContextRule)
     used = {rule for group in LEXICON.groups.values() for rule in (*group.when, *group.unless)}
     assert used == set(ContextRule)
 
 
 def test_the_lists_that_the_code_uses_are_the_ones_it_asks_for() -> None:
     named: set[str] = set()
-    for module in (ingest.hedges.rules, ingest.checks.hedge):
+    for module in (rules, hedge):
         assert module.__file__ is not None
         source = Path(module.__file__).read_text("utf-8")
         named.update(re.findall(r'\b(?:w|_lists)\["(\w+)"\]', source))

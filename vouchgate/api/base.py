@@ -16,7 +16,7 @@ from vouchgate.ingest.claims.types import Principal
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.metrics import Metrics
-from vouchgate.service import Service
+from vouchgate.server.state import service_of
 from vouchgate.wire import MAX_BODY_BYTES
 
 MAX_PAGE = 200
@@ -76,12 +76,6 @@ class JsonRoute(APIRoute):
             return answer
 
         return handle
-
-
-def service_of(request: Request) -> Service:
-    """The running service."""
-    service: Service = request.app.state.service
-    return service
 
 
 def metrics_of(request: Request) -> Metrics:

@@ -23,7 +23,6 @@ from vouchgate.api.base import (
     problem_response,
     problem_responses,
     require_json,
-    service_of,
     token_needed,
 )
 from vouchgate.api.problems import Problem, ProblemError, invalid, refused, unavailable
@@ -32,6 +31,7 @@ from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import Outcome, Principal, ValidationResult
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.review.rules import Act
+from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import Decided, Idempotency, KeyReused, Repeated, SubmitAnswer, TokenGone
 from vouchgate.storage.errors import StorageError

@@ -15,7 +15,6 @@ from vouchgate.api.base import (
     not_found,
     owners_in_scope,
     problem_responses,
-    service_of,
 )
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate import deliveries as acts
@@ -23,6 +22,7 @@ from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, Outdated
 from vouchgate.ingest.checks.secrets import mask
 from vouchgate.ingest.claims.types import DeliveryOp, MemoryType, Principal
 from vouchgate.review.rules import Act, is_owner
+from vouchgate.server.state import service_of
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.outgoing.deliveries import (
     DeliveryFilter,

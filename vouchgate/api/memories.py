@@ -18,7 +18,6 @@ from vouchgate.api.base import (
     not_found,
     owners_in_scope,
     problem_responses,
-    service_of,
 )
 from vouchgate.api.problems import ProblemError
 from vouchgate.ingest.claims.types import (
@@ -33,6 +32,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
 from vouchgate.review.rules import Act
+from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord

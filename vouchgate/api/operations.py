@@ -8,8 +8,9 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from vouchgate.api.base import metrics_of, problem_response, service_of
+from vouchgate.api.base import metrics_of, problem_response
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY
+from vouchgate.server.state import service_of
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.outgoing import streams as delivery_streams
 from vouchgate.storage.queue import pending

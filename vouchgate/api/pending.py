@@ -8,10 +8,11 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, owners_in_scope, problem_responses, service_of
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, owners_in_scope, problem_responses
 from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus
 from vouchgate.review.rules import Act
+from vouchgate.server.state import service_of
 from vouchgate.storage.queue import pending
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.wire import OwnerId

@@ -77,6 +77,9 @@ def validation_errors(errors: Sequence[Any], prefix: tuple[str, ...] = ()) -> li
             "model_attributes_type",
         ):  # one thing to the sender; the sentence names a class
             what, kind = "must be an object", "object_type"
+        elif kind in ("string_too_long", "string_too_short"):
+            bound, most = ("max_length", "most") if kind == "string_too_long" else ("min_length", "least")
+            what = f"must have at {most} {error['ctx'][bound]:,} characters"
         where = ".".join(map(str, (*prefix, *error["loc"])))
         # A field's name and a tag are the sender's own words, too: they are told back in part.
         found.append({"where": where[:MOST_SHOWN], "what": what[:MOST_SHOWN], "type": kind})

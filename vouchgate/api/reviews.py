@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_responses, service_of
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_responses
 from vouchgate.api.problems import Problem, ProblemError, refused, unavailable
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import (
@@ -34,6 +34,7 @@ from vouchgate.review.answers import (
 )
 from vouchgate.review.rules import Act
 from vouchgate.server import rulings as acts
+from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS

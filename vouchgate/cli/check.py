@@ -13,11 +13,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from vouchgate.cli.database import open_store
+from vouchgate.cli.input import open_input
 from vouchgate.cli.output import FAILED, write_json, write_line
 from vouchgate.gate.gate import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
-from vouchgate.importing.lines import BadLine, Line, open_input, read_lines
+from vouchgate.importing.lines import BadLine, Line, read_lines
 from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import Decision, DedupFacts, Neighbours, Principal, Role, Source
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys

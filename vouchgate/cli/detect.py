@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vouchgate.cli.input import open_input
 from vouchgate.cli.output import FAILED, write_json
-from vouchgate.importing.lines import BadLine, Line, open_input, read_lines
+from vouchgate.importing.lines import BadLine, Line, read_lines
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.hedges.lexicon import load_lexicon

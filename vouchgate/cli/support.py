@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vouchgate.cli.input import open_input
 from vouchgate.cli.output import FAILED, write_json
-from vouchgate.importing.lines import BadLine, Line, open_input, read_lines
+from vouchgate.importing.lines import BadLine, Line, read_lines
 from vouchgate.ingest.checks.support import compare
 from vouchgate.ingest.claims.types import TEXT_CHARACTERS
 from vouchgate.ingest.support.passages import passages

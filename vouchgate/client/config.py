@@ -86,6 +86,8 @@ def _checked(url: str) -> str:
         httpx.URL(url)
     except (ValueError, httpx.InvalidURL):
         usable = False
+    if "://" not in url:
+        raise ValueError(f"the URL must begin with http:// or https://, as in http://{url[:200]}")
     # A name and password in a URL would take the place of the token, and end up in logs.
     if not usable or "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError("the URL must be like https://gate.example.org: no user name, no query")

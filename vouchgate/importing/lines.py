@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
-
-from vouchgate.cli.output import Failure
 
 MAX_LINE_BYTES = 16 * 1024 * 1024  # far over any claim; bounds the memory that one line can take
 
@@ -41,22 +36,6 @@ class BadLine:
         if "id" in self.fields:
             answer["id"] = self.fields["id"]
         return answer
-
-
-@contextmanager
-def open_input(path: str) -> Iterator[BinaryIO]:
-    """The file, or standard input for `-`. Raises Failure when it cannot be read."""
-    if path == "-":
-        yield sys.stdin.buffer
-        return
-    try:
-        stream = Path(path).open("rb")  # noqa: SIM115  (closed below; only opening it may fail here)
-    except OSError as error:
-        raise Failure(
-            f"{path}: cannot be read: {error.strerror}; give a file or - for standard input"
-        ) from error
-    with stream:
-        yield stream
 
 
 def read_lines(stream: BinaryIO) -> Iterator[Line | BadLine]:

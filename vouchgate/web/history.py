@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from vouchgate.api.base import service_of
 from vouchgate.ingest.claims.types import ReviewStatus
 from vouchgate.review.pages.history import PATH, filter_choices, rows_of
+from vouchgate.server.state import service_of
 from vouchgate.storage.identity import tokens
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import SignedIn

@@ -11,7 +11,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
-from vouchgate.api.base import service_of
 from vouchgate.ingest.claims.types import PendingMemory, ValidationResult
 from vouchgate.review.pages.changes import changes_between
 from vouchgate.review.pages.diff import word_diff
@@ -21,6 +20,7 @@ from vouchgate.review.pages.reasons import CANNED, kind_of
 from vouchgate.review.pages.text import pieces
 from vouchgate.review.reading import parse_decision
 from vouchgate.server import rulings as acts
+from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.identity import tokens

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from vouchgate.api.base import service_of
 from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
 from vouchgate.review.pages.memory import memory_view, parse_query, rows_of
 from vouchgate.review.reading import parse_decision
+from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.memories import MemoryFilter, storable
 from vouchgate.storage.identity import tokens

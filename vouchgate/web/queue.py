@@ -10,12 +10,12 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from vouchgate.api.base import service_of
 from vouchgate.ingest.claims.types import ReviewStatus
 from vouchgate.review.pages.queue import ORDERS, by_cited, by_reason, by_sender, filter_words, rows_of
 from vouchgate.review.pages.reasons import CANNED
 from vouchgate.review.pages.text import is_whole, opening_pieces
 from vouchgate.server import rulings as acts
+from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.identity import tokens
 from vouchgate.web.listing import listing_of

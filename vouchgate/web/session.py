@@ -18,8 +18,8 @@ from fastapi import Depends, Request
 from starlette.datastructures import ImmutableMultiDict
 from starlette.responses import Response
 
-from vouchgate.api.base import service_of
 from vouchgate.ingest.claims.types import Principal
+from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem
 

@@ -16,8 +16,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from vouchgate.api.base import service_of
 from vouchgate.server.auth import RateLimit
+from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (

@@ -33,7 +33,7 @@ from vouchgate.ingest.sources.answers import (
     require_success,
     retry_after,
 )
-from vouchgate.ingest.sources.git.adr_text import without_comments
+from vouchgate.ingest.sources.plain_text import without_comments
 
 _AT_ONCE = 2  # requests to one forge; GitHub counts concurrent ones towards its secondary limits
 _RESERVE = 3  # requests that a reading may take: with fewer left none is begun

@@ -24,6 +24,7 @@ from vouchgate.ingest.sources.git.adr_status import (
     superseded_numbers,
     worst,
 )
+from vouchgate.ingest.sources.plain_text import plain, without_comments
 
 SUFFIXES = frozenset({".md", ".markdown", ".rst", ".adoc", ".txt"})
 _FRONT_MATTER = 16_384  # characters; a longer block is not front matter
@@ -62,7 +63,6 @@ _DECISION_HEADING = re.compile(
     r"(?:\d{1,3}[.)]?\s{1,4})?(?:the\s)?(?:decision|resolution|outcome)", re.IGNORECASE
 )
 _LINK_TEXT = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^()\n]{0,500}\)")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class AdrPage(Frozen):
@@ -98,11 +98,6 @@ def file_number(path: str) -> int | None:
         return None
     match = _FILE_NUMBER.match(stem)
     return int(match[1]) if match else None
-
-
-def plain(text: str) -> str:
-    """Text that any store can hold: control characters and lone surrogates become spaces."""
-    return _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def parse(text: str) -> AdrPage:
@@ -145,20 +140,6 @@ def parse(text: str) -> AdrPage:
         excerpt=_excerpt(sections),
         text=_page_text(matter, title, sections),
     )
-
-
-def without_comments(text: str) -> str:
-    """Markdown or HTML without its `<!-- comments -->`, which no reader sees."""
-    kept: list[str] = []
-    at = 0
-    while (start := text.find("<!--", at)) >= 0:
-        end = text.find("-->", start + 4)
-        if end < 0:
-            break
-        kept.append(text[at:start])
-        at = end + 3
-    kept.append(text[at:])
-    return "".join(kept)
 
 
 def _split_front_matter(text: str) -> tuple[Mapping[str, object], str]:

@@ -11,8 +11,8 @@ from threading import Lock
 
 from vouchgate.ingest.claims.types import TEXT_CHARACTERS, Frozen, Standing
 from vouchgate.ingest.sources.git.adr_files import object_digest
-from vouchgate.ingest.sources.git.adr_text import plain
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
+from vouchgate.ingest.sources.plain_text import plain
 
 _REMEMBERED = 1_024  # commits of one state of the branches whose reachability and files are kept
 _MOST_FILES = 300  # names of changed files in the text of a commit

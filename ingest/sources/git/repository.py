@@ -22,7 +22,7 @@ from typing import BinaryIO
 import git
 from git.exc import GitCommandNotFound, InvalidGitRepositoryError, NoSuchPathError
 
-from vouchgate.ingest.sources.git.adr_text import plain
+from vouchgate.ingest.sources.plain_text import plain
 
 _log = logging.getLogger(__name__)
 

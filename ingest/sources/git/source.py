@@ -31,9 +31,10 @@ from vouchgate.ingest.sources.git.adr_files import (
     text_of,
 )
 from vouchgate.ingest.sources.git.adr_status import adr_id
-from vouchgate.ingest.sources.git.adr_text import parse, plain
+from vouchgate.ingest.sources.git.adr_text import parse
 from vouchgate.ingest.sources.git.commits import Candidates, CommitRecord, Commits
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
+from vouchgate.ingest.sources.plain_text import plain
 
 _log = logging.getLogger(__name__)
 
@@ -183,7 +184,7 @@ class GitSource:
         if failures:
             raise failures[0]
         places = ", ".join(self._adr_dirs) or "any directory"
-        detail = f"No {adr_id(number)} exists in {self._names()} (looked in {places})."
+        detail = f"No {citation.name} exists in {self._names()} (looked in {places})."
         return Missing(citation=citation, detail=detail)
 
     def _names(self) -> str:
@@ -265,13 +266,13 @@ def _not_committed(files: AdrFiles, repository: Repository, number: int) -> list
 
 
 def _judge_adr(citation: Citation, number: int, found: Sequence[_Adr]) -> SourceReading:
-    name = adr_id(number)
+    name = citation.name
     first = found[0]
     if len({adr.record.object_id for adr in found}) > 1:
         places = ", ".join(f"{adr.record.path} ({adr.repository})" for adr in found[:8])
         return Found(
             citation=citation,
-            source_id=name,
+            source_id=adr_id(number),
             standing=Standing.AMBIGUOUS,
             detail=f"{len(found)} files are {name}: {places}.",
         )
@@ -282,7 +283,7 @@ def _judge_adr(citation: Citation, number: int, found: Sequence[_Adr]) -> Source
     standing, detail, successor = _standing(name, place, first)
     return Found(
         citation=citation,
-        source_id=name,
+        source_id=adr_id(number),
         standing=standing,
         detail=detail,
         title=page.title,

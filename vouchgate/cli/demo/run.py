@@ -17,15 +17,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import FrameType
 
-import httpx
-from pydantic import ValidationError
 from rich.console import Console
 
 from vouchgate.cli.demo.samples import CARRIER_SECONDS, GRANTED, PAGES, SAMPLES, make_repository
 from vouchgate.cli.demo.table import DemoTable
 from vouchgate.cli.output import Failure, console
 from vouchgate.cli.serve import address_of, bind, listen, make_link, make_token, port_of, server_for
-from vouchgate.ingest.claims.types import Role, ValidationResult
+from vouchgate.client import Client, VouchgateError
+from vouchgate.ingest.claims.types import Role
 from vouchgate.server.app import create_app
 from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings
@@ -146,25 +145,15 @@ def _website() -> Iterator[str]:
 def _send(screen: Console, address: str, agent: str, named: dict[str, str]) -> None:
     table = DemoTable(screen)
     table.head()
-    headers = {"Authorization": f"Bearer {agent}"}
-    # A proxy of the environment has no business with our own address.
-    with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=30) as client:
+    with Client(address, agent) as gate:
         for sample in SAMPLES:
-            body = {
-                "content": sample.content.format_map(named),
-                "memory_type": sample.memory_type.value,
-                "source": sample.source.value,
-            }
+            content = sample.content.format_map(named)
             started = time.perf_counter()
-            response = client.post("/v1/claims", json=body)
-            milliseconds = (time.perf_counter() - started) * 1000
             try:
-                answer = ValidationResult.model_validate_json(response.content)
-            except ValidationError as error:
-                raise Failure(
-                    f"no verdict came back but {response.status_code} {response.text[:200]}"
-                ) from error
-            table.row(sample, answer, milliseconds)
+                answer = gate.save(content, memory_type=sample.memory_type.value, source=sample.source.value)
+            except VouchgateError as error:
+                raise Failure(f"no verdict came back: {error}") from error
+            table.row(sample, answer, (time.perf_counter() - started) * 1000)
     table.foot()
 
 

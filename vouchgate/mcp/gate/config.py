@@ -17,7 +17,7 @@ from vouchgate.ingest.claims.types import DeliveryOp, MemoryType, Source
 
 SINK = r"[a-z0-9][a-z0-9._:-]{0,63}"  # as the API has it
 
-_PRESETS = files("vouchgate.mcp") / "presets"
+_PRESETS = files("vouchgate.mcp.gate") / "presets"
 
 
 class ConfigError(ValueError):
