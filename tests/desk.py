@@ -95,7 +95,7 @@ def run(service: Service, owner: str, work: Callable[[Desk], Awaitable[None]]) -
 
     async def main() -> None:
         transport = httpx.ASGITransport(app=create_app(service))
-        cookies = {"gg_session": secret}
+        cookies = {"vg_session": secret}
         async with httpx.AsyncClient(
             transport=transport, base_url="http://gate.test", cookies=cookies
         ) as http:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -85,11 +87,12 @@ def serve(
         arguments += ["--workers", str(workers)]
     theirs, ours = os.pipe()
     said = os.fdopen(theirs, encoding="utf-8")
+    folder = tempfile.mkdtemp(prefix="serve-")  # what a first start leaves there goes with it
     try:
         with Path(os.devnull).open() as nothing:
             process = Program(
                 arguments,
-                directory=Path.cwd(),
+                directory=Path(folder),
                 environment={**os.environ, **(environment or {})},
                 streams=(nothing, ours, ours),
             )
@@ -108,6 +111,7 @@ def serve(
             raise
         finally:
             said.close()
+            shutil.rmtree(folder)
 
 
 def _address(said: TextIO, output: list[str]) -> str:

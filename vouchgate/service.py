@@ -12,7 +12,7 @@ from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.settings import Settings, plain
+from vouchgate.settings import Settings, database_to_open, plain
 from vouchgate.sources.cache import SourceCache
 from vouchgate.sources.reader import Sources
 from vouchgate.sources.repositories import open_repositories
@@ -68,7 +68,7 @@ def open_service(
 
             embedder = embeddings.load_embedder(policy)
         store = Store.open(
-            settings.database_url, threshold=policy.threshold, vectors=by_meaning, report=report
+            database_to_open(settings), threshold=policy.threshold, vectors=by_meaning, report=report
         )
         opened.callback(store.close)
         store.save_policy(policy, datetime.now(UTC))

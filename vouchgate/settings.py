@@ -21,6 +21,10 @@ from pydantic_settings import (
 PREFIX = "VOUCHGATE_"
 DEFAULT_ADR_DIRS = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
 
+DATABASE = "vouchgate.db"  # in the working directory, unless a setting names another
+# What it was called before the product had its name. In two halves, so that no renaming of the product finds it.
+EARLIER_DATABASE = "ground" + "gate.db"
+
 _USUAL_PORTS = {"http": 80, "https": 443}
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(:(?P<port>[0-9]{1,5}))?/?", re.ASCII
@@ -34,6 +38,10 @@ class SettingsError(ValueError):
     """A setting that cannot be used; the message names it."""
 
 
+class EarlierDatabase(SettingsError):
+    """A start that would make an empty database beside the one that was meant."""
+
+
 class Settings(BaseSettings):
     """Where the service keeps and looks things up. What decides about claims is in the policy instead.
 
@@ -45,7 +53,7 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, toml_file="vouchgate.toml", extra="forbid", frozen=True, env_ignore_empty=True
     )
 
-    database_url: str = "sqlite:///vouchgate.db"
+    database_url: str = f"sqlite:///{DATABASE}"
     repo: Paths = ()
     adr_dirs: Words = DEFAULT_ADR_DIRS
     policy: Path | None = None
@@ -133,6 +141,18 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def database_to_open(settings: Settings, earlier: str = EARLIER_DATABASE) -> str:
+    """The database's URL. Raises EarlierDatabase when no setting names one, and the working directory has one by the
+    `earlier` name and none by today's."""
+    named = settings.database_url != Settings.model_fields["database_url"].default
+    if not named and Path(earlier).exists() and not Path(DATABASE).exists():
+        raise EarlierDatabase(
+            f"the database here has its earlier name, {earlier}: rename it to {DATABASE}, with {earlier}-wal and "
+            f"{earlier}-shm if they are there, or set {PREFIX}DATABASE_URL=sqlite:///{earlier}"
+        )
+    return settings.database_url
 
 
 def plain(secret: SecretStr | None) -> str | None:

@@ -208,7 +208,7 @@ def prepare_sqlite(connection: sqlite3.Connection) -> None:
     try:
         import sqlite_vec  # noqa: PLC0415  (of the extra, and only where the policy asks for it)
     except ImportError as error:
-        raise StorageError(f"{error}: run `pip install vouchgate[vector]`") from error
+        raise StorageError(f"{error}: run pip install 'vouchgate[vector]'") from error
     connection.enable_load_extension(True)
     try:
         sqlite_vec.load(connection)

@@ -1,4 +1,5 @@
-"""Tokens: who may call. `gg_<id>_<secret>`, shown once; only the sha256 of the secret is kept."""
+"""Tokens: who may call. `vg_<id>_<secret>`, shown once; only the sha256 of the secret is kept. Those made before the
+product had its name begin with `gg_`, and hold."""
 
 from __future__ import annotations
 
@@ -32,8 +33,9 @@ _REVOKE = (
     .where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.revoked_at.is_(None))
     .values(revoked_at=bindparam("at"))
 )
+PREFIX = "vg_"
 # 16 hex digits, then 32 random bytes as 43 url-safe characters (which may hold "_" too, hence the lengths).
-_PRESENTED = re.compile(r"gg_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_PRESENTED = re.compile(rf"(?:{PREFIX}|gg_)([0-9a-f]{{16}})_([A-Za-z0-9_-]{{43}})")
 _NO_DIGEST = hashlib.sha256(b"").hexdigest()  # of no secret: every secret has 43 characters
 
 
@@ -105,7 +107,7 @@ def create(
         )
 
     store.writer.run([SERVICE_OWNER], work).result()
-    return principal, f"gg_{token_id}_{secret}"
+    return principal, f"{PREFIX}{token_id}_{secret}"
 
 
 def _grant(principal: Principal) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from tests.processes import Program
 
 # As users start it. The other runs are forked from a process that has loaded it (`tests.processes`).
 PROGRAM = (sys.executable, "-m", "vouchgate.cli")
-TOKEN = re.compile(r"gg_[0-9a-f]{16}_[\w-]{43}")
+TOKEN = re.compile(r"vg_[0-9a-f]{16}_[\w-]{43}")
 
 
 def clean_environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -98,6 +98,13 @@ class Serving:
     errors: IO[bytes]
     address: str
     printed: str
+
+    def first_start(self) -> str:
+        """What a first start left for its operator, in the file that it named."""
+        (file,) = re.findall(
+            r"^First start: .* are in (\S+)\. Read it, then delete it\.$", self.printed, re.MULTILINE
+        )
+        return Path(file).read_text("utf-8")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Asks it to stop; its exit status and what it said on standard error."""

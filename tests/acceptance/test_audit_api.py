@@ -182,9 +182,9 @@ def test_what_is_no_token_is_refused(site: Site, owner: str) -> None:
         f"Bearer {token}x",
         f"Bearer {token} {token}",
         f"Bearer {token.upper()}",
-        "Bearer gg_0123456789abcdef_" + "a" * 43,
+        "Bearer vg_0123456789abcdef_" + "a" * 43,
         "Bearer " + "x" * 10_000,
-        "Bearer gg_ü",
+        "Bearer vg_ü",
     ):
         headers = httpx.Headers({} if presented is None else {b"Authorization": presented.encode()})
         is_problem(anonymous.get("/v1/memories", headers=headers), 401, "token_needed")

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import shutil
 import signal
 import socket
 import sqlite3
+import stat
+import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +20,17 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.acceptance.cli_program import TOKEN, Serving, cli, complaint, json_lines, serving
+from tests.acceptance.cli_program import (
+    PROGRAM,
+    TOKEN,
+    Serving,
+    clean_environment,
+    cli,
+    complaint,
+    json_lines,
+    serving,
+)
+from vouchgate.settings import DATABASE, EARLIER_DATABASE
 
 # 25 different words, so that two which differ in one of them are 24/26 alike, over the threshold.
 LONG = (
@@ -63,12 +77,9 @@ def signs_in(link: str) -> bool:
 def decided(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     folder = tmp_path_factory.mktemp("desk")
     with serving(cwd=folder) as service:
-        agent, reviewer = dict.fromkeys(TOKEN.findall(service.printed))
-        trusted = cli(
-            "token", "create", "--role", "agent", "--owner", "me", "--source", "user", cwd=folder
-        ).stdout.decode()
-        assert submit(service, trusted.strip(), LONG.format("05:30"), source="user").status_code == 201
-        assert submit(service, trusted.strip(), LONG.format("06:30"), source="user").status_code == 202
+        agent, user, reviewer = dict.fromkeys(TOKEN.findall(service.first_start()))
+        assert submit(service, user, LONG.format("05:30"), source="user").status_code == 201
+        assert submit(service, user, LONG.format("06:30"), source="user").status_code == 202
         assert submit(service, agent, "The hall is cold").status_code == 202
         assert submit(service, agent, "I think the hall is cold").status_code == 422
         assert service.stop() == (0, "")
@@ -82,19 +93,82 @@ def desk(decided: Desk, tmp_path: Path) -> Iterator[Desk]:
     yield Desk(tmp_path / "copy", decided.agent, decided.reviewer)
 
 
-def test_the_first_start_shows_two_tokens_and_a_link_and_the_next_one_nothing(tmp_path: Path) -> None:
+def sends_what_is_shown(shown: str) -> httpx.Response:
+    """Sends the request that a first start shows as a line of curl."""
+    line = re.search("curl .*", shown.replace("\r", "").replace("\\\n", ""))
+    assert line is not None
+    _, address, *options = shlex.split(line[0])
+    assert options[::2] == ["-H", "-H", "-d"]
+    headers = dict(header.split(": ") for header in options[1:5:2])
+    return httpx.post(address, headers=headers, content=options[5], trust_env=False)
+
+
+def test_a_first_start_in_a_terminal_shows_tokens_there_and_a_request_that_is_stored(tmp_path: Path) -> None:
+    master, slave = os.openpty()
+    program = subprocess.Popen(
+        [*PROGRAM, "serve", "--port", "0"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=slave,
+    )
+    os.close(slave)
+    try:
+        assert program.stdout is not None
+        first = program.stdout.readline().decode()
+        shown = ""
+        while "/docs" not in shown:
+            shown += os.read(master, 10_000).decode()
+        assert first.startswith("listening on http://"), first
+        assert len(set(TOKEN.findall(shown))) == 3
+        answer = sends_what_is_shown(shown)
+        assert (answer.status_code, answer.json()["outcome"]) == (201, "stored")
+        assert [file.name for file in tmp_path.iterdir() if file.suffix == ".txt"] == []
+    finally:
+        program.kill()
+        program.communicate()
+        os.close(master)
+
+
+def test_a_first_start_without_a_terminal_leaves_them_in_a_file_of_its_operator_alone(tmp_path: Path) -> None:
     with serving(cwd=tmp_path, anew=True) as service:
-        assert len(set(TOKEN.findall(service.printed))) == 2
-        assert f"{service.address}/docs" in service.printed
-        (link,) = re.findall(LINK, service.printed)
+        (file,) = tmp_path.glob("vouchgate-first-start-*.txt")
+        assert str(file) in service.printed
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        shown = service.first_start()
+        assert len(set(TOKEN.findall(shown))) == 3
+        assert f"{service.address}/docs" in shown
+        answer = sends_what_is_shown(shown)
+        assert (answer.status_code, answer.json()["outcome"]) == (201, "stored")
+        (link,) = re.findall(LINK, shown)
         assert link.startswith(f"{service.address}/")
         assert signs_in(link)
         assert not signs_in(link)
         assert httpx.get(f"{service.address}/healthz", trust_env=False).status_code == 200
-        assert service.stop(signal.SIGINT) == (0, "")
+        status, said = service.stop(signal.SIGINT)
+        assert (status, said) == (0, "")
+        for secret in (link, *TOKEN.findall(shown)):
+            assert secret not in service.printed
     assert (tmp_path / "vouchgate.db").exists()
     with serving(cwd=tmp_path) as service:
         assert service.printed == f"listening on {service.address}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("serve", "--port", "0"), ("token", "list"), ("db", "upgrade"), ("index", "status")]
+)
+@pytest.mark.skipif(DATABASE == EARLIER_DATABASE, reason="the product still has its earlier name")
+def test_a_database_by_its_earlier_name_stops_every_command_that_would_make_another(
+    arguments: tuple[str, ...], desk: Desk
+) -> None:
+    (desk.folder / DATABASE).rename(desk.folder / EARLIER_DATABASE)
+    said = complaint(cli(*arguments, cwd=desk.folder), 2)
+    assert EARLIER_DATABASE in said
+    assert f"rename it to {DATABASE}" in said
+    assert not (desk.folder / DATABASE).exists()
+    named = cli("token", "list", "--database-url", f"sqlite:///{EARLIER_DATABASE}", cwd=desk.folder)
+    assert named.returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -235,7 +309,7 @@ def test_a_revoked_token_opens_nothing(desk: Desk) -> None:
 def test_the_queue_opens_to_its_reviewer_alone(desk: Desk) -> None:
     assert "VOUCHGATE_TOKEN" in complaint(cli("review", "list", cwd=desk.folder))
     assert "agent" in complaint(cli("review", "list", "--token", desk.agent, cwd=desk.folder))
-    assert "not known" in complaint(cli("review", "list", "--token", "gg_x", cwd=desk.folder))
+    assert "not known" in complaint(cli("review", "list", "--token", "vg_x", cwd=desk.folder))
     item = desk.waiting()[0]["id"]
     other = (
         cli("token", "create", "--role", "reviewer", "--owner", "you", cwd=desk.folder)
@@ -396,7 +470,7 @@ def test_db_upgrade_makes_the_tables_once(tmp_path: Path) -> None:
 def test_a_command_without_the_service_s_policy_leaves_its_index_alone(tmp_path: Path) -> None:
     (tmp_path / "loose.toml").write_text("duplicate_threshold = 0.75\n")
     with serving("--policy", "loose.toml", cwd=tmp_path) as service:
-        token = TOKEN.findall(service.printed)[0]
+        token = TOKEN.findall(service.first_start())[0]
         assert submit(service, token, "tea is at four in the big hall").status_code == 202
         assert cli("token", "list", cwd=tmp_path).returncode == 0
         assert cli("log", "verify", cwd=tmp_path).returncode == 0

@@ -92,7 +92,7 @@ def test_axe_finds_no_serious_fault(
     principal, _ = site.token(Role.REVIEWER, owner)
     inspect(window.go("/review/sign-in"))
     page = window.page
-    page.get_by_label("Reviewer's token").fill("gg_nonsense")
+    page.get_by_label("Reviewer's token").fill("vg_nonsense")
     page.keyboard.press("Enter")
     page.wait_for_selector("[role=alert]")
     inspect(page)

@@ -61,7 +61,7 @@ def test_signing_in_with_a_token_or_a_link_and_out(site: Site, windows: Chromium
     window = windows.window(site.running.url, javascript=False)
     window.expect("status of 403", "status of 410")
     page = window.go("/review/memories?type=fact")
-    for wrong, why in (("gg_nonsense", "not known"), (agents, "not a reviewer's")):
+    for wrong, why in (("vg_nonsense", "not known"), (agents, "not a reviewer's")):
         page.get_by_label("Reviewer's token").fill(wrong)
         press(page, "Sign in")
         expect(page.get_by_role("alert")).to_contain_text(why)

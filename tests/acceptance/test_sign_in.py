@@ -152,7 +152,7 @@ def test_unknown_expired_and_revoked_tokens_get_one_answer(
         now=then,
     )
     texts = set()
-    for token in (revoked_token, expired_token, "gg_" + "0" * 16 + "_" + "A" * 43, "hunter2", "", "\u202e"):
+    for token in (revoked_token, expired_token, "vg_" + "0" * 16 + "_" + "A" * 43, "hunter2", "", "\u202e"):
         answer = new_browser().sign_in(token)
         assert cookie(answer, COOKIE) is None
         texts.add(is_page(answer, 403))

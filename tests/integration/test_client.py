@@ -214,10 +214,10 @@ def test_a_full_queue_is_said_at_once(client: Client) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_token_that_does_not_hold(site: Site, kind: Kind) -> None:
-    with calling(kind, site.running.url, "gg_not-a-token") as client, pytest.raises(ApiError) as caught:
+    with calling(kind, site.running.url, "vg_not-a-token") as client, pytest.raises(ApiError) as caught:
         client.memories()
     assert (caught.value.status, caught.value.code) == (401, "token_needed")
-    assert "gg_not-a-token" not in f"{client!r} {caught.value!r} {caught.value}"
+    assert "vg_not-a-token" not in f"{client!r} {caught.value!r} {caught.value}"
 
 
 def test_threads_share_a_client(site: Site, token: str) -> None:
@@ -252,7 +252,7 @@ def test_the_address_and_the_token_come_from_the_environment(
         Client()
 
 
-SECRET = "gg_this-is-secret"
+SECRET = "vg_this-is-secret"
 
 
 @pytest.mark.parametrize(

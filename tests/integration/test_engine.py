@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
@@ -18,9 +22,18 @@ from sqlmodel import SQLModel
 from tests.conftest import THRESHOLD, Postgresql
 from tests.processes import FORKED
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.storage import engine as engines
 from vouchgate.storage.dedup.builds import builds
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
-from vouchgate.storage.engine import is_busy, migrate, needs_migration, open_engine, reading, writing
+from vouchgate.storage.engine import (
+    is_busy,
+    migrate,
+    needs_migration,
+    open_engine,
+    reading,
+    revisions,
+    writing,
+)
 from vouchgate.storage.errors import StorageError, StoreBusy
 from vouchgate.storage.identity import owners
 from vouchgate.storage.sql import fetch
@@ -38,6 +51,29 @@ def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> N
         assert compare_metadata(context, SQLModel.metadata) == []
         assert connection.execute(text("SELECT id, pending FROM queue_total")).all() == [(1, 0)]
     engine.dispose()
+
+
+def test_the_revisions_by_file_names_are_those_that_alembic_reads() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(engines.__file__).parent / "migrations"))
+    script = ScriptDirectory.from_config(config)
+    assert revisions() == [revision.revision for revision in script.walk_revisions()][::-1]
+    assert script.get_heads() == [revisions()[-1]]
+
+
+def test_opening_a_database_that_is_up_to_date_does_without_alembic(tmp_path: Path) -> None:
+    opens = (
+        "import sys; from fractions import Fraction; from vouchgate.storage.store import Store; "
+        "Store.open(sys.argv[1], threshold=Fraction(23, 25)).close(); print('alembic' in sys.modules)"
+    )
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", opens, url], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+        for _ in range(2)
+    ]
+    assert said == ["True\n", "False\n"]
 
 
 def test_processes_that_start_together_migrate_once(empty_database_url: str) -> None:

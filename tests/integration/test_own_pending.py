@@ -136,4 +136,4 @@ def test_a_token_can_be_asked_whose_it_is(site: Site) -> None:
     }
     reviewer = site.reviewer(owner).get("/v1/whoami").json()
     assert (reviewer["role"], reviewer["owners"]) == ("reviewer", [owner])
-    is_problem(site.caller("gg_0000000000000000_" + "x" * 43).get("/v1/whoami"), 401, "token_needed")
+    is_problem(site.caller("vg_0000000000000000_" + "x" * 43).get("/v1/whoami"), 401, "token_needed")

@@ -144,7 +144,7 @@ def test_only_a_reviewer_signs_in(store: Store, role: Role) -> None:
     assert (rows(store, SESSIONS), rows(store, LINKS), logged(store)) == (0, 0, [])
 
 
-@pytest.mark.parametrize("text", ["", "gg_", "gg_" + "0" * 16 + "_" + "A" * 43, "\ud800", "x" * 100_000])
+@pytest.mark.parametrize("text", ["", "vg_", "vg_" + "0" * 16 + "_" + "A" * 43, "\ud800", "x" * 100_000])
 def test_what_is_no_token_of_ours_is_unknown(store: Store, text: str) -> None:
     token(store)
     assert sessions.start(store, text, now=NOW) is SignInRefusal.UNKNOWN
@@ -184,7 +184,7 @@ def test_signing_in_again_ends_the_session_before_in_the_same_step(store: Store)
     assert third is not None
     assert (who(store, second), who(store, third)) == (None, principal)
     assert sessions.redeem(store, code, now=NOW, instead_of=third) is None
-    assert sessions.start(store, "gg_", now=NOW, instead_of=third) is SignInRefusal.UNKNOWN
+    assert sessions.start(store, "vg_", now=NOW, instead_of=third) is SignInRefusal.UNKNOWN
     assert who(store, third) == principal  # what fails ends nothing
     assert [action for _, action, _ in logged(store)] == [
         Action.SESSION_STARTED,

@@ -62,7 +62,7 @@ def test_a_token_is_its_principal_again(store: Store) -> None:
         owners=frozenset({"ann"}),
         sources=frozenset({Source.USER, Source.COMMIT}),
     )
-    assert text.startswith(f"gg_{principal.id}_")
+    assert text.startswith(f"vg_{principal.id}_")
     assert service_log(store) == [("service", Action.TOKEN_CREATED, principal.id)]
 
 
@@ -75,7 +75,7 @@ def test_two_tokens_share_nothing(store: Store) -> None:
 
 def test_the_secret_is_nowhere(store: Store) -> None:
     principal, text = agent(store)
-    secret = text.removeprefix(f"gg_{principal.id}_")
+    secret = text.removeprefix(f"vg_{principal.id}_")
     assert len(secret) >= 43  # 32 bytes, 6 bits a character
     table = TokenRow.metadata.tables["token"]
     with store.read() as connection:
@@ -124,13 +124,13 @@ def test_the_listing_says_all_but_the_secret(store: Store) -> None:
         lambda text: " " + text,
         lambda text: text.upper(),
         lambda text: text[:-1] + ("A" if text[-1] != "A" else "B"),
-        lambda text: text.replace("gg_", "gx_", 1),
-        lambda text: "gg_" + "0" * 16 + text[19:],
-        lambda text: "gg__" + text[20:],
+        lambda text: text.replace("vg_", "gx_", 1),
+        lambda text: "vg_" + "0" * 16 + text[19:],
+        lambda text: "vg__" + text[20:],
         lambda text: text[:-1] + "é",
         lambda text: text[:-1] + "\ud800",
         lambda text: text[:-1] + "\x00",
-        lambda text: text.replace("gg_", "ｇｇ_", 1),
+        lambda text: text.replace("vg_", "ｖｇ_", 1),
         lambda text: text * 50_000,
         lambda text: f"Bearer {text}",
     ],
@@ -146,7 +146,8 @@ def test_a_spoilt_token_is_nobody(store: Store, spoil: object) -> None:
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
-    st.text(st.characters(codec=None)) | st.from_regex(r"gg_[0-9a-f]{16}_[A-Za-z0-9_-]{43}", fullmatch=True)
+    st.text(st.characters(codec=None))
+    | st.from_regex(r"[vg]g_[0-9a-f]{16}_[A-Za-z0-9_-]{43}", fullmatch=True)
 )
 def test_no_text_raises_and_none_gets_in(store: Store, presented: str) -> None:
     assert who(store, presented) is None

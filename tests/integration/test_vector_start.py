@@ -24,7 +24,7 @@ from vouchgate.storage.errors import StorageError
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("no_such_module:Model", r"pip install vouchgate\[vector\]"),
+        ("no_such_module:Model", r"pip install 'vouchgate\[vector\]'"),
         ("tests.models:nothing", "cannot be used: .*nothing"),
         ("tests.models:NOT_CALLABLE", "cannot be used: 'int'"),
         ("tests.models:silent", "0 vectors of one text"),

@@ -80,7 +80,7 @@ VALUES: dict[str, list[str | tuple[str, str]]] = {
     ],
     "Terraform Cloud token": [made(14) + ".atlasv1." + made(67)],
     "Webhook signing secret": ["whsec_" + made(32)],
-    "Vouchgate token": [f"gg_{made(16, HEX)}_{made(43)}"],
+    "Vouchgate token": [f"{prefix}_{made(16, HEX)}_{made(43)}" for prefix in ("vg", "gg")],
     "Private key": [
         pem(),
         pem(""),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from mcp_types import ToolAnnotations
 
 from vouchgate.adapters.rendering import render_value
-from vouchgate.cli.app import run
 from vouchgate.client import DeadLetter
 from vouchgate.client.models import Who
 from vouchgate.ingest.claims.types import DeliveryOp, Role
@@ -275,14 +273,6 @@ def test_the_configurations_in_the_documentation_load(tmp_path: Path) -> None:
         file = tmp_path / f"{number}.toml"
         file.write_text(example, "utf-8")
         assert load(None, file).write
-
-
-def test_without_its_extra_the_command_says_which_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "fastmcp", None)
-    assert run(["mcp-gate", "--preset", "knowledge-graph", "--", "cat"]) == 1
-    assert "pip install 'vouchgate[mcp-gate]'" in capsys.readouterr().err
 
 
 def test_one_of_preset_and_file_is_given(tmp_path: Path) -> None:

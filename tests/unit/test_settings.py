@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from vouchgate.settings import DEFAULT_ADR_DIRS, SettingsError, load_settings
+from vouchgate.settings import (
+    DATABASE,
+    DEFAULT_ADR_DIRS,
+    EARLIER_DATABASE,
+    EarlierDatabase,
+    SettingsError,
+    database_to_open,
+    load_settings,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +32,20 @@ def test_defaults() -> None:
     assert settings.database_url == "sqlite:///vouchgate.db"
     assert settings.adr_dirs == DEFAULT_ADR_DIRS
     assert settings.repo == ()
+
+
+def test_a_database_by_its_earlier_name_is_not_passed_over() -> None:
+    settings, named = load_settings({}), load_settings({}, database_url="sqlite:///other.db")
+    assert database_to_open(settings, "earlier.db") == f"sqlite:///{DATABASE}"
+    Path("earlier.db").touch()
+    with pytest.raises(
+        EarlierDatabase, match=rf"earlier\.db: rename it to {DATABASE}, .*DATABASE_URL=sqlite:///earlier"
+    ):
+        database_to_open(settings, "earlier.db")
+    assert database_to_open(named, "earlier.db") == "sqlite:///other.db"
+    Path(DATABASE).touch()
+    assert database_to_open(settings, "earlier.db") == f"sqlite:///{DATABASE}"
+    assert EARLIER_DATABASE.startswith("ground")
 
 
 def test_flags_win_over_environment_and_environment_over_file(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +97,7 @@ def test_bad_file_is_an_error(text: str) -> None:
 
 
 def test_a_secret_does_not_show() -> None:
-    settings = load_settings({}, token="gg_secret", github_token="ghp_secret")
+    settings = load_settings({}, token="vg_secret", github_token="ghp_secret")
     assert "secret" not in repr(settings).replace("secret_", "")
 
 

@@ -13,14 +13,14 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 
+from vouchgate import extras
+
 try:
     from langchain_core.tools import ToolException
     from langgraph.store.base import BaseStore, Op, Result
     from langgraph.store.base.batch import AsyncBatchedBaseStore
 except ImportError as missing:
-    raise ImportError(
-        "GatedStore needs the extra \"langgraph\": pip install 'vouchgate[langgraph]'"
-    ) from missing
+    raise ImportError(extras.sentence("GatedStore", "langgraph"), name=missing.name) from missing
 
 from vouchgate.adapters.langgraph_ops import (
     Namespace,

@@ -13,10 +13,12 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from vouchgate import extras
+
 try:
     from mem0 import Memory  # type: ignore[import-untyped]  # the package has no types: its rows are Any below
 except ImportError as error:
-    raise ImportError("GatedMemory needs the extra \"mem0\": pip install 'vouchgate[mem0]'") from error
+    raise ImportError(extras.sentence("GatedMemory", "mem0"), name=error.name) from error
 
 from vouchgate.adapters import mem0_forms as forms
 from vouchgate.adapters.mem0_extraction import extract

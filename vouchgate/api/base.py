@@ -21,7 +21,7 @@ from vouchgate.wire import MAX_BODY_BYTES
 
 MAX_PAGE = 200
 
-bearer = HTTPBearer(auto_error=False, description="`gg_…`, from `vouchgate token create`.")
+bearer = HTTPBearer(auto_error=False, description="`vg_…`, from `vouchgate token create`.")
 
 
 class JsonRequest(Request):
@@ -102,7 +102,7 @@ def token_needed() -> ProblemError:
     return ProblemError(
         401,
         "token_needed",
-        "Send `Authorization: Bearer gg_…` with a token that is known, not revoked and not expired.",
+        "Send `Authorization: Bearer vg_…` with a token that is known, not revoked and not expired.",
         headers={"WWW-Authenticate": "Bearer"},
     )
 

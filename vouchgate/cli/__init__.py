@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import sys
 
+from vouchgate.extras import missing
+
 
 def main() -> None:
     """Entry point of the `vouchgate` program. Exit status: 0 ok, 1 refused or failed, 2 usage."""
-    from vouchgate.cli.app import run  # noqa: PLC0415  (importing the package alone loads nothing)
-
+    # Importing the package alone loads nothing, and a base install has nothing that the commands are made with.
+    try:
+        from vouchgate.cli.app import run  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        told = missing(error, *sys.argv[1:2])
+        if told is None:
+            raise
+        print(f"vouchgate: {told}", file=sys.stderr)
+        sys.exit(2)
     sys.exit(run(sys.argv[1:]))

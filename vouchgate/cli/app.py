@@ -19,6 +19,7 @@ from typing import Annotated
 import typer
 
 from vouchgate.cli import hooks, import_, index, mcp, mcp_gate, operator, output, sinks
+from vouchgate.extras import missing
 
 PORTS = {"min": 0, "max": 65535}
 
@@ -231,6 +232,10 @@ def run(arguments: Sequence[str]) -> int:
         output.quiet_stdout()
         return output.FAILED
     except Exception as error:  # noqa: BLE001  (the last line of defence: told in one line, exit status 1)
+        told = missing(error, *arguments[:1])
+        if told is not None:
+            output.complain(told)
+            return output.USAGE
         return _explain(error)
     return status if isinstance(status, int) else 0
 
@@ -248,7 +253,7 @@ def _explain(error: Exception) -> int:
     kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__}
     if _EXPECTED & kinds:
         output.complain(str(error))
-        return output.FAILED
+        return output.USAGE if "vouchgate.settings.EarlierDatabase" in kinds else output.FAILED
     if "sqlalchemy.exc.DBAPIError" in kinds:
         output.complain(f"the database could not be used: {getattr(error, 'orig', error)}")
         return output.FAILED

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from vouchgate.ingest.policy import load_policy
-from vouchgate.settings import Settings
+from vouchgate.settings import Settings, database_to_open
 from vouchgate.storage.dedup.builds import builds
 from vouchgate.storage.engine import migrate, open_engine, reading
 from vouchgate.storage.store import Store
@@ -19,7 +19,7 @@ def open_store(settings: Settings) -> Iterator[Store]:
     A command run without the service's policy must not rebuild the index for another threshold, because the
     running service could then find no duplicates. Raises StorageError, PolicyError.
     """
-    engine = open_engine(settings.database_url)
+    engine = open_engine(database_to_open(settings))
     try:
         migrate(engine)
         with reading(engine) as connection:

@@ -13,7 +13,7 @@ from vouchgate.ingest.dedup.signature import VERSION
 from vouchgate.ingest.policy import load_policy
 from vouchgate.review import expiry
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.settings import Settings
+from vouchgate.settings import Settings, database_to_open
 from vouchgate.storage.dedup import repair as repairs
 from vouchgate.storage.dedup import upkeep
 from vouchgate.storage.dedup.reindex import reindex
@@ -23,7 +23,7 @@ from vouchgate.storage.engine import migrate, open_engine, reading
 
 def status(settings: Settings) -> int:
     """What the dedup index is, and whether another is under way. Builds nothing."""
-    engine = open_engine(settings.database_url)
+    engine = open_engine(database_to_open(settings))
     try:
         migrate(engine)
         with reading(engine) as connection:
@@ -63,7 +63,7 @@ def _number(threshold: Fraction) -> str:
 def build(settings: Settings) -> int:
     """Builds the index for the policy's threshold and makes it the one in use."""
     threshold = load_policy(settings.policy).threshold
-    engine = open_engine(settings.database_url)
+    engine = open_engine(database_to_open(settings))
     try:
         migrate(engine)
         with of_the_index() as progress:

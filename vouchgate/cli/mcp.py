@@ -6,13 +6,13 @@ from __future__ import annotations
 import signal
 import socket
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vouchgate.cli import operator, output
+from vouchgate.extras import mismatch
 
 if TYPE_CHECKING:
     from vouchgate.mcp.connection import GateConnection
@@ -34,7 +34,7 @@ TOKEN_BYTES = 1000  # of a file that holds a token, and white space around it
 
 def register(app: typer.Typer) -> None:
     """Adds this command."""
-    app.command("mcp", epilog="Example: VOUCHGATE_TOKEN=gg_… vouchgate mcp --url http://127.0.0.1:8080")(mcp)
+    app.command("mcp", epilog="Example: VOUCHGATE_TOKEN=vg_… vouchgate mcp --url http://127.0.0.1:8080")(mcp)
 
 
 def mcp(
@@ -60,8 +60,8 @@ def mcp(
     Over standard input and output it uses an agent's token of its own; a token that is not an agent's is refused. Over
     HTTP it has none, and passes on what each client brings.
     """
-    if find_spec("mcp") is None:
-        raise output.Failure("vouchgate mcp needs the extra \"mcp\": pip install 'vouchgate[mcp]'")
+    if (problem := mismatch("mcp", "mcp")) is not None:
+        raise output.Failure(problem, output.USAGE)
     if http is None and allow_host:
         raise typer.BadParameter("it goes with --http", param_hint="--allow-host")
     if http is not None and token_file is not None:

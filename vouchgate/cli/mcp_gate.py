@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +10,7 @@ import typer
 
 from vouchgate.cli import operator, output
 from vouchgate.cli.mcp import GateUrl, TokenFile, agent_token
+from vouchgate.extras import mismatch
 
 if TYPE_CHECKING:
     from vouchgate.mcp.gate.config import Config
@@ -59,10 +59,8 @@ def mcp_gate(
     COMMAND is started, and everything passed on to it; what writes goes through the gate first, and what waits is
     written when its owner approves. A tool that nothing is known of is refused.
     """
-    if find_spec("fastmcp") is None or find_spec("mcp") is None:
-        raise output.Failure(
-            "vouchgate mcp-gate needs the extra \"mcp-gate\": pip install 'vouchgate[mcp-gate]'"
-        )
+    if (problem := mismatch("mcp-gate", "mcp", "fastmcp")) is not None:
+        raise output.Failure(problem, output.USAGE)
     from vouchgate.mcp.gate.config import ConfigError, load
 
     try:

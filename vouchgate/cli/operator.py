@@ -162,7 +162,7 @@ def token_revoke(
     raise typer.Exit(command.revoke(settings_from(database_url=database_url), token_id))
 
 
-@review.command("list", epilog="Example: VOUCHGATE_TOKEN=gg_… vouchgate review list")
+@review.command("list", epilog="Example: VOUCHGATE_TOKEN=vg_… vouchgate review list")
 def review_list(
     *,
     database_url: DatabaseUrl = None,
@@ -201,7 +201,7 @@ def review_list(
     raise typer.Exit(answer)
 
 
-@review.command("show", epilog="Example: vouchgate review show ID --token gg_…")
+@review.command("show", epilog="Example: vouchgate review show ID --token vg_…")
 def review_show(
     item: Annotated[str, typer.Argument(metavar="ID")],
     database_url: DatabaseUrl = None,
@@ -215,7 +215,7 @@ def review_show(
     raise typer.Exit(command.show(settings, item, as_json=as_json))
 
 
-@review.command("digest", epilog="Example: vouchgate review digest --hours 24 --token gg_…")
+@review.command("digest", epilog="Example: vouchgate review digest --hours 24 --token vg_…")
 def review_digest(
     *,
     hours: Annotated[

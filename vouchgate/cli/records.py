@@ -13,7 +13,7 @@ from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.types import ValidationResult
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy, load_policy
-from vouchgate.settings import Settings
+from vouchgate.settings import Settings, database_to_open
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.engine import migrate, needs_migration, open_engine
 from vouchgate.storage.log import chain as log
@@ -35,7 +35,7 @@ def verify_log(settings: Settings) -> int:
 
 def upgrade(settings: Settings) -> int:
     """Makes the tables, or brings them up to this program's version."""
-    engine = open_engine(settings.database_url)
+    engine = open_engine(database_to_open(settings))
     try:
         needed = needs_migration(engine)
         migrate(engine)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -204,26 +206,62 @@ def make_link(service: Service, reviewer: Principal, port: int) -> str:
 
 
 def _first_start(service: Service, address: str, port: int) -> None:
-    """Makes and shows the first two tokens, and a link to sign in with, when the database has none."""
+    """Makes the first tokens, and a link to sign in with, when the database has none. A terminal shows them; otherwise,
+    as what is printed may be kept in a log, a file that nobody else can read has them, and its name is printed.
+    Raises Failure."""
     with service.store.read() as connection:
         if tokens.listing(connection):
             return
+    terminal = next((stream for stream in (sys.stderr, sys.stdout) if stream.isatty()), None)
+    if terminal is not None:
+        print(_first_tokens(service, address, port), file=terminal, flush=True)
+        return
+    database = make_url(service.settings.database_url)
+    sqlite = database.get_backend_name() == "sqlite" and database.database
+    folder = Path(sqlite).parent if sqlite else Path()
+    try:
+        descriptor, name = tempfile.mkstemp(".txt", "vouchgate-first-start-", folder)  # with the mode 0600
+    except OSError as error:
+        raise Failure(
+            f"no file for the first tokens can be made in {folder.absolute()}: {error.strerror}; "
+            "start once in a terminal"
+        ) from error
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(_first_tokens(service, address, port))
+    except OSError as error:
+        Path(name).unlink()
+        raise Failure(
+            f"the first tokens could not be written to {name}: {error.strerror}; make others with "
+            "vouchgate token create"
+        ) from error
+    say(f"First start: tokens, and a link to sign in with, are in {name}. Read it, then delete it.")
+
+
+def _first_tokens(service: Service, address: str, port: int) -> str:
+    """Makes them, and says what each is for."""
     _, agent = make_token(service.store, Role.AGENT, "first agent")
+    _, user = make_token(
+        service.store, Role.AGENT, "first program for the user's words", sources=[Source.USER]
+    )
     owner, reviewer = make_token(service.store, Role.REVIEWER, "first reviewer")
     url = make_url(service.settings.database_url).render_as_string(hide_password=True)
     minutes = sessions.LINK_LIFETIME // timedelta(minutes=1)
-    say(
-        f"""First start: two tokens for the owner "{OWNER}". They are shown this once.
+    return f"""First start: three tokens for the owner "{OWNER}". They are shown this once.
 
   agent     {agent}
+  user      {user}
   reviewer  {reviewer}
 
-The agent sends claims. It may assert no source, so what cites nothing waits for you; a token whose word
-counts for what you said comes from: vouchgate token create --role agent --owner {OWNER} --source user
+A program that hears you yourself, and no model, gets the user's token: what it sends with the source "user" are
+your own words. So this is stored:
 
-  curl {address}/v1/claims -H "Authorization: Bearer {agent}" \\
+  curl {address}/v1/claims -H "Authorization: Bearer {user}" \\
     -H "Content-Type: application/json" \\
-    -d '{{"content": "The API answers in JSON", "memory_type": "fact", "source": "ai_synthesis"}}'
+    -d '{{"content": "I prefer tea in the morning", "memory_type": "preference", "source": "user"}}'
+
+Your agent gets the agent's token. It may assert no source: what it sends is stored when a citation in it holds,
+and otherwise waits for you.
 
 The reviewer, that is you, sees what waits, and approves or rejects it. Open this within {minutes} minutes; it signs
 you in once (another one: vouchgate token link {owner.id}):
@@ -237,4 +275,3 @@ The same in a terminal:
 
 The API is described at {address}/docs
 """
-    )

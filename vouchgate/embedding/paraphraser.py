@@ -72,7 +72,7 @@ def load_embedder(policy: Policy) -> Embedder:
         return Embedder(name, found() if isinstance(found, type) else found)
     except ImportError as error:
         raise EmbeddingError(
-            f"vector_model {name} cannot be loaded: {error}. Run `pip install vouchgate[vector]`, and see "
+            f"vector_model {name} cannot be loaded: {error}. Run pip install 'vouchgate[vector]', and see "
             '"Paraphrases" in docs/checks.md for the model'
         ) from error
     except Exception as error:

@@ -64,7 +64,7 @@ class GateConnection:
         agent's. Raises NotAdmitted when it is not, and VouchgateError when that could not be found out."""
         token = self._own_token or brought
         if token is None:
-            raise TokenRefused(401, "bring an agent's token: `Authorization: Bearer gg_…`")
+            raise TokenRefused(401, "bring an agent's token: `Authorization: Bearer vg_…`")
         if _digest(token) in self._kept:
             return
         async with AsyncExitStack() as closing:

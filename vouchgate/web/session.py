@@ -23,8 +23,8 @@ from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem
 
-COOKIE = "gg_session"
-FORM_COOKIE = "gg_form"  # before anybody is signed in: what the sign-in forms are bound to
+COOKIE = "vg_session"
+FORM_COOKIE = "vg_form"  # before anybody is signed in: what the sign-in forms are bound to
 HOME = "/review"
 SIGN_IN = "/review/sign-in"
 # A claim of 8,192 characters and a note of 2,000, each of four bytes, each byte three characters in a form: 120 KB.

@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-
-import lxml.html
-from lxml.etree import LxmlError
+from typing import TYPE_CHECKING
 
 from vouchgate.ingest.claims.types import Citation, CitationType, Frozen, Missing, SourceReading, Standing
 from vouchgate.ingest.sources.answers import (
@@ -21,6 +19,9 @@ from vouchgate.ingest.sources.answers import (
     require_success,
 )
 from vouchgate.ingest.sources.registries.registry import Registry
+
+if TYPE_CHECKING:
+    import lxml.html
 
 _WHO = "peps.python.org"
 _LARGEST = 1_000_000  # bytes; whatever is in them, they are parsed within 0.2 s
@@ -88,6 +89,9 @@ class Pep(Registry):
 
 def _page(body: bytes) -> _Page | None:
     """What the page says; None when it is not the page of a PEP."""
+    import lxml.html  # noqa: PLC0415  (4 MiB that a service needs for PEPs alone; pages have processes of their own)
+    from lxml.etree import LxmlError  # noqa: PLC0415
+
     try:
         root = lxml.html.document_fromstring(body, parser=lxml.html.HTMLParser(encoding="utf-8"))
         content = next(iter(root.xpath("//section[@id='pep-content']")), None)
