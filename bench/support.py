@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vouchgate.ingest.checks.support import Support, SupportVerdict, compare
-from vouchgate.ingest.language.stems import WordKind, words_of
+from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.support.passages import focus
 
 Row = dict[str, Any]
@@ -45,7 +45,7 @@ def half_of(row: Row) -> int:
 
 def names(text: str) -> set[str]:
     """Words that may name a subject."""
-    return {word.key for word in words_of(text) if word.kind is WordKind.NAME}
+    return {word.key for word in words_of(text) if word.kind is Kind.NAME}
 
 
 def related(one: Row, two: Row) -> bool:

@@ -9,14 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from vouchgate.ingest.claims.types import Frozen, MemoryType, Source, Tier
+from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.lexicon import Lexicon, extend_lexicon, load_lexicon
+from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.scoring.reputation import Reputation, SiteGroup, extend_reputation, load_reputation
 from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
@@ -195,18 +196,14 @@ def _overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _built_in(name: str) -> dict[str, Any]:
-    return tomllib.loads(files("vouchgate.ingest.data").joinpath(name).read_text("utf-8"))
-
-
 def load_policy(path: Path | None = None) -> Policy:
     """The built-in policy, with the file at `path` laid over it.
 
     Raises PolicyError when the file cannot be read, is not TOML, or holds an unknown key or a bad value.
     """
-    built_in = _built_in("policy.toml")
+    built_in = read_data("policy.toml")
     presets = built_in.pop("presets")
-    built_in["values"] = _built_in("values.toml")
+    built_in["values"] = read_data("values.toml")
     over: dict[str, Any] = {}
     if path is not None:
         try:
@@ -219,6 +216,7 @@ def load_policy(path: Path | None = None) -> Policy:
     if not isinstance(preset, str) or preset not in presets:
         raise PolicyError(
             f"policy {path}: preset must be one of {', '.join(sorted(presets))}, not {preset!r}"
+            f"{did_you_mean(str(preset), presets)}"
         )
     lexicon, reputation = over.pop("lexicon", {}), over.pop("reputation", {})
     document = _overlay(_overlay(built_in, presets[preset]), over)
@@ -232,12 +230,22 @@ def load_policy(path: Path | None = None) -> Policy:
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(str(part) for part in item['loc']) or 'policy'}: {item['msg']}"
+            + (_meant(item["loc"]) if item["type"] == "extra_forbidden" else "")
             for item in error.errors()
         )
         raise PolicyError(f"policy {path or '(built-in)'}: {problems}") from error
     except ValueError as error:  # a change to a table that does not fit it
         raise PolicyError(f"policy {path or '(built-in)'}: {error}") from error
     return policy
+
+
+def _meant(unknown: tuple[int | str, ...]) -> str:
+    """Which key of the same table an unknown one may be a slip of."""
+    table: Any = Policy
+    for part in unknown[:-1]:
+        fields = getattr(table, "model_fields", {})
+        table = fields[part].annotation if part in fields else None
+    return did_you_mean(str(unknown[-1]), getattr(table, "model_fields", {}))
 
 
 @contextmanager

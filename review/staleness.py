@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -20,6 +19,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
     Verdict,
 )
+from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 from vouchgate.ingest.pipeline import Examined
 
 # Of the word triples of the old passage that hold a word of the claim, how many must still be there. Pages change
@@ -30,8 +30,6 @@ _RUN = 3  # words in a run: two are found anywhere, of four too many are lost wi
 _FEWEST = 5  # triples with a word of the claim; with fewer, all triples of the passage count
 
 _GIT = frozenset({CitationType.ADR, CitationType.COMMIT})
-# A word, or one character of a script that does not part its words.
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 
 Refuted = frozenset[tuple[str, str]]  # (citation key, finding code)
 
@@ -156,7 +154,7 @@ def share_kept(claim: str, passage: str, text: str) -> float:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
+    return RUN_OR_CHARACTER.findall(text.casefold())
 
 
 def _runs(words: Sequence[str], length: int | None = None) -> Iterator[tuple[str, ...]]:

@@ -18,6 +18,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from vouchgate.ingest.language.spelling import did_you_mean
+
 PREFIX = "VOUCHGATE_"
 DEFAULT_ADR_DIRS = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
 
@@ -165,15 +167,20 @@ def load_settings(environment: Mapping[str, str], **flags: Any) -> Settings:
 
     Raises SettingsError naming every setting that is unknown or cannot be used, and where it was given.
     """
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
-    unknown = sorted(name for name in environment if name.startswith(PREFIX) and name not in known)
+    known = sorted(name.upper() for name in Settings.model_fields)
+    given = sorted(name.removeprefix(PREFIX) for name in environment if name.startswith(PREFIX))
+    unknown = [f"{PREFIX}{name}{did_you_mean(name, known)}" for name in given if name not in known]
     if unknown:
-        raise SettingsError(f"unknown setting {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+        names = ", ".join(PREFIX + name for name in known)
+        raise SettingsError(f"unknown setting {', '.join(unknown)}; known are {names}")
     try:
         return Settings(**{name: value for name, value in flags.items() if value not in (None, (), [])})
     except ValidationError as error:
         problems = [
-            f"{PREFIX}{'.'.join(map(str, item['loc'])).upper()}: {item['msg']}" for item in error.errors()
+            f"{PREFIX}{name.upper()}: {item['msg']}"
+            + (did_you_mean(name, Settings.model_fields) if item["type"] == "extra_forbidden" else "")
+            for item in error.errors()
+            for name in [".".join(map(str, item["loc"]))]
         ]
         raise SettingsError("; ".join(problems)) from error
     except (OSError, ValueError) as error:  # vouchgate.toml cannot be read or is not TOML

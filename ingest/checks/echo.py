@@ -9,11 +9,10 @@ half: the key, and the finding that follows from the count.
 from __future__ import annotations
 
 import hashlib
-import tomllib
-from importlib import resources
 
 from vouchgate.ingest.claims.types import EchoFacts, Finding, Verdict
-from vouchgate.ingest.language.stems import stem
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.language.terms import term_key
 from vouchgate.ingest.policy import EchoPolicy
 
 CHECK = "echo"
@@ -23,7 +22,7 @@ MOST_NAMED = 20  # agents that are kept by name
 
 
 def _dropped() -> frozenset[str]:
-    raw = tomllib.loads(resources.files("vouchgate.ingest.data").joinpath("echo.toml").read_text("utf-8"))
+    raw = read_data("echo.toml")
     return frozenset(raw["dropped"])
 
 
@@ -34,10 +33,10 @@ _DROPPED = _dropped()
 def echo_key(words: frozenset[str], memory_type: str) -> str:
     """The key that a claim shares with what repeats it: 32 hex characters, from which no word can be read.
 
-    `words` are those of `ingest.language.words.tokens`. Two claims share it that differ in the order of words, in endings
-    (retry, retries) and in small words; not when any other word differs, a number least of all.
+    `words` are those of `ingest.language.words.tokens`. Two claims share it that differ in the order of words, in
+    endings (retry, retries) and in small words; not when any other word differs, a number least of all.
     """
-    kept = {stem(word) for word in words if word not in _DROPPED} or words
+    kept = {term_key(word) for word in words if word not in _DROPPED} or words
     text = "\n".join([_VERSION, memory_type, *sorted(kept)])
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
 

@@ -24,14 +24,14 @@ from vouchgate.ingest.hedges.literals import Interval, code_spans, quotations
 from vouchgate.ingest.hedges.phrases import DEAD, START, UNKNOWN, PhraseAutomaton
 from vouchgate.ingest.hedges.rules import RULES
 from vouchgate.ingest.hedges.tokens import Tokens
-from vouchgate.ingest.language.normalise import Normalised, normalise
+from vouchgate.ingest.language.normalise import INVISIBLE, Normalised, normalise
 
 CHECK = "hedge"
 _LONGEST = 16  # words of one match; the longest phrases people write stay well below
 _OWN_WORDS = 3  # fewer words than this around a quotation or code span, and it is the claim itself
 
 # Invisible characters that some writers put in place of a space: between letters they hide the gap between words.
-_HIDDEN_GAP = re.compile("(?<=\\S)[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff](?=\\S)")
+_HIDDEN_GAP = re.compile(rf"(?<=\S)[{INVISIBLE}](?=\S)")
 # With more of them than spaces, and words of at least this many characters between them on average, they are the
 # spaces of the text; strewn between single letters they are only noise.
 _MEAN_WORD = 2

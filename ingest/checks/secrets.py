@@ -9,13 +9,12 @@ from its evidence, in which the credential is not.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from typing import Any
 
 from vouchgate.ingest.claims.types import Finding, SecretMatch, Span, Verdict
+from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.normalise import normalise
 from vouchgate.ingest.secrets.values import assignments
 
@@ -46,9 +45,7 @@ class SecretDetector:
     """Finds credentials in texts. Thread-safe; build it once."""
 
     def __init__(self) -> None:
-        raw = tomllib.loads(
-            resources.files("vouchgate.ingest.data").joinpath("secrets.toml").read_text("utf-8")
-        )
+        raw = read_data("secrets.toml")
         self._kinds = tuple(_kind(entry) for entry in raw["kinds"])
         self._passwords = tuple(kind for kind in self._kinds if kind.password)
         table = raw["assignment"]

@@ -13,15 +13,15 @@ from enum import StrEnum
 
 from vouchgate.ingest.claims.types import Citation, Finding, Found, Span, Verdict
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
-from vouchgate.ingest.language.stems import Word, WordKind, language_of, words_of
+from vouchgate.ingest.language.terms import Kind, Word, language_of, words_of
 from vouchgate.ingest.support.scope import Scope, scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Subject, TopicMatch, match
 
 CHECK = "support"
 
 # Less than the weight of one telling word: too little to say that a source lacks it.
-TOO_LITTLE = WEIGHTS[WordKind.WORD]
-_SAYS_LITTLE = (WordKind.COMMON, WordKind.FUNCTION)
+TOO_LITTLE = WEIGHTS[Kind.WORD]
+_SAYS_LITTLE = (Kind.COMMON, Kind.FUNCTION)
 # A sentence that cites a source of which the source has less than this says something else, whatever stands beside it.
 # Of that much weight: what has fewer telling words may well be said in others.
 _ALIEN = 0.15

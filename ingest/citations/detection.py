@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from vouchgate.ingest.citations import adr, arxiv, commit, cve, doi, issue, pep, rfc, url
-from vouchgate.ingest.citations.shared import CitationRule, FoundCitation, fold
+from vouchgate.ingest.citations.shared import CitationRule, FoundCitation
 from vouchgate.ingest.claims.types import Citation, CitationType
+from vouchgate.ingest.language.normalise import plain_signs
+from vouchgate.ingest.language.spelling import nearest_name
 
 # A new type is one new file and one entry here. No two rules accept the same string as a whole.
 RULES: tuple[CitationRule, ...] = (
@@ -23,6 +25,7 @@ RULES: tuple[CitationRule, ...] = (
 )
 _IN_TEXT = tuple(rule for rule in RULES if rule is not url.RULE)
 _DIGIT = re.compile(r"[0-9]")
+_FIRST = re.compile(r"[A-Za-z]{2,8}(?=[^A-Za-z])")
 _MASK = "\0"  # stands for a character of a URL: neither a letter nor a space to the rules
 
 
@@ -46,7 +49,7 @@ def detect_citations(text: str, most: int | None = None) -> tuple[Citation, ...]
         citations = [_citation(text, CitationType.URL, *found) for found in urls]
         masked = _mask(masked, [found[:2] for found in urls])
         masked = _mask(masked, url.other_schemes(masked))
-    folded = fold(masked)
+    folded = plain_signs(masked)
     if _DIGIT.search(folded.text):  # every other type has one
         for rule, found in _without_overlaps(folded.text, most):
             start, end = folded.span(found.start, found.end)
@@ -80,7 +83,9 @@ def parse_citation(value: str) -> Citation:
         if key is not None:
             return Citation(type=rule.type, value=stripped, key=key)
     forms = "; ".join(rule.forms for rule in RULES)
-    raise ValueError(f"{_quote_value(stripped)} is not one citation; accepted forms: {forms}.")
+    raise ValueError(
+        f"{_quote_value(stripped)} is not one citation{_meant(stripped)}; accepted forms: {forms}."
+    )
 
 
 def _citation(text: str, type_: CitationType, start: int, end: int, key: str) -> Citation:
@@ -89,7 +94,19 @@ def _citation(text: str, type_: CitationType, start: int, end: int, key: str) ->
 
 def _readable(rule: CitationRule, value: str) -> str:
     """The value as the rule reads it. A URL's characters are its own: folding would name another page."""
-    return value if rule is url.RULE else fold(value).text
+    return value if rule is url.RULE else plain_signs(value).text
+
+
+def _meant(value: str) -> str:
+    """The citation that a slip in the first letters may have been meant for (`RCF 9110`); empty when there is none."""
+    first = _FIRST.match(value)
+    if first is None:
+        return ""
+    known = [needle for rule in RULES for needle in rule.needles if needle.isalpha()]
+    nearest = nearest_name(first.group(), known)
+    meant = f"{(nearest or '').upper()}{value[first.end() :]}"
+    found = nearest is not None and any(rule.whole(_readable(rule, meant)) for rule in RULES)
+    return f" (did you mean {meant}?)" if found else ""
 
 
 def _quote_value(value: str) -> str:

@@ -1,4 +1,4 @@
-"""What the citation types share: the shape of a rule, folding of look-alike characters, trimming of ends."""
+"""What the citation types share: the shape of a rule, and the trimming of ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FoundCitation(NamedTuple):
 
 @dataclass(frozen=True)
 class CitationRule:
-    """How one type of citation is recognised. All but the URL's functions see folded text (`fold`)."""
+    """How one type of citation is recognised. All but the URL's functions see text with plain signs (`plain_signs`)."""
 
     type: CitationType
     needles: tuple[str, ...]  # lower case; a text with none of them has no such citation. Empty: always look
@@ -28,58 +28,6 @@ class CitationRule:
     whole: Callable[[str], str | None]  # key of a string that is this citation and nothing else, or None
     bare: Callable[[str], str | None]  # the same once the type is known, so that "3" will do for an ADR
     forms: str  # the accepted forms, for error sentences
-
-
-# Characters that print as nothing. They are dropped, not replaced, so offsets have to be mapped back.
-INVISIBLE = frozenset(
-    map(
-        chr,
-        (
-            0xAD,
-            0x200B,
-            0x200C,
-            0x200D,
-            0x200E,
-            0x200F,
-            *range(0x202A, 0x202F),
-            *range(0x2060, 0x2065),
-            0xFEFF,
-        ),
-    )
-)
-_FOLD: dict[int, str] = {
-    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
-    **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2212, 0xFE58, 0xFE63), "-"),
-    **dict.fromkeys((0x2018, 0x2019, 0x02BC), "'"),
-    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full-width forms of ASCII
-}
-
-
-class Folded(NamedTuple):
-    """Text ready for matching. `offsets` maps its characters to the text as sent; None means one to one."""
-
-    text: str
-    offsets: list[int] | None
-
-    def span(self, start: int, end: int) -> tuple[int, int]:
-        """Offsets in the text as sent of a non-empty stretch of the folded text."""
-        if self.offsets is None:
-            return start, end
-        return self.offsets[start], self.offsets[end - 1] + 1
-
-
-def fold(text: str) -> Folded:
-    """Replaces odd spaces, hyphens, apostrophes and full-width forms, and drops invisible characters.
-
-    En and em dashes stay: they separate two citations as often as they join the parts of one.
-    """
-    if text.isascii():
-        return Folded(text, None)
-    folded = text.translate(_FOLD)
-    if INVISIBLE.isdisjoint(folded):
-        return Folded(folded, None)
-    offsets = [i for i, char in enumerate(folded) if char not in INVISIBLE]
-    return Folded("".join(folded[i] for i in offsets), offsets)
 
 
 _CLOSERS = {")": "(", "]": "[", "}": "{", ">": "<"}

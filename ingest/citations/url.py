@@ -11,15 +11,16 @@ from urllib.parse import urlsplit
 
 from linkify_it import LinkifyIt
 
-from vouchgate.ingest.citations.shared import INVISIBLE, CitationRule, FoundCitation, trim_end
+from vouchgate.ingest.citations.shared import CitationRule, FoundCitation, trim_end
 from vouchgate.ingest.claims.types import CitationType
+from vouchgate.ingest.language.normalise import INVISIBLE
 
 _LINKIFY = LinkifyIt(options={"fuzzy_link": False, "fuzzy_email": False})
 
 # What ends a URL for certain: white space, controls, quotes, brackets of mark-up, CJK punctuation, dashes.
 _STOP = (
     '\\s\\x00-\\x1f\\x7f-\\x9f<>"`|\\\\“”„‘’‚«»‹›—…\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65'
-    + "".join(sorted(INVISIBLE))
+    + INVISIBLE
 )
 _RUN = re.compile(rf"[^{_STOP}]{{4,}}")
 # After a letter, a digit or `+` it is the tail of another scheme (git+https); `_` opens emphasis.

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import resources
-from typing import Any
+from functools import lru_cache
+from typing import Annotated, Any
 
-from vouchgate.ingest.language.value_words import ValueWords, inflected
+from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
+
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.language.stems import inflected, stem
+from vouchgate.ingest.language.value_words import ValueWords
 
 Phrase = tuple[str, ...]
 
-# Endings that tense and the making of nouns add: directed, directing, director, direction. The stem keeps four letters
-# in front of the longer ones, so that "version" and "user" stay themselves.
-_ENDINGS = re.compile(r"(?<=[a-z]{3})(?:ing|ed)$|(?<=[a-z]{4})(?:ers?|ors?|ions?)$")
 _DENYING = ("un", "non", "non-")
-_DOUBLED = re.compile(r"([bdgmnprt])\1$")
-_NO_ENDING = frozenset(
-    {"former", "number", "order", "other", "speed", "need", "during", "string", "million", "billion", "thing"}
-)
+# What the stemmer would take for forms of another word, and two forms that it takes for none.
+_ROOTS = {
+    **{
+        word: word
+        for word in ("former", "number", "order", "other", "speed", "need", "during", "string", "thing")
+    },
+    **{word: word for word in ("million", "billion")},
+    **dict.fromkeys(("added", "adding"), "add"),
+}
 
 
-def stem(word: str) -> str:
-    """The part of an English word that its tense, number and the nouns made of it share; other words as they are."""
+@lru_cache(maxsize=1 << 14)  # most words of a source come again and again
+def root_of(word: str) -> str:
+    """The stem of a word as the rules compare it; a possessive is its word."""
     word = word.removesuffix("'s").removesuffix("’s")
-    if len(word) < 4 or word in _NO_ENDING or not (word.isascii() and word.isalpha()):
-        return word
-    word = inflected(word)
-    if word in _NO_ENDING:
-        return word
-    cut = _ENDINGS.sub("", word)
-    if cut != word and len(cut) > 3:
-        cut = _DOUBLED.sub(r"\1", cut)
-    if len(cut) > 3 and cut.endswith("e"):
-        cut = cut[:-1]
-    return cut[:-1] + "y" if len(cut) > 3 and cut.endswith("i") else cut
+    return _ROOTS.get(inflected(word)) or stem(word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,72 +62,97 @@ class Phrases:
         return any(word in heads and self.at(words, index) is not None for index, word in enumerate(words))
 
 
-@dataclass(frozen=True, slots=True)
-class Tense:
+def _keyed(words: frozenset[str], info: ValidationInfo) -> frozenset[str]:
+    """The keys of words; the context has the stems that are joined."""
+    stems: dict[str, str] = info.context or {}
+    return frozenset(stems.get(root, root) for root in map(root_of, words))
+
+
+def _by_word(table: dict[str, list[str]]) -> dict[str, str]:
+    """Each word of a table of lists to the name of its list."""
+    return {word: name for name, words in table.items() for word in words}
+
+
+def _at(*path: str) -> Any:
+    """Where in the file a list stands that has another name here."""
+    return Field(validation_alias=AliasPath(*path))
+
+
+Words = frozenset[str]
+Keys = Annotated[frozenset[str], AfterValidator(_keyed)]
+Listed = Annotated[Phrases, BeforeValidator(lambda texts: Phrases.of((text, text) for text in texts))]
+Meanings = Annotated[Phrases, BeforeValidator(Phrases.of)]
+ByWord = Annotated[dict[str, str], BeforeValidator(_by_word)]
+Places = Annotated[dict[str, int], BeforeValidator(lambda words: {word: at for at, word in enumerate(words)})]
+
+
+class _FromFile(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Tense(_FromFile):
     """The words that tell of which side of a change a sentence speaks."""
 
-    past: frozenset[str]
-    past_verbs: frozenset[str]
-    finite: frozenset[str]
-    staying: frozenset[str]
-    openers: frozenset[str]
-    sections: dict[str, str]  # a heading to "then", "now" or "neither"
-    commands: frozenset[str]
-    stopping: frozenset[str]
-    mending: frozenset[str]  # keys
-    reports: frozenset[str]  # keys
+    past: Words
+    past_verbs: Words
+    finite: Words
+    staying: Words
+    openers: Words
+    sections: ByWord  # a heading to "then", "now" or "neither"
+    commands: Words = _at("commands", "all")
+    stopping: Words = _at("commands", "stopping")
+    mending: Keys = _at("commands", "mending")
+    reports: Keys
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
+class Lists(_FromFile):
     """What the rules know about words."""
 
-    function_words: frozenset[str]
+    function_words: Words
     function_roots: dict[str, str]  # their stems
     stems: dict[str, str]  # the stem of a word to that of the first word of its group
     alike: dict[str, tuple[str, ...]]  # and the other way round, names of several words by their first
-    names: Phrases
-    abbreviations: frozenset[str]
-    old: Phrases
-    repair: Phrases
-    fault: Phrases
-    changes: frozenset[str]  # keys
+    names: Meanings
+    old: Listed
+    repair: Listed
+    fault: Listed
+    changes: Keys
     tense: Tense
-    new: Phrases
-    negations: Phrases
-    preventing: frozenset[str]  # keys
-    clause_openers: frozenset[str]
-    stages: dict[str, str]  # of a decision or an issue: "wait", "yes", "no", "over"
-    recorded: frozenset[str]  # keys
-    conditions: frozenset[str]
-    contrasts: Phrases
-    choosing: frozenset[str]  # keys
-    every: frozenset[str]
-    part: frozenset[str]
-    sole: frozenset[str]
-    besides: frozenset[str]
-    totals: frozenset[str]
-    gone: frozenset[str]  # keys
-    there: frozenset[str]  # keys
+    new: Listed
+    negations: Listed
+    preventing: Keys
+    clause_openers: Words
+    stages: ByWord  # of a decision or an issue: "wait", "yes", "no", "over"
+    recorded: Keys = _at("status", "recorded")
+    conditions: Words
+    contrasts: Listed
+    choosing: Keys
+    every: Words = _at("quantifiers", "all")
+    part: Words = _at("quantifiers", "part")
+    sole: Words = _at("quantifiers", "sole")
+    besides: Words = _at("quantifiers", "besides")
+    totals: Words = _at("quantifiers", "totals")
+    gone: Keys = _at("status", "gone")
+    there: Keys = _at("status", "there")
     numbers: dict[str, float]
     scales: dict[str, float]
     units: dict[str, tuple[str, float]]  # what it measures, and its size
-    bounds_before: Phrases
-    bounds_after: Phrases
-    labels: frozenset[str]  # keys
-    references: frozenset[str]
-    ordinals: dict[str, int]
+    bounds_before: Meanings = _at("bounds", "before")
+    bounds_after: Meanings = _at("bounds", "after")
+    labels: Keys = _at("bounds", "labels")
+    references: Words = _at("bounds", "references")
+    ordinals: Places = _at("bounds", "ordinals")
     months: dict[str, int]
-    weekdays: dict[str, int]
+    weekdays: Places = _at("groups", "weekday")
     date_bounds: dict[str, str]
-    once: frozenset[str]  # keys
+    once: Keys = _at("dates", "once")
     states: dict[str, bool]
     opposites: dict[str, frozenset[str]]  # stem to stems
-    groups: dict[str, str]  # word to the name of its group
-    makers: frozenset[str]  # keys
-    pronouns: frozenset[str]
-    referring: frozenset[str]
-    subjects: frozenset[str]  # keys
+    groups: ByWord  # word to the name of its group
+    makers: Keys = _at("agents", "verbs")
+    pronouns: Words = _at("agents", "pronouns")
+    referring: Words = _at("agents", "referring")
+    subjects: Keys = _at("agents", "subjects")
 
     def opposites_of(self, root: str) -> Iterator[str]:
         """All stems that are opposites of one: of a pair of the lists, or the same with a prefix that denies it."""
@@ -144,16 +164,8 @@ class Lists:
 
     def key(self, word: str) -> str:
         """What stands for a word in a comparison of what two sentences are about."""
-        root = stem(word)
+        root = root_of(word)
         return self.stems.get(root, root)
-
-
-def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files("vouchgate.ingest.data").joinpath(name).read_text("utf-8"))
-
-
-def _phrases(texts: Iterable[str]) -> Phrases:
-    return Phrases.of((text, text) for text in texts)
 
 
 def _opposites(raw: dict[str, Any], values: ValueWords) -> dict[str, frozenset[str]]:
@@ -161,8 +173,8 @@ def _opposites(raw: dict[str, Any], values: ValueWords) -> dict[str, frozenset[s
     alone = frozenset(raw["not_alone"])
     listed = [pair for pair in values.opposites if not alone.intersection(pair)]
     for one, other in [*listed, *(tuple(pair) for pair in raw["pairs"])]:
-        found.setdefault(stem(one), set()).add(stem(other))
-        found.setdefault(stem(other), set()).add(stem(one))
+        found.setdefault(root_of(one), set()).add(root_of(other))
+        found.setdefault(root_of(other), set()).add(root_of(one))
     return {word: frozenset(others) for word, others in found.items()}
 
 
@@ -170,9 +182,9 @@ def _joined(groups: Sequence[Sequence[str]]) -> dict[str, str]:
     """Each stem of the groups to one that stands for all it is joined with, directly or through other groups."""
     found: dict[str, str] = {}
     for group in groups:
-        roots = {stem(word) for word in group}
+        roots = {root_of(word) for word in group}
         seen = {found[root] for root in roots if root in found}
-        head = min(seen, default=stem(group[0]))
+        head = min(seen, default=root_of(group[0]))
         found |= dict.fromkeys(roots, head) | {root: head for root, known in found.items() if known in seen}
     return found
 
@@ -183,7 +195,7 @@ def _alike(stems: dict[str, str], names: Sequence[Sequence[str]]) -> dict[str, t
     for root, key in stems.items():
         found.setdefault(key, [key]).append(root)
     for name, meaning in names:
-        key = stems.get(stem(meaning), stem(meaning))
+        key = stems.get(root_of(meaning), root_of(meaning))
         found.setdefault(key, [key]).append(name.split()[0])
     return {key: tuple(roots) for key, roots in found.items()}
 
@@ -193,84 +205,25 @@ def _months(names: Sequence[str]) -> dict[str, int]:
     return months | {name[:3]: index for name, index in months.items()} | {"sept": 9}
 
 
-def _tense(raw: dict[str, Any], keys: Callable[[Iterable[str]], frozenset[str]]) -> Tense:
-    commands = raw["commands"]
-    return Tense(
-        past=frozenset(raw["past"]),
-        past_verbs=frozenset(raw["past_verbs"]),
-        finite=frozenset(raw["finite"]),
-        staying=frozenset(raw["staying"]),
-        openers=frozenset(raw["openers"]),
-        sections={word: section for section, words in raw["sections"].items() for word in words},
-        commands=frozenset(commands["all"]),
-        stopping=frozenset(commands["stopping"]),
-        mending=keys(commands["mending"]),
-        reports=keys(raw["reports"]),
-    )
-
-
-def _units(raw: dict[str, dict[str, float]]) -> dict[str, tuple[str, float]]:
-    return {word: (measure, float(size)) for measure, sizes in raw.items() for word, size in sizes.items()}
-
-
 def load_lists() -> Lists:
     """Both files as one set of lists."""
-    raw = _read("contradiction.toml")
-    values = ValueWords.model_validate(_read("values.toml"))
+    raw = read_data("contradiction.toml")
+    values = ValueWords.model_validate(read_data("values.toml"))
     stems = _joined([*raw["same"], *values.same])
-
-    def keys(words: Iterable[str]) -> frozenset[str]:
-        return frozenset(stems.get(root, root) for root in map(stem, words))
-
-    bounds = raw["bounds"]
-    return Lists(
-        function_words=frozenset(raw["function_words"]),
-        function_roots={word: stem(word) for word in raw["function_words"]},
-        stems=stems,
-        alike=_alike(stems, raw["names"]),
-        names=Phrases.of((pair[0], pair[1]) for pair in raw["names"]),
-        abbreviations=frozenset(raw["abbreviations"]),
-        old=_phrases(raw["old"]),
-        repair=_phrases(raw["repair"]),
-        fault=_phrases(raw["fault"]),
-        changes=keys(raw["changes"]),
-        tense=_tense(raw, keys),
-        new=_phrases(raw["new"]),
-        negations=_phrases(raw["negations"]),
-        preventing=keys(raw["preventing"]),
-        clause_openers=frozenset(raw["clause_openers"]),
-        stages={word: stage for stage, words in raw["stages"].items() for word in words},
-        recorded=keys(raw["status"]["recorded"]),
-        conditions=frozenset(raw["conditions"]),
-        contrasts=_phrases(raw["contrasts"]),
-        choosing=keys(raw["choosing"]),
-        every=frozenset(raw["quantifiers"]["all"]),
-        part=frozenset(raw["quantifiers"]["part"]),
-        sole=frozenset(raw["quantifiers"]["sole"]),
-        besides=frozenset(raw["quantifiers"]["besides"]),
-        totals=frozenset(raw["quantifiers"]["totals"]),
-        gone=keys(raw["status"]["gone"]),
-        there=keys(raw["status"]["there"]),
-        numbers={word: float(group[0]) for group in values.same if group[0].isdigit() for word in group[1:]},
-        scales={word: float(size) for word, size in raw["scales"].items()},
-        units=_units(raw["units"]),
-        bounds_before=Phrases.of((text, mark) for text, mark in bounds["before"]),
-        bounds_after=Phrases.of((text, mark) for text, mark in bounds["after"]),
-        labels=keys(bounds["labels"]),
-        references=frozenset(bounds["references"]),
-        ordinals={word: index for index, word in enumerate(bounds["ordinals"])},
-        months=_months(raw["dates"]["months"]),
-        weekdays={name: index for index, name in enumerate(raw["groups"]["weekday"])},
-        date_bounds=dict.fromkeys(raw["dates"]["before"], "<") | dict.fromkeys(raw["dates"]["after"], ">"),
-        once=keys(raw["dates"]["once"]),
-        states=dict.fromkeys(raw["states"]["on"], True) | dict.fromkeys(raw["states"]["off"], False),
-        opposites=_opposites(raw["opposites"], values),
-        groups={word: name for name, words in raw["groups"].items() for word in words},
-        makers=keys(raw["agents"]["verbs"]),
-        subjects=keys(raw["agents"]["subjects"]),
-        pronouns=frozenset(raw["agents"]["pronouns"]),
-        referring=frozenset(raw["agents"]["referring"]),
-    )
+    dates, states = raw["dates"], raw["states"]
+    made = {
+        "function_roots": {word: root_of(word) for word in raw["function_words"]},
+        "stems": stems,
+        "alike": _alike(stems, raw["names"]),
+        "tense": raw,
+        "numbers": {word: group[0] for group in values.same if group[0].isdigit() for word in group[1:]},
+        "units": {word: (name, size) for name, sizes in raw["units"].items() for word, size in sizes.items()},
+        "months": _months(dates["months"]),
+        "date_bounds": dict.fromkeys(dates["before"], "<") | dict.fromkeys(dates["after"], ">"),
+        "states": dict.fromkeys(states["on"], True) | dict.fromkeys(states["off"], False),
+        "opposites": _opposites(raw["opposites"], values),
+    }
+    return Lists.model_validate(raw | made, context=stems)
 
 
 # A constant read once from the package's own data files; it depends on no policy.

@@ -11,19 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from vouchgate.ingest.contradictions.lists import LISTS, stem
+from vouchgate.ingest.contradictions.lists import LISTS, root_of
 from vouchgate.ingest.contradictions.sentence import LABELS, Reading, Sentence, Word, is_identifier
+from vouchgate.ingest.language.sentences import sentences
+from vouchgate.ingest.language.words import COMPOUND, COUNTED, TOKEN
 
-# A word with what may stand inside it; runs of joints and letters alternate, so this is linear. A comma is part of a
-# number before three digits only. Flags keep their dashes, and %, + and # stay with what stands before them.
-_WORD = re.compile(
-    r"(?:(?<![\w-])--?(?=[A-Za-z]))?\w+(?:(?:['’._:/@+\\-]|::|,(?=\d{3}(?!\d)))\w+)*(?:\+\+|\(\))?"
-    r"|%|[<>]=?|~|[$€£]|[.,;:!?()\[\]\"“”`|*/=–—&-]"
-)
 _ENDERS = frozenset(".!?")
 _CLOSERS = frozenset(")]\"”'`*")
-_COMPOUND = re.compile(r"[A-Za-z]{2,}(?:-[A-Za-z]{2,})+$")
-_COUNTED = re.compile(r"(\d[\d,.]*)-?([A-Za-zµ]{1,12})$")
 _RANGE = re.compile(r"(\d{1,3}(?:\.\d+)?)-(\d{1,5}(?:\.\d+)?)$")
 _JOINTS = re.compile(r"[^\w]+")
 _NUMBERED = re.compile(r"(?:gh|bpo|bz|bug|#)-?\d+")
@@ -47,7 +41,7 @@ def _word(text: str, start: int, end: int, *, opens: bool) -> Word:
     content = not low.endswith("n't") and (
         low not in LISTS.function_words or (identifier and not text.isupper())
     )
-    root = stem(low.removesuffix("()"))
+    root = root_of(low.removesuffix("()"))
     return Word(text, low, root, LISTS.stems.get(root, root), start, end, content, name, number)
 
 
@@ -56,7 +50,7 @@ def _parts(match: re.Match[str], *, opens: bool) -> list[Word]:
     text, start, end = match.group(), match.start(), match.end()
     if text.isalpha():
         return [_word(text, start, end, opens=opens)]
-    counted = _COUNTED.match(text)
+    counted = COUNTED.fullmatch(text)
     if counted and counted[2].lower() in LISTS.units:
         cut = start + len(counted[1])
         return [
@@ -72,10 +66,10 @@ def _parts(match: re.Match[str], *, opens: bool) -> list[Word]:
             _word(span[2], cut + 1, end, opens=False),
         ]
     if (
-        _COMPOUND.match(text)
+        COMPOUND.fullmatch(text)
         and text.lower() not in LISTS.groups
         and text.lower() not in LISTS.states
-        and stem(text.lower()) not in LISTS.opposites
+        and root_of(text.lower()) not in LISTS.opposites
     ):
         parts, at = [], start
         for part in text.split("-"):
@@ -121,42 +115,32 @@ def _is_number(low: str) -> bool:
     return low[0].isdigit() or low in LISTS.numbers or low in LISTS.months
 
 
-def _ends(lows: Sequence[str], index: int, text: str, end: int) -> bool:
-    """Whether the mark at a place ends a sentence: a stop before white space, and not after an abbreviation."""
-    after = text[end : end + 3].lstrip("".join(_CLOSERS))
-    if after and not after[0].isspace():
-        return False
-    before = lows[index - 1] if index else ""
-    return lows[index] != "." or not (
-        before in LISTS.abbreviations or (len(before) == 1 and before.isalpha())
-    )
-
-
 def _parted(text: str, found: Sequence[re.Match[str]], lows: Sequence[str]) -> list[tuple[int, int, str]]:
-    """The sentences: first word, the one after the last, and the section. Blank lines, the end of the first line and
-    headings part them as stops do; so does the end of a subject line that the text runs on after."""
+    """The sentences: first word, the one after the last, and the section. Headings part them too, and so does the end
+    of a subject line that the text runs on after."""
     parts: list[tuple[int, int, str]] = []
-    begin, section, last, subject = 0, "", 0, _subject_end(found, lows)
+    begin, section, subject = 0, "", _subject_end(found, lows)
+    starts = [start for start, _ in sentences(text, longest=None)]
+    at = 0  # how many of them have begun
 
-    def close(at: int) -> None:
+    def close(index: int) -> None:
         nonlocal begin
-        if any(lows[place][0].isalnum() or len(lows[place]) > 2 for place in range(begin, at)):
-            parts.append((begin, at, section))
-            begin = at
+        if any(lows[place][0].isalnum() or len(lows[place]) > 2 for place in range(begin, index)):
+            parts.append((begin, index, section))
+            begin = index
 
     for index, match in enumerate(found):
-        gap = text[last : match.start()]
-        last = match.end()
+        begun = at
+        while at < len(starts) and starts[at] <= match.start():
+            at += 1
         heading = (
             LISTS.tense.sections.get(lows[index])
             if match.group()[0].isupper() and lows[index + 1 : index + 2] == [":"]
             else None
         )
-        if index == subject or heading is not None or "\n\n" in gap or ("\n" in gap and not parts):
+        if index == subject or heading is not None or at > begun:
             close(index)
         section = section if heading is None else heading
-        if lows[index] in _ENDERS and _ends(lows, index, text, last):
-            close(index + 1)
     close(len(found))
     return parts
 
@@ -206,7 +190,7 @@ def _faults(parts: list[tuple[int, int, str]], lows: Sequence[str]) -> list[tupl
 
 def read(text: str, interest: Interest | None = None) -> Reading:
     """A text as sentences; with an interest, those that meet it. Linear; never raises."""
-    found = list(islice(_WORD.finditer(text), MAX_WORDS))
+    found = list(islice(TOKEN.finditer(text), MAX_WORDS))
     lows = [match.group().lower().replace("’", "'") for match in found]
     parts = _parted(text, found, lows)
     change = _is_subject(found, lows)

@@ -27,7 +27,6 @@ from vouchgate.ingest.contradictions.slots import (
     exchange_rule,
     maker_rule,
     middle_rule,
-    place_rule,
 )
 from vouchgate.ingest.contradictions.version import version_rule
 
@@ -46,7 +45,6 @@ _RULES: tuple[Callable[[Pair], Iterator[Contradiction]], ...] = (
     time_rule,
     calendar_rule,
     category_rule,
-    place_rule,
     maker_rule,
     contrast_rule,
     exchange_rule,

@@ -7,7 +7,6 @@ condition or after a negation whose reach is unsure.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,20 +14,18 @@ from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeVar
 
 from vouchgate.ingest.contradictions.lists import LISTS
+from vouchgate.ingest.language.words import LOOKS_LIKE_CODE
 
 _BREAKS = frozenset(',;:()[]—–|"“”')
 LABELS = ("status", "state")  # of a decision or an issue: "Status: accepted"
 _PREFIX = 5  # words of a subject line's prefix, the colon included
 _FINITE_REACH = 6  # words after a verb of command in which a finite verb shows that it is a noun
-_IDENTIFIER = re.compile(
-    r"[a-z][A-Z]|[A-Z]{2}|[A-Za-z0-9][_./:@\\][A-Za-z0-9]|^--?[A-Za-z]|\(\)$|[A-Za-z]\d|\w-\w"
-)
 T = TypeVar("T")
 
 
 def is_identifier(text: str) -> bool:
     """Whether a word looks like a name in code, a flag, a path or an acronym."""
-    return not (text.isalpha() and text.islower()) and _IDENTIFIER.search(text) is not None
+    return not (text.isalpha() and text.islower()) and LOOKS_LIKE_CODE.search(text) is not None
 
 
 def _may_negate(low: str) -> bool:

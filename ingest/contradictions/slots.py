@@ -14,7 +14,6 @@ _ENOUGH = 0.6
 _ENOUGH_EXCHANGED = 0.7
 _COPULAS = frozenset({"is", "was", "are", "were", "be", "been"})
 _ARTICLES = frozenset({"a", "an", "the"})
-_LOCATED = frozenset({"in", "located", "situated", "the", "a", "based", "found"})
 _PHRASE_ENDS = frozenset(
     {"by", "for", "from", "in", "at", "that", "which", "who", "of", "based", "on", "with", ",", ";", "(", "."}
 )
@@ -121,36 +120,6 @@ def category_rule(pair: Pair) -> Iterator[Contradiction]:
             if same and (group != "kind" or _is_head(pair.source, place)):
                 yield pair.conflict("category", (index, index), (place, place))
                 return
-
-
-def place_rule(pair: Pair) -> Iterator[Contradiction]:
-    """One country in the claim, "X is in Spain", and one other and no more in the source: "X is a … in Portugal"."""
-    claim, source = pair.claim, pair.source
-    ours, theirs = _complement(claim), _complement(source)
-    if (
-        ours is None
-        or theirs is None
-        or claim.denials
-        or source.denials
-        or not _subject_is_shared(pair, ours[0])
-    ):
-        return
-    countries = [index for index, low in enumerate(claim.lows) if LISTS.groups.get(low) == "country"]
-    others = {low for low in pair.passage.lows if LISTS.groups.get(low) == "country"}
-    if len(countries) != 1 or len(others) != 1 or _mentions(pair, countries[0]):
-        return
-    between = set(claim.lows[ours[0] : countries[0]])
-    if (
-        countries[0] < ours[0]
-        or "in" not in between
-        or not between <= _LOCATED
-        or countries[0] + 2 < len(claim.words)
-    ):
-        return
-    for place, low in enumerate(source.lows):
-        if low in others and source.lows[place - 1] in ("in", "of", ",") and place > theirs[0]:
-            yield pair.conflict("category", (countries[0], countries[0]), (place, place))
-            return
 
 
 def _singular(low: str) -> str:

@@ -7,22 +7,17 @@ order say the same; every other difference is one that nobody has called harmles
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from vouchgate.ingest.language.value_words import ValueWords
-from vouchgate.ingest.language.words import split_words, word_list
+from vouchgate.ingest.language.words import COMPOUND, COUNTED, MARKED_AS_CODE, split_words, word_list
 
 # A word of two letters that stands twice is a slip ("to to"); longer ones may be two ("the cache caches").
 _SLIP = 2
 _EDGE = "\"'`“”‘’„«»([{}])*"
 _COMMAS = (",", ";", "、", "،")
 _STOPS = (".", "!", "?", ":", "。", "؟", "।")
-# camelCase, or a joint inside a word that prose does not have. A lone hyphen is prose ("well-known").
-_IDENTIFIER = re.compile(r"[a-z][A-Z]|[A-Z]{2}|\w[_./:@#=\\]\w|\(\)|--?\w+=|^--|\$|`")
-_COUNTED = re.compile(r"([^a-z]*\d)(%|[a-zµ]{1,12})$")  # a number with its unit
-_COMPOUND = re.compile(r"[a-z]{2,}(?:-[a-z]{2,})+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ class _Word:
 def _is_exact(shown: str, raw: str, *, opens_sentence: bool) -> bool:
     """Whether a word is a number, an identifier or a name by its looks. The first word of a sentence is a name
     only if it is one further on."""
-    if any(character.isnumeric() for character in shown) or _IDENTIFIER.search(raw):
+    if any(character.isnumeric() for character in shown) or MARKED_AS_CODE.search(raw):
         return True
     return shown[:1].isupper() and not opens_sentence
 
@@ -92,10 +87,10 @@ def _parts(text: str, exact: frozenset[str], words: ValueWords) -> tuple[str, ..
         return (text,)
     if text.endswith("n't") and len(text) > 3:
         return text[:-3], "not"
-    counted = _COUNTED.match(text)
+    counted = COUNTED.fullmatch(text)
     if counted and counted[2] in words.unit_names:
         return counted[1], counted[2]
-    if _COMPOUND.match(text) and text not in exact:
+    if COMPOUND.fullmatch(text) and text not in exact:
         return tuple(text.split("-"))
     return (text,)
 

@@ -7,15 +7,14 @@ can change it group by group; see `extend_lexicon`.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
-from importlib import resources
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from vouchgate.ingest.claims.types import Frozen, HedgeCategory
+from vouchgate.ingest.data import read_data
 
 _MAX_ELEMENTS = 16  # of one phrase; bounds the work of one match
 
@@ -195,9 +194,7 @@ class Lexicon(Frozen):
 
 def load_lexicon() -> Lexicon:
     """The built-in lexicon."""
-    return Lexicon.model_validate(
-        tomllib.loads(resources.files("vouchgate.ingest.data").joinpath("hedges.toml").read_text("utf-8"))
-    )
+    return Lexicon.model_validate(read_data("hedges.toml"))
 
 
 class ListChange(Frozen):

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from vouchgate.ingest.hedges.literals import Interval
+from vouchgate.ingest.language.sentences import ABBREVIATIONS
+from vouchgate.ingest.language.words import PROSE, RUN
 
 BLANK = "_"  # stands for a chunk that is not prose
 
 _CHUNK = re.compile(r"\S+")
 _LEADING = "\"'([{—`"
 _TRAILING = "\"')]}—,.:;!?-`"
-_WORD = re.compile(r"[^\W\d_]+(?:['-][^\W\d_]+)*")
 _NUMBER = re.compile(
     r"(?P<tilde>~)?(?:[$€£]|USD|EUR)?(?P<value>\d[\d,_]*(?:\.\d+)?)(?:-\d[\d,]*(?:\.\d+)?)?"
     r"(?P<unit>[kmgtb]|%|x|[mun]?s|[kmgt]i?b(?:ps)?|min|mins|hrs?|h|d|secs?|st|px|loc|[ap]m)?\+?(?:/\w{1,8})?",
@@ -26,12 +27,8 @@ _NUMBER = re.compile(
 )
 _TILDE_UNIT = re.compile(r"~\d[\d,_]*(?:\.\d+)?(?:-?[a-zA-Z%]{1,12})?(?:/\w{1,8})?")
 _ROUGH_NUMBER = re.compile(r"\d[\d,.]*-?(?P<kind>ish|odd)", re.IGNORECASE)
-_SOLID = re.compile(r"[^\W_]")
 _JOINT = re.compile(r"[,;!?—]|\.{2,}|--")
 _TAILS = frozenset({"t", "m", "d", "s", "ve", "re", "ll", "nt", "n't"})
-_ABBREVIATIONS = frozenset(
-    {"e.g", "i.e", "etc", "vs", "cf", "approx", "ca", "incl", "al", "resp", "mr", "dr"}
-)
 
 
 class Tokens:
@@ -70,7 +67,7 @@ class Tokens:
 
     def _mark(self, core: str, tail: str, at: int) -> None:
         """The mark a chunk ends in: of a sentence, of a clause, or none."""
-        if not tail or core.lower() in _ABBREVIATIONS:
+        if not tail or core.lower() in ABBREVIATIONS:
             return
         if "?" in tail:
             mark = "?"
@@ -83,11 +80,11 @@ class Tokens:
         self._add(mark, at, at + len(tail))
 
     def _core(self, core: str, at: int) -> None:
-        if _WORD.fullmatch(core):
+        if PROSE.fullmatch(core):
             self._word(core.lower(), at, at + len(core))
         elif core == "~":
             self._add("~", at, at + 1)
-        elif _SOLID.search(core) is None:
+        elif RUN.search(core) is None:
             return  # a bullet, a rule, a table's bar: nothing to read, and a phrase goes on across it
         elif number := _NUMBER.fullmatch(core):
             # ~0 is an operator on a number far more often than "about none".
@@ -107,7 +104,7 @@ class Tokens:
             return
         parts = _JOINT.split(core)
         slashed = core.split("/")
-        if len(parts) > 1 and all(_WORD.fullmatch(part) or _NUMBER.fullmatch(part) for part in parts if part):
+        if len(parts) > 1 and all(PROSE.fullmatch(part) or _NUMBER.fullmatch(part) for part in parts if part):
             pieces, mark = _JOINT.finditer(core), ","
         elif len(slashed) == 2 and all(part.isalpha() for part in slashed):
             pieces, mark = re.finditer("/", core), BLANK

@@ -1,23 +1,30 @@
-"""The text of a claim as the checks see it, and the way back to the text as it was sent.
+"""A text as the checks see it, and the way back to the text as it was sent.
 
-`normalise` undoes what makes one sentence look like another string: compatibility letters, look-alike letters,
-invisible characters, combining marks, odd spaces and apostrophes, HTML entities and tags, emphasis marks, and line
-breaks with the comment or quote prefix of the next line. The result is for checking only; what is stored is the
-text as sent. It runs as a few passes, each a list of edits, so that every span can be mapped back.
+There are three strengths, because what is a disguise to one check is a difference to another:
+
+`normalise`  for rules on prose: undoes what makes one sentence look like another string. Compatibility letters,
+             look-alike letters, invisible characters, combining marks, odd spaces and apostrophes, HTML entities and
+             tags, emphasis marks, and line breaks with the comment or quote prefix of the next line.
+`plain_signs`  for citations, in which an underscore, an accent or an emphasis mark is part of a name: only odd spaces,
+             hyphens, apostrophes, full-width forms and invisible characters.
+`comparable`  for words that are compared or made keys of (ADR-0007): letters stay what they are, 10² is not 102.
+
+The result is for checking only; what is stored is the text as sent. The first two run as passes, each a list of edits,
+so that every span can be mapped back.
 """
 
 from __future__ import annotations
 
 import html
 import re
-import tomllib
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from html.entities import html5
-from importlib import resources
+
+from vouchgate.ingest.data import read_data
 
 # What a character of these Unicode categories reads as: marks, format and control characters as nothing; pictures,
 # and code points that stand for no character, as a space, since words are told apart by them.
@@ -25,11 +32,15 @@ _BY_CATEGORY = {"Cf": "", "Mn": "", "Me": "", "Cc": "", "Zl": "\n", "Zp": "\n"} 
     ("Zs", "So", "Cs", "Co", "Cn"), " "
 )
 
+# Characters that print as nothing, for a class of a regular expression: soft hyphen, zero-width characters, marks of
+# direction, joiners.
+INVISIBLE = "\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
+
 Edit = tuple[int, int, str]  # start, end and what replaces it, in the text the pass was given
 
 # Longest compatibility expansion that is followed. U+FDFA alone becomes 18 characters, which would let a
 # claim of the largest size grow eighteenfold; no single letter of an English word needs more than four.
-_MAX_EXPANSION = 4
+MAX_EXPANSION = 4
 
 # Tags that leave no trace when a page is rendered, tags that end a line, and tags that mark code.
 _INLINE_TAGS = (
@@ -43,7 +54,7 @@ _BLOCK_TAGS = (
 _CODE_TAGS = "code|kbd|pre|samp|tt|var"
 
 # Runs of the commonest invisible characters and marks are taken at one go: a hostile text can be full of them.
-_ODD_CHARACTER = re.compile("\r\n?|[\u0300-\u036f\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]+|[^\t\n -~]")
+_ODD_CHARACTER = re.compile(f"\r\n?|[\u0300-\u036f\ufe00-\ufe0f{INVISIBLE}]+|[^\t\n -~]")
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)")
 _TAG = re.compile(
     rf"<(?=[!/a-zA-Z])(?:!--[^<>]{{0,300}}-->|/?(?:(?P<inline>{_INLINE_TAGS})|(?P<block>{_BLOCK_TAGS})|(?P<code>{_CODE_TAGS}))"
@@ -231,16 +242,38 @@ def fold(character: str) -> str:
     if "\uac00" <= character <= "\ud7a3":
         return character  # a Hangul syllable, which Unicode would take apart and put together again
     parts = unicodedata.normalize("NFKD", character)
-    if parts == character or len(parts) > _MAX_EXPANSION:
+    if parts == character or len(parts) > MAX_EXPANSION:
         return _BY_CATEGORY.get(unicodedata.category(character), character)
     return unicodedata.normalize("NFC", "".join(fold(part) for part in parts))
 
 
+_PLAIN_SIGNS: dict[int, str] = {
+    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
+    **dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2212, 0xFE58, 0xFE63), "-"),
+    **dict.fromkeys((0x2018, 0x2019, 0x02BC), "'"),
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full-width forms of ASCII
+}
+_INVISIBLE_RUN = re.compile(f"[{INVISIBLE}]+")
+
+
+def plain_signs(text: str) -> Normalised:
+    """The text with odd spaces, hyphens, apostrophes and full-width forms made plain, invisible characters dropped.
+
+    En and em dashes stay: they separate two citations as often as they join the parts of one.
+    """
+    if text.isascii():
+        return Normalised(text)
+    plain = text.translate(_PLAIN_SIGNS)
+    hidden = [(match.start(), match.end(), "") for match in _INVISIBLE_RUN.finditer(plain)]
+    if not hidden:
+        return Normalised(plain)
+    made = _Pass(plain, hidden)
+    return Normalised(made.text, (made,))
+
+
 def _load_look_alikes() -> dict[str, str]:
     """The audited table, one group a script: {letter it reads as: the characters that look like it}."""
-    raw = tomllib.loads(
-        resources.files("vouchgate.ingest.data").joinpath("lookalikes.toml").read_text("utf-8")
-    )
+    raw = read_data("lookalikes.toml")
     table: dict[str, str] = {"\r\n": "\n", "\r": "\n", "\v": "\n", "\f": "\n", "\x85": "\n"}
     # The holes in the mathematical alphabets, where a careless converter puts a letter that stands elsewhere.
     for code in range(0x1D400, 0x1D6A4):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from importlib import resources
+
+from vouchgate.ingest.data import read_data
 
 LONGEST = 500  # characters; what goes on longer without an end is cut at a space
 
@@ -17,8 +17,9 @@ _LINE_START = re.compile(r"(?:[-*+•#|>]|\d{1,3}[.)]\s|```|~~~| {4}|\t)")
 _WRAPPED = range(45, 111)
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Start and end of each, in order, without the white space around; none is empty. Linear in the text."""
+def sentences(text: str, longest: int | None = LONGEST) -> list[tuple[int, int]]:
+    """Start and end of each, in order, without the white space around; none is empty. One of more than `longest`
+    characters is cut, unless that is None. Linear in the text."""
     found: list[tuple[int, int]] = []
     start = line = 0
     for match in _END.finditer(text):
@@ -28,9 +29,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
         else:
             ends = match.group()[0] != "." or not _abbreviated(text, start, match.start(), match.end())
         if ends:
-            _add(found, text, start, match.end())
+            _add(found, text, start, match.end(), longest)
             start = match.end()
-    _add(found, text, start, len(text))
+    _add(found, text, start, len(text), longest)
     return found
 
 
@@ -51,13 +52,14 @@ def _abbreviated(text: str, start: int, stop: int, end: int) -> bool:
     word = last.group().lower() if last else ""
     if word in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
         return True
-    return text[end : end + 8].lstrip()[:1].islower()
+    following = text[end : end + 8].lstrip()[:1]
+    return following.islower() or (word in _BEFORE_NUMBERS and following.isdigit())
 
 
-def _add(found: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    while end - start > LONGEST:
-        cut = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
-        cut = start + LONGEST if cut < 0 else cut
+def _add(found: list[tuple[int, int]], text: str, start: int, end: int, longest: int | None) -> None:
+    while longest is not None and end - start > longest:
+        cut = text.rfind(" ", start + longest // 2, start + longest)
+        cut = start + longest if cut < 0 else cut
         _add_one(found, text, start, cut)
         start = cut
     _add_one(found, text, start, end)
@@ -71,9 +73,7 @@ def _add_one(found: list[tuple[int, int]], text: str, start: int, end: int) -> N
         found.append((start, end))
 
 
-# A constant read once from the package's own data file.
-ABBREVIATIONS = frozenset(
-    tomllib.loads(resources.files("vouchgate.ingest.data").joinpath("support.toml").read_text("utf-8"))[
-        "sentences"
-    ]["abbreviations"]
-)
+# Constants read once from the package's own data file.
+_LISTS = read_data("language.toml")
+ABBREVIATIONS = frozenset(_LISTS["abbreviations"])
+_BEFORE_NUMBERS = frozenset(_LISTS["before_numbers"])

@@ -1,38 +1,15 @@
-"""The words of a text as they are compared to tell what it is about: by stem, names, identifiers with their parts,
-and numbers.
-
-One claim and one source are too little text to learn from counts which words say much, so how much a word says
-follows from its kind and from lists (`ingest/data/support.toml`). The weights are in `ingest.support.topic`.
-"""
+"""The forms of an English word brought to one: `inflected` takes away number and person, `stem` everything that
+endings add."""
 
 from __future__ import annotations
 
 import re
-import tomllib
-import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
-from functools import lru_cache
-from importlib import resources
-from itertools import pairwise
-from typing import NamedTuple
 
-# A soft hyphen or zero-width character inside a word, and a combining mark, are part of it.
-_INSIDE = "\\w\u00ad\u200b-\u200d\u2060\ufeff\u0300-\u036f"
-_WORD = re.compile(rf"\w[{_INSIDE}]*(?:['’.\-/][{_INSIDE}]+|,[0-9]{{3}}(?![0-9]))*(?:\+\+|#(?!\w))?")
-_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_NUMBER = re.compile(r"v?([0-9]+(?:[.,][0-9]+)*)(?:st|nd|rd|th|[a-z]{1,2})?")
-_JOINTS = re.compile(r"['’.\-/_]+")
-# Between two words: a sentence, a line or a quotation begins, so that a capital means nothing.
-_OPENING = re.compile(r'[.!?:\n"“]')
+# A plural in -es whose e is no part of the word: boxes, pushes, processes, batches, statuses. Not: caches, uses.
+_SIBILANT = re.compile(r"(?:x|ss|sh|zz|tch|rch|nch|each|oach|(?:tat|vir|\bb|bon|camp|corp|foc)us|[lhg]o)e$")
+# British -ise, -yse and American -ize, -yze; the stem before it has a vowel or three letters.
+_ISE = re.compile(r"(?<=[a-z]{3})([iy])s(?=(?:e|ed|er|es|ers|ing|ation|ations)$)")
 _VOWEL = re.compile(r"[aeiouy]")
-
-# A longer word is read as its beginning: putting a run of combining marks in order costs the square of its length.
-_LONGEST = 64
-_MOST_PARTS = 12  # of one compound; a path or a slug with more is its first parts
-_IDEOGRAPHS = "\u2e80"  # from here on one character is a word
-
 # Endings that tell the forms of a word apart, what is put in their place, and how many letters must stand before.
 # Cut in this order, one after the other, so that "nominations", "nominated" and "nominates" meet.
 _ENDINGS = (
@@ -44,121 +21,28 @@ _ENDINGS = (
 )  # fmt: skip
 
 
-class WordKind(StrEnum):
-    """What a word is worth as a sign of a subject."""
+def inflected(word: str) -> str:
+    """The word without what number, person and the side of the Atlantic add to it.
 
-    FUNCTION = "function"  # nothing: it is in every text
-    COMMON = "common"  # little: it is in most texts
-    GENERAL = "general"  # some: it names a field, and many texts of that field have it
-    NUMBER = "number"
-    WORD = "word"
-    NAME = "name"  # capitalised within a sentence
-    IDENTIFIER = (
-        "identifier"  # of several parts: camelCase, snake_case, kebab-case, dotted, letters with digits
-    )
-
-
-class Word(NamedTuple):
-    """One word of a text, `text[start:end]`. `key` is equal for two forms of one word. `parts` are the keys of the
-    pieces of an identifier with their kinds, empty for any other word."""
-
-    key: str
-    start: int
-    end: int
-    kind: WordKind
-    parts: tuple[tuple[str, WordKind], ...] = ()
+    Tense stays: "used" is not "uses", because what was once so need not be so now. Words of three letters and
+    all that is not plain lower-case ASCII stay as they are.
+    """
+    if len(word) < 4 or not (word.isascii() and word.isalpha()):
+        return word
+    if word[-1] == "s" and word[-2] not in "siu":
+        word = word[:-1]
+        if word.endswith("ie") and len(word) > 3:  # "cookie" gets its y below: both sides must agree
+            return word[:-2] + "y"
+        if _SIBILANT.search(word):
+            word = word[:-1]
+    elif word.endswith("ie") and len(word) > 4:
+        return word[:-2] + "y"
+    return _ISE.sub(r"\1z", word) if "is" in word or "ys" in word else word
 
 
-def words_of(text: str) -> Iterator[Word]:
-    """The words of a text in order. Linear; never raises, lone surrogates included."""
-    after = 0
-    for match in _WORD.finditer(text):
-        start, end = match.span()
-        shown = match.group()
-        key, kind, parts = _read(shown[:_LONGEST])
-        if kind is WordKind.WORD and after and shown[0].isupper():
-            opens = _OPENING.search(text, after, min(start, after + 8))
-            kind = WordKind.WORD if opens else WordKind.NAME
-        after = end
-        yield Word(key, start, end, kind, parts)
-
-
-@lru_cache(maxsize=16_384)
-def _read(shown: str) -> tuple[str, WordKind, tuple[tuple[str, WordKind], ...]]:
-    """Key, kind and parts of a word as written."""
-    plain = _plain(shown)
-    number = _NUMBER.fullmatch(plain)
-    if number is not None:
-        return _number(number[1]), WordKind.NUMBER, ()
-    if plain.endswith(("'s", "’s")):
-        plain, shown = plain[:-2], shown[:-2]
-    if plain in LISTS.function:
-        return plain, WordKind.FUNCTION, ()
-    plain, shown = plain.strip("_"), shown.strip("_")
-    if _JOINTS.search(plain) or _mixed(shown):
-        return _compound(shown, plain)
-    return *_key_and_kind(plain), ()
-
-
-def _key_and_kind(plain: str) -> tuple[str, WordKind]:
-    key = stem(plain)
-    if len(plain) < 2 and plain < _IDEOGRAPHS:
-        return key, WordKind.FUNCTION  # a letter alone, such as the s of a possessive
-    if plain.isdigit():
-        return plain, WordKind.NUMBER
-    return key, LISTS.kinds.get(key, WordKind.WORD)
-
-
-def _mixed(shown: str) -> bool:
-    """A capital after a small letter, or letters and digits in one word."""
-    if any(one.islower() and two.isupper() for one, two in pairwise(shown)):
-        return True
-    return any(map(str.isdigit, shown)) and any(map(str.isalpha, shown))
-
-
-def _compound(shown: str, plain: str) -> tuple[str, WordKind, tuple[tuple[str, WordKind], ...]]:
-    """An identifier: whole without its joints, so that time-out is timeout, and piece by piece."""
-    pieces = [piece for part in _JOINTS.split(shown) for piece in _pieces(part) if piece][:_MOST_PARTS]
-    parts = dict(_key_and_kind(_plain(piece)) for piece in pieces)
-    parts = {
-        key: kind
-        for key, kind in parts.items()
-        if key not in LISTS.function and kind is not WordKind.FUNCTION
-    }
-    return stem(_JOINTS.sub("", plain)), WordKind.IDENTIFIER, tuple(parts.items())
-
-
-def _pieces(part: str) -> list[str]:
-    return _PIECES.findall(part) if part.isascii() and _mixed(part) else [part]
-
-
-def _plain(word: str) -> str:
-    """The word in one case, without marks over its letters or characters that show nothing."""
-    if word.isascii():
-        return word.lower()
-    apart = unicodedata.normalize("NFKD", word)
-    return "".join(c for c in apart if unicodedata.category(c) not in ("Mn", "Cf")).casefold()
-
-
-def _number(digits: str) -> str:
-    """140,000 is 140000; a single comma before other than three digits is a decimal point."""
-    if "." not in digits and digits.count(",") == 1 and len(digits.rsplit(",", 1)[1]) != 3:
-        return digits.replace(",", ".")
-    return digits.replace(",", "")
-
-
-@lru_cache(maxsize=1 << 15)  # most words come again and again; every submission asks for all of its own
 def stem(word: str) -> str:
-    """A key for the forms of a word, in small letters: the word without its endings, or what its group in `same`
-    goes by. Crude: now and then two words share one."""
-    known = LISTS.same.get(word)
-    if known is not None:
-        return known
-    cut = _cut(word)
-    return LISTS.same.get(cut, cut)
-
-
-def _cut(word: str) -> str:
+    """What the forms of a word share, whatever their tense and number: the word without its endings. Crude: now and
+    then two words share one ("option", "opt"). Small letters; what is not plain ASCII stays as it is."""
     if not (word.isascii() and word.isalpha()):
         return word
     for ending, instead, least in _ENDINGS:
@@ -173,45 +57,3 @@ def _cut(word: str) -> str:
             rest = rest[:-1]  # stopped is of stop
         word = rest + instead
     return word
-
-
-def language_of(words: Iterable[Word], text: str) -> str:
-    """Which language the function words of a text are of; English when no other language has more of them, and at
-    least two."""
-    count = dict.fromkeys(LISTS.languages, 0)
-    english = 0
-    for word in words:
-        written = text[word.start : word.end].lower()
-        english += word.kind is WordKind.FUNCTION and written not in LISTS.foreign
-        for language in LISTS.foreign.get(written, ()):
-            count[language] += 1
-    most = max(count, key=lambda language: count[language])
-    return most if count[most] >= 2 and count[most] > english else "english"
-
-
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """The lists of `support.toml` as they are asked. `kinds` and `same` go by stem, the others by word."""
-
-    function: frozenset[str]
-    kinds: dict[str, WordKind]
-    same: dict[str, str]
-    languages: tuple[str, ...]
-    foreign: dict[str, tuple[str, ...]]  # a function word to the languages that have it
-
-
-def _load() -> _Lists:
-    raw = tomllib.loads(resources.files("vouchgate.ingest.data").joinpath("support.toml").read_text("utf-8"))
-    same = {form: _cut(group[0]) for group in raw["same"] for word in group for form in (word, _cut(word))}
-    kinds: dict[str, WordKind] = {}
-    for kind in (WordKind.GENERAL, WordKind.COMMON):  # what is in both is common
-        kinds |= {same.get(word, same.get(_cut(word), _cut(word))): kind for word in raw[kind.value]}
-    foreign: dict[str, tuple[str, ...]] = {}
-    for language, words in raw["languages"].items():
-        for word in words:
-            foreign[word] = (*foreign.get(word, ()), language)
-    return _Lists(frozenset(raw["function"]), kinds, same, tuple(raw["languages"]), foreign)
-
-
-# A constant read once from the package's own data file.
-LISTS = _load()

@@ -6,39 +6,15 @@ never left out. The second group is the whole of what may differ between two cla
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import Self
 
 from pydantic import model_validator
 
 from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.language.stems import inflected
 
 Pair = tuple[str, str]
-
-# A plural in -es whose e is no part of the word: boxes, pushes, processes, batches, statuses. Not: caches, uses.
-_SIBILANT = re.compile(r"(?:x|ss|sh|zz|tch|rch|nch|each|oach|(?:tat|vir|\bb|bon|camp|corp|foc)us|[lhg]o)e$")
-# British -ise, -yse and American -ize, -yze; the stem before it has a vowel or three letters.
-_ISE = re.compile(r"(?<=[a-z]{3})([iy])s(?=(?:e|ed|er|es|ers|ing|ation|ations)$)")
-
-
-def inflected(word: str) -> str:
-    """The word without what number, person and the side of the Atlantic add to it.
-
-    Tense stays: "used" is not "uses", because what was once so need not be so now. Words of three letters and
-    all that is not plain lower-case ASCII stay as they are.
-    """
-    if len(word) < 4 or not (word.isascii() and word.isalpha()):
-        return word
-    if word[-1] == "s" and word[-2] not in "siu":
-        word = word[:-1]
-        if word.endswith("ie") and len(word) > 3:  # "cookie" gets its y below: both sides must agree
-            return word[:-2] + "y"
-        if _SIBILANT.search(word):
-            word = word[:-1]
-    elif word.endswith("ie") and len(word) > 4:
-        return word[:-2] + "y"
-    return _ISE.sub(r"\1z", word) if "is" in word or "ys" in word else word
 
 
 class ValueWords(Frozen):

@@ -1,135 +1,67 @@
-"""What counts as a word when two claims are compared, and when two words are the same one (ADR-0007).
+"""What a word is: one family of patterns, and the words of a claim as they are compared (ADR-0007).
 
-White space separates words; that is the measure. What does not make a word another one: case, punctuation
-and quotes around it, the kind of quote or dash, invisible characters, and the Unicode form. What does: a
-sign in front ("<5" and ">5" are two limits, "-5" is not "5"), and a superscript, subscript or fraction,
-which plain NFKC would make digits of (10² is not 102).
+The patterns differ because a word is not the same to all who ask. Each says for whom it is; all are built from the
+same parts, and none is anywhere else.
+
+Between two claims white space separates words; that is the measure. What does not make a word another one: case,
+punctuation and quotes around it, the kind of quote or dash, invisible characters, and the Unicode form. What does: a
+sign in front ("<5" and ">5" are two limits, "-5" is not "5"), and a superscript, subscript or fraction, which plain
+NFKC would make digits of (10² is not 102).
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from functools import lru_cache
+from collections.abc import Sequence
+
+from vouchgate.ingest.language.comparable import comparable, unicode_form
+from vouchgate.ingest.language.normalise import INVISIBLE
+
+_LETTER = r"[^\W\d_]"  # of any script
+# A mark over a letter, or a soft hyphen or zero-width character inside a word, is part of it.
+_INSIDE = f"\\w{INVISIBLE}\u0300-\u036f"
+_JOINED_WORD = rf"{_LETTER}+(?:['-]{_LETTER}+)*"
+# Scripts that do not part their words: kana, Chinese characters. One character of them is a word.
+_UNSPACED = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_UNIT = "%|[A-Za-z\u00b5]{1,12}"
+
+# Letters and digits and nothing else: to count words, or to compare them whatever stands between.
+RUN = re.compile(r"[^\W_]+")
+# A word of prose, for rules on phrases: no digit, an apostrophe or hyphen only inside.
+PROSE = re.compile(_JOINED_WORD)
+# A word as a sign of a subject: numbers, names in code, paths, "C++" and "F#" are one word each.
+TERM = re.compile(rf"\w[{_INSIDE}]*(?:['’.\-/][{_INSIDE}]+|,[0-9]{{3}}(?![0-9]))*(?:\+\+|#(?!\w))?")
+# A word or a mark, for rules that read grammar. Runs of joints and letters alternate, so this is linear. A comma is
+# part of a number before three digits only; flags keep their dashes, and %, + and # stay with what stands before them.
+TOKEN = re.compile(
+    r"(?:(?<![\w-])--?(?=[A-Za-z]))?\w+(?:(?:['’._:/@+\\-]|::|,(?=\d{3}(?!\d)))\w+)*(?:\+\+|\(\))?"
+    r"|%|[<>]=?|~|[$€£]|[.,;:!?()\[\]\"“”`|*/=–—&-]"
+)
+# A word to compare two versions of a text by, also in scripts that do not part words.
+RUN_OR_CHARACTER = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+# A character that may stand in a word with others.
+SPACED_CHARACTER = rf"(?![{_UNSPACED}])\w"
+# Words joined by hyphens; a number with its unit.
+COMPOUND = re.compile(r"[A-Za-z]{2,}(?:-[A-Za-z]{2,})+")
+COUNTED = re.compile(rf"([^A-Za-z]*\d)-?({_UNIT})")
+# What no word of prose has: a capital after a small letter, two capitals, a joint between letters, a call, a flag.
+_NAME_IN_CODE = r"[a-z][A-Z]|[A-Z]{2}|\w[_./:@#=\\]\w|\(\)|^--?[A-Za-z]"
+# As it may be written anywhere in a claim, quoted or set to something. A hyphen may be prose.
+MARKED_AS_CODE = re.compile(rf"{_NAME_IN_CODE}|--?\w+=|\$|`")
+# Of a word that `TOKEN` found: also a letter before a digit, and a hyphen.
+LOOKS_LIKE_CODE = re.compile(rf"{_NAME_IN_CODE}|[A-Za-z]\d|\w-\w")
 
 # Around a word these say nothing about it. `(` goes at the end too, so that `retry()` is `retry`; `[` stays,
 # because `string[]` is not `string`. A dot in front stays: ".5" is not "5", and `.env` is a file.
 _OPENING = "'([{,;*"
 _CLOSING = "'.,;:!?()]}*"
-# Three dots in front of a word are a pause; in front of a slash they would be a path.
-_PAUSE = re.compile(r"(?<![^\s'(\[{,;*])\.{3,}(?!/)")
-_QUOTES = str.maketrans({'"': "'", "`": "'"})
-# ASCII control characters that do not separate words are as invisible as U+200B.
-_CONTROLS = dict.fromkeys((*range(9), *range(14, 28), 127))
-
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
-# After folding, text of these characters alone is already in normal form KC.
-_NEEDS_FORM = re.compile(r"[^\x00-\x7f\u00c0-\u00ff]")
-# A dash as long as an m parts words, as a spaced one does; in front of a digit it may be a minus.
-_LONG_DASH = re.compile(r"\u2014(?!\d)")
-# A character can carry any number of marks. Unicode's stream-safe form allows 30, and sorting more of them
-# takes time that grows with their square.
-_MAX_MARKS = 30
-# As in `ingest.language.normalise`: U+FDFA becomes 18 characters, no letter of a word needs more than four.
-_MAX_EXPANSION = 4
-
-_SAME_AS = {
-    **dict.fromkeys("\u00b4\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201a\u201b\u05f3", "'"),
-    **dict.fromkeys("\u201c\u201d\u201e\u201f\u2039\u203a\u00ab\u00bb\u301d\u301e\u301f\u05f4", "'"),
-    # Commas and full stops of other scripts. Not a dot: nothing is ".5" there.
-    **dict.fromkeys("\u3001\u060c\u1363\u3003\uff64\u061b", ";"),
-    **dict.fromkeys("\u3002\u0964\u0965\u06d4\u0589\u1362\u104b\u104a\u17d4\uff61", ";"),
-    **dict.fromkeys("\u061f\u037e\u1367\u203d\u2047\u2048\u2049\u203c", "?"),
-    "\u2026": "...",
-    "\u2025": "..",
-    **dict.fromkeys("\u2022\u2023\u25e6\u25aa\u25cf\u2043\u00bf\u00a1\u2800", " "),  # bullets, ¿ ¡, blank
-    **dict.fromkeys("\u00ae\u00a9\u2122\u2120", ""),  # marks of ownership are no part of a name
-    **dict.fromkeys("\u2014\u2015\u2e3a\u2e3b\ufe31\ufe58", "\u2014"),
-    "\u2212": "-",
-    "\u2264": "<=",
-    "\u2265": ">=",
-    "\u2260": "!=",
-    "\u2192": "->",
-    "\u21d2": "=>",
-    # Variation selectors choose between glyphs of one character.
-    **dict.fromkeys(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))), ""),
-    **dict.fromkeys("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0", ""),  # letters and marks that show nothing
-}
-_BY_CATEGORY = {"Cf": "", "Pd": "-", "Pi": "'", "Pf": "'", "Ps": "(", "Pe": ")"}
-
-
-@lru_cache(maxsize=8192)
-def _fold(character: str) -> str:
-    """What one character outside ASCII is the same as, before the Unicode form is made."""
-    known = _SAME_AS.get(character)
-    if known is not None:
-        return known
-    category = unicodedata.category(character)
-    if category == "Cc":
-        return " " if character.isspace() else ""
-    if category in ("Ps", "Pe") and unicodedata.decomposition(character):
-        return character  # a form of an ASCII bracket, which normal form KC knows
-    return _BY_CATEGORY.get(category, character)
-
-
-@lru_cache(maxsize=8192)
-def _keeps_its_form(character: str) -> bool:
-    """Whether normal form KC would lose what this character says (its height, that it is a fraction), or
-    make a whole phrase of it."""
-    if unicodedata.decomposition(character).startswith(("<super>", "<sub>", "<fraction>")):
-        return True
-    plain = unicodedata.normalize("NFKC", character)
-    if len(plain) > _MAX_EXPANSION:
-        return True
-    return not character.isdecimal() and any(letter.isdecimal() for letter in plain)
-
-
-def _form(text: str) -> str:
-    """Normal form KC, except of characters that it would change the meaning of."""
-    pieces: list[str] = []
-    start = marks = 0
-    for index, character in enumerate(text):
-        if character < "\u00a0":
-            marks = 0
-        elif _keeps_its_form(character):
-            pieces += (unicodedata.normalize("NFKC", text[start:index]), character)
-            start, marks = index + 1, 0
-        elif not unicodedata.combining(character):
-            marks = 0
-        elif (marks := marks + 1) > _MAX_MARKS:
-            pieces.append(unicodedata.normalize("NFKC", text[start:index]))
-            start, marks = index, 1
-    pieces.append(unicodedata.normalize("NFKC", text[start:]))
-    return "".join(pieces)
-
-
-def _unicode(text: str) -> str:
-    """A text with characters outside ASCII, with what does not matter taken away, in folded case."""
-    folded = _NOT_ASCII.sub(lambda match: _fold(match.group()), text)
-    if _NEEDS_FORM.search(folded) is not None:
-        # The case of some letters folds to what has a compatibility form again, and the other way round.
-        folded = _form(_form(folded).casefold())
-        folded = _NOT_ASCII.sub(lambda match: _fold(match.group()), folded)
-    return _LONG_DASH.sub(" ", folded.casefold()).replace("\u2014", "-")
-
-
-def _plain(text: str) -> str:
-    """The text with one case, one kind of quote and nothing invisible."""
-    text = text.lower() if text.isascii() else _unicode(text)
-    if "`" in text or '"' in text:
-        text = text.translate(_QUOTES)
-    if not text.isprintable():
-        text = text.translate(_CONTROLS)
-    if "..." in text:
-        text = _PAUSE.sub(" ", text)
-    return text
 
 
 def split_words(text: str) -> list[str]:
     """The words of a text in order, normalised. What is only punctuation, or only dashes, is no word."""
     return [
         word
-        for part in _plain(text).split()
+        for part in comparable(text).split()
         if (word := part.lstrip(_OPENING).rstrip(_CLOSING)) and (word[0] != "-" or word.strip("-"))
     ]
 
@@ -141,8 +73,13 @@ def word_list(text: str) -> list[str]:
     found = split_words(text)
     if found:
         return found
-    bare = "".join(_unicode(text).split()) or "".join(text.split())
+    bare = "".join(unicode_form(text).split()) or "".join(text.split())
     return [bare] if bare else []
+
+
+def runs(words: Sequence[str], length: int) -> list[str]:
+    """Every so many words in a row, as one string each; none when there are fewer."""
+    return [" ".join(words[at : at + length]) for at in range(len(words) - length + 1)]
 
 
 def tokens(text: str) -> frozenset[str]:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import tomllib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from urllib.parse import quote, urljoin
 
 import idna
 
+from vouchgate.ingest.data import read_data
 from vouchgate.ingest.net.fetched import HopFailure
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -272,7 +271,7 @@ class AddressRules:
 
 def load_rules(allowed: Sequence[Network] = (), extra_ports: frozenset[int] = frozenset()) -> AddressRules:
     """The rules of `ingest/data/outbound.toml`, with what the settings and the policy open."""
-    raw = tomllib.loads(files("vouchgate.ingest.data").joinpath("outbound.toml").read_text("utf-8"))
+    raw = read_data("outbound.toml")
     special = tuple(
         (ipaddress.ip_network(network), kind)
         for kind, networks in raw["networks"].items()

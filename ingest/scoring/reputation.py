@@ -5,17 +5,16 @@ The table is a field of the policy. A policy file changes it site by site; see `
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cached_property
-from importlib import resources
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
 from vouchgate.ingest.claims.types import CitationType, Found, Frozen
+from vouchgate.ingest.data import read_data
 from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
 
 _PATH_PARTS = 3  # of a path that may say that visitors write there; the first is often a language
@@ -130,9 +129,7 @@ def is_banned(source: Found, banned: frozenset[str]) -> bool:
 def load_reputation() -> dict[str, Any]:
     """The built-in table as a document for `Reputation`. That each entry is a site is held by a test, for it
     costs every command a fifth of a second."""
-    raw = tomllib.loads(
-        resources.files("vouchgate.ingest.data").joinpath("reputation.toml").read_text("utf-8")
-    )
+    raw = read_data("reputation.toml")
     sites: dict[str, list[str]] = {}
     for topic in raw["domains"].values():
         sites.setdefault(topic["group"], []).extend(topic["sites"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
 from vouchgate.ingest.claims.types import LINKS, Confidence, Found, Judged, Label, Standing
+from vouchgate.ingest.language.words import RUN, runs
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import SiteGroup, is_banned
 from vouchgate.ingest.scoring.sites import author_of, host_of
@@ -24,7 +24,6 @@ _YEAR = timedelta(days=365.25)
 # Two texts that share so many words in a row are one text: writers who do not copy share runs of a name, a command
 # or a figure of speech, which are shorter, while a quotation worth the name is a sentence.
 QUOTED_WORDS = 12
-_WORD = re.compile(r"\w+")
 
 
 def source_score(source: Found, policy: Policy, at: datetime) -> float:
@@ -186,15 +185,11 @@ class _Words:
 
     @classmethod
     def of(cls, text: str) -> _Words:
-        words = tuple(_WORD.findall(text.casefold()))
-        return cls(words, _runs(words, QUOTED_WORDS))
+        words = tuple(RUN.findall(text.casefold()))
+        return cls(words, frozenset(runs(words, QUOTED_WORDS)))
 
     def shares(self, other: _Words) -> bool:
         shorter, longer = sorted((self.words, other.words), key=len)
         if len(shorter) >= QUOTED_WORDS:
             return not self.runs.isdisjoint(other.runs)
-        return " ".join(shorter) in _runs(longer, len(shorter))
-
-
-def _runs(words: tuple[str, ...], length: int) -> frozenset[str]:
-    return frozenset(" ".join(words[at : at + length]) for at in range(len(words) - length + 1))
+        return " ".join(shorter) in runs(longer, len(shorter))

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import idna
 from publicsuffixlist import PublicSuffixList
+
+from vouchgate.ingest.data import read_data
 
 MAX_URL_CHARACTERS = 8192  # as long as the longest claim; nothing that is longer was cited by one
 MAX_PART_CHARACTERS = (
@@ -176,9 +176,7 @@ def _suffixes() -> PublicSuffixList:
 
 @cache
 def _platforms() -> _Platforms:
-    document = tomllib.loads(
-        resources.files("vouchgate.ingest.data").joinpath("platforms.toml").read_text("utf-8")
-    )
+    document = read_data("platforms.toml")
     pages = {pattern.removeprefix("*."): site for pattern, site in document.pop("pages").items()}
     paths: dict[str, list[_Rule]] = {}
     subdomains: dict[str, str] = {}

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from vouchgate.ingest.language.words import RUN
+
 # A page token is a place in a list, and opens nothing.
 _NO_PLACE = r"(?<!page[_ -])(?<!page)(?<!next[_ -])(?<!sync[_ -])(?<!continuation[_ -])(?<!cancellation[_ -])"
 _SUFFIX = r"(?:[_-](?:base|prod|production|dev|test|staging|live|value|[0-9]{1,2})(?![^\W_]))?"
@@ -30,7 +32,6 @@ _SYMBOL = re.compile("[!@#$%^*]")  # that words and settings are not joined with
 _NUMBERED = re.compile(r"[a-z]+[0-9]{1,2}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _SHORTEST_HEX = 24  # below it is an abbreviated hash, a colour or a number more often than a key
-_PART = re.compile(r"[^\W_]+")
 _RUN = re.compile(r"[^\W\d_]+|\d+")
 _MACHINE_MADE = re.compile(r"(?:sk|pk|rk|key|tok|ghp|xox[a-z])[-_][A-Za-z0-9_-]{17,}")
 _ELSEWHERE = re.compile(
@@ -112,7 +113,7 @@ class Assignments:
     def _has_mixed_part(self, value: str) -> bool:
         """Whether letters and digits stand together in a part of it as in no word and no name of a method. Of
         several parts one with a number at its end (`volume3`) is a name."""
-        parts = _PART.findall(value)
+        parts = RUN.findall(value)
         return any(
             len(part) >= _SHORTEST["password"]
             and self._is_mixed(part)

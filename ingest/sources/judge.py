@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import secrets
 import time
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vouchgate.ingest.claims.types import JUDGE_QUOTE_CHARACTERS, Found, Judged, Judgement, NotJudged
+from vouchgate.ingest.language.align import align, find
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed, FetchOutcome
 
@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 _RESPONSE_BYTES = 65_536  # the whole answer of the server, of which our object is at most a few kilobytes
 _CONTENT_CHARACTERS = 4_000  # what the model wrote: three short fields, with every character escaped
 _TOKENS = 800  # what the model may write: a quote of 500 characters in any script, and the rest
+_NEARLY = 0.9  # of the characters of a quote that counts for the place it is from, and for nothing else
 _QUOTE_LETTERS = 8  # letters and digits; a shorter quote ("the", "8080") is somewhere in any text
 
 _INSTRUCTIONS = """\
@@ -137,7 +138,7 @@ class JudgeClient:
         if answer is None:
             log.warning("the judge %s did not answer in the form it was asked for", self.model)
             return self._none("odd_answer", "The judge did not answer in the form it was asked for.")
-        quoted = _occurs(answer.quote, found)
+        quoted = _words_quoted(answer.quote, found, exact=answer.contains == "yes")
         if answer.contains == "yes" and not quoted:
             log.warning("the judge %s quoted what is not in the source", self.model)
             return self._none("odd_answer", "The judge said yes without words of the source that say so.")
@@ -145,7 +146,7 @@ class JudgeClient:
             model=self.model,
             contains=answer.contains,
             attributed=answer.attributed,
-            quote=answer.quote if quoted else "",
+            quote=quoted,
         )
 
     def _none(self, code: str, detail: str) -> NotJudged:
@@ -198,15 +199,28 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return read
 
 
-def _occurs(quote: str, found: Found) -> bool:
-    """Whether these words stand in the source's title or excerpt, whatever their case and spacing. A quote that
-    ends within a word or number does not count: "port 80" is not in "port 8080"."""
-    wanted = _plain(quote)
-    texts = (_plain(found.title), _plain(found.excerpt))
-    if sum(map(str.isalnum, wanted)) < _QUOTE_LETTERS:
-        return bool(wanted) and wanted in texts  # a text that short has nothing longer to quote
-    pattern = re.compile(f"(?<![0-9a-z]){re.escape(wanted)}(?![0-9a-z])")
-    return any(pattern.search(text) for text in texts)
+def _words_quoted(quote: str, found: Found, *, exact: bool) -> str:
+    """The words of the source's title or excerpt that a quote stands for, as the source has them, on one line; empty
+    when it stands for none. `exact`: only the very words count, whatever their case, spacing and typography. Else
+    nearly the same do, so that one who reads the answer is shown the place although the model slipped in copying it."""
+    texts = (found.title, found.excerpt)
+    if sum(map(str.isalnum, quote)) < _QUOTE_LETTERS:  # a text that short has nothing longer to quote
+        return next((_on_one_line(text) for text in texts if _plain(text) == _plain(quote) != ""), "")
+    for text in texts:
+        place = find(quote, text)
+        if place is not None:
+            return _on_one_line(text[slice(*place)])
+    if exact:
+        return ""
+    near = [(at, text) for text in texts if (at := align(quote, text)) is not None and at.score >= _NEARLY]
+    if not near:
+        return ""
+    at, text = max(near, key=lambda one: one[0].score)
+    return _on_one_line(text[at.start : at.end])
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.split())[:JUDGE_QUOTE_CHARACTERS]
 
 
 def _plain(text: str) -> str:

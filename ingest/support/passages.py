@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, Citation
 from vouchgate.ingest.language.sentences import sentences
-from vouchgate.ingest.language.stems import words_of
+from vouchgate.ingest.language.terms import words_of
 from vouchgate.ingest.support.scope import scope_of
 from vouchgate.ingest.support.topic import PARTS, WEIGHTS, content_words
 

@@ -7,17 +7,16 @@ a1b2c3d" says something. A sentence that only points ("See ADR-003.") speaks for
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import resources
 
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.types import Citation
+from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.sentences import sentences
-from vouchgate.ingest.language.stems import Word, WordKind, stem, words_of
+from vouchgate.ingest.language.terms import Kind, Word, term_key, words_of
 
 # The word before or after a place, and what may stand between it and the citation.
 _BEFORE = re.compile(r"([A-Za-z]+)[\s,:;(\[\"'“‘<*_`–—-]{0,8}\Z")
@@ -120,7 +119,7 @@ def _says_something(text: str, *, of_citation: bool) -> bool:
 
 
 def _tells(word: Word, empty: frozenset[str]) -> bool:
-    if word.kind is WordKind.FUNCTION:
+    if word.kind is Kind.FUNCTION:
         return word.key in CITING.denials or word.key.endswith("n't")
     return word.key not in empty
 
@@ -175,7 +174,7 @@ def _only(text: str, kept: Sequence[tuple[int, int]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Citing:
-    """The lists of `[citing]` in `support.toml`; `empty` and `pointing`, which is `before` again, go by stem."""
+    """The lists of `[citing]` in `support.toml`; `empty` and `pointing`, which is `before` again, go by key."""
 
     before: frozenset[str]
     after: frozenset[str]
@@ -185,14 +184,12 @@ class _Citing:
 
 
 def _load() -> _Citing:
-    raw = tomllib.loads(resources.files("vouchgate.ingest.data").joinpath("support.toml").read_text("utf-8"))[
-        "citing"
-    ]
+    raw = read_data("support.toml")["citing"]
     return _Citing(
         before=frozenset(raw["before"]),
         after=frozenset(raw["after"]),
-        empty=frozenset(map(stem, raw["empty"])),
-        pointing=frozenset(map(stem, raw["before"])),
+        empty=frozenset(map(term_key, raw["empty"])),
+        pointing=frozenset(map(term_key, raw["before"])),
         denials=frozenset(raw["denials"]),
     )
 

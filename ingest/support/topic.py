@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from vouchgate.ingest.language.stems import Word, WordKind, stem, words_of
+from vouchgate.ingest.language.terms import Kind, Word, term_key, words_of
 
 OFF_TOPIC = 0.30  # below it the source speaks of something else; measured in docs/checks.md
 ON_TOPIC = 0.40  # from here on it speaks of it; between the two the rules cannot tell
 
 WEIGHTS = {
-    WordKind.FUNCTION: 0.0,
-    WordKind.COMMON: 0.3,
-    WordKind.GENERAL: 0.6,
-    WordKind.NUMBER: 0.5,
-    WordKind.WORD: 1.0,
-    WordKind.NAME: 1.2,
-    WordKind.IDENTIFIER: 1.4,
+    Kind.FUNCTION: 0.0,
+    Kind.COMMON: 0.3,
+    Kind.GENERAL: 0.6,
+    Kind.NUMBER: 0.5,
+    Kind.WORD: 1.0,
+    Kind.NAME: 1.2,
+    Kind.IDENTIFIER: 1.4,
 }
 # A number that the source does not have is rather another value than another subject.
 MISSING_NUMBER = 0.2
@@ -77,7 +77,7 @@ class Subject:
         self.titled = sum(word.start < head for word in self.words)
         self._places: dict[str, list[int]] = {}
         for index, word in enumerate(self.words):
-            if word.kind is not WordKind.FUNCTION:
+            if word.kind is not Kind.FUNCTION:
                 self._places.setdefault(word.key, []).append(index)
                 for key, _ in word.parts:
                     self._places.setdefault(key, []).append(index)
@@ -90,7 +90,7 @@ class Subject:
             self._text[word.start : min(word.end, word.start + LONGEST_PAIRED)].lower() for word in self.words
         ]
         for index, (one, two) in enumerate(pairwise(shown)):
-            found.setdefault(stem(one + two), []).append(index)
+            found.setdefault(term_key(one + two), []).append(index)
         return found
 
     @cached_property
@@ -120,7 +120,7 @@ class Subject:
                 for key, kind in word.parts
                 if key in self._places
             ]
-        if word.kind in (WordKind.WORD, WordKind.NAME, WordKind.GENERAL) and len(word.key) >= 4:
+        if word.kind in (Kind.WORD, Kind.NAME, Kind.GENERAL) and len(word.key) >= 4:
             for key in self._beginnings.get(word.key[:4], ())[:MOST_PLACES]:
                 if _akin(word.key, key):
                     return [(AKIN, self._places[key])]
@@ -142,7 +142,7 @@ def content_words(words: Iterable[Word]) -> tuple[Word, ...]:
     """The words that say what a text is about, each once."""
     first: dict[str, Word] = {}
     for word in words:
-        if word.kind is not WordKind.FUNCTION:
+        if word.kind is not Kind.FUNCTION:
             first.setdefault(word.key, word)
     return tuple(first.values())
 
@@ -159,7 +159,7 @@ def match(claim: str, words: Iterable[Word], subject: Subject) -> TopicMatch:
         there = subject.find_word(word)
         share = min(1.0, sum(part for part, _ in there))
         found += share * weight
-        lacking += (1 - share) * (MISSING_NUMBER if word.kind is WordKind.NUMBER else weight)
+        lacking += (1 - share) * (MISSING_NUMBER if word.kind is Kind.NUMBER else weight)
         (shared if there else missing).append(word)
         for number, (part, places) in enumerate(there):
             hits += [_Hit(at, which * 100 + number, part * weight) for at in places]
@@ -180,9 +180,9 @@ def _nameless(claim: str, shared: list[Word], missing: list[Word]) -> bool:
     make a name."""
 
     def named(word: Word) -> bool:
-        return word.kind in (WordKind.NAME, WordKind.WORD) and claim[word.start].isupper()
+        return word.kind in (Kind.NAME, Kind.WORD) and claim[word.start].isupper()
 
-    return any(map(named, missing)) and not any(named(w) or w.kind is WordKind.IDENTIFIER for w in shared)
+    return any(map(named, missing)) and not any(named(w) or w.kind is Kind.IDENTIFIER for w in shared)
 
 
 def _nearest(hits: list[_Hit], titled: int) -> tuple[float, tuple[int, int] | None]:

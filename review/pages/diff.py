@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from vouchgate.ingest.language.words import split_words
+from vouchgate.ingest.language.words import SPACED_CHARACTER, split_words
 from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces
 
 # Two claims of the largest size, every character a word of its own, have 67 million; that takes some 50 ms, because
@@ -20,7 +20,7 @@ CHANGED = "changed"
 # Words, with what holds numbers, versions, names and addresses together inside them; else single characters. A letter
 # of a script that does not part its words is a word. Marks stay with their letters; all are written _MARK here.
 _MARK = "\u0301"
-_LETTER = rf"(?![\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff])\w{_MARK}*"
+_LETTER = rf"{SPACED_CHARACTER}{_MARK}*"
 _WORD = re.compile(rf"(?:{_LETTER})+(?:[-.,:/@'’%+&=?#~]{{1,3}}(?:{_LETTER})+)*%?|\S{_MARK}*")
 _SPACED = re.compile(r"\S+")
 _EDGE = "\"'`“”‘’„«»([{}])*.,;:!?…"  # around a word, when it is compared with a changed value

@@ -190,6 +190,26 @@ def test_a_text_that_is_short_can_be_quoted_whole(site: WebServer) -> None:
     assert isinstance(answered(site, answer, adr("drop v1 later")), NotJudged)
 
 
+@pytest.mark.parametrize(
+    ("contains", "quote", "shown"),
+    [
+        ("partly", "keep a session for 30 minutes", "keeps a session for 30 minutes"),
+        ("no", "KEEPS a\u00a0session for 30 minutes", "keeps a session for 30 minutes"),
+        ("partly", "a session is kept for ever", ""),
+    ],
+)
+def test_what_is_kept_of_a_quote_is_the_sources_words(
+    site: WebServer, contains: str, quote: str, shown: str
+) -> None:
+    judgement = answered(site, completion(YES | {"contains": contains, "quote": quote}))
+    assert isinstance(judgement, Judged)
+    assert judgement.quote == shown
+
+
+def test_a_yes_with_a_slip_in_its_quote_is_none(site: WebServer) -> None:
+    assert isinstance(answered(site, completion(YES | {"quote": "keep a session for 30 minutes"})), NotJudged)
+
+
 def test_a_quote_that_is_not_there_is_not_kept_beside_a_no(site: WebServer) -> None:
     made_up = {"quote": "a session is kept for ever", "contains": "no", "attributed": "yes"}
     judgement = answered(site, completion(made_up))

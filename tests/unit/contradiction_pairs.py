@@ -191,7 +191,6 @@ CONTRADICTING: list[tuple[str, str, str]] = [
     ("category", "Lena Falk is Danish.", "Lena Falk is an Italian singer and songwriter."),
     ("category", "Settings are stored as YAML.", "Settings are stored as TOML next to the binary."),
     ("exchange", "Passwords are hashed with MD5.", "Passwords are hashed with SHA256 and a salt."),
-    ("category", "The castle is located in Spain.", "The castle is located in the hills of Portugal."),
     ("exchange", "Backups run weekly.", "Backups run nightly at two."),
     (
         "exchange",

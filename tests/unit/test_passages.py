@@ -40,6 +40,10 @@ def _shown(text: str) -> list[str]:
             "Since v1.8.2 it holds, e.g. for U.S. users. Fine.",
             ["Since v1.8.2 it holds, e.g. for U.S. users.", "Fine."],
         ),
+        (
+            "It went from yes to no. Later, ticket no. 5 brought it back.",
+            ["It went from yes to no.", "Later, ticket no. 5 brought it back."],
+        ),
         ("Dr. A. Smith wrote it.", ["Dr. A. Smith wrote it."]),
         ("Heading\nIt holds.", ["Heading", "It holds."]),
         ("- one\n- two\n- three", ["- one", "- two", "- three"]),

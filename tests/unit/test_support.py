@@ -13,7 +13,7 @@ from tests.unit.support_pairs import CONFLICTS, NOTHING_TO_CHECK, PAIRS, SAYS_SO
 from vouchgate.ingest.checks.support import Support, SupportVerdict, compare, judge
 from vouchgate.ingest.citations import detect_citations, given_citation
 from vouchgate.ingest.claims.types import Citation, CitationType, Found, Span, Standing, Verdict
-from vouchgate.ingest.language.stems import WordKind, stem, words_of
+from vouchgate.ingest.language.terms import Kind, term_key, words_of
 from vouchgate.ingest.support.scope import scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, Subject, match
 
@@ -96,7 +96,7 @@ def test_the_title_counts_as_close_to_every_place() -> None:
 )
 def test_spellings_of_one_word_meet(claim: str, source: str) -> None:
     found = match(claim, words_of(claim), Subject(source))
-    assert not [word for word in found.missing if word.kind is not WordKind.COMMON]
+    assert not [word for word in found.missing if word.kind is not Kind.COMMON]
 
 
 def test_forms_of_a_word_have_one_stem() -> None:
@@ -108,7 +108,7 @@ def test_forms_of_a_word_have_one_stem() -> None:
         ("database", "databases"),
         ("city", "cities"),
     ):
-        assert len(set(map(stem, forms))) == 1, forms
+        assert len(set(map(term_key, forms))) == 1, forms
 
 
 # ---- What a claim says beyond its citation ----

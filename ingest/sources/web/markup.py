@@ -17,6 +17,7 @@ from trafilatura import bare_extraction
 from trafilatura.settings import Document
 from trafilatura.xml import xmltotxt
 
+from vouchgate.ingest.language.words import RUN
 from vouchgate.ingest.sources.web.page import (
     TITLE_CHARACTERS,
     Page,
@@ -82,7 +83,6 @@ _CELLS = frozenset({"td", "th"})
 _NOTES = re.compile(
     r"note|tip|warn|caution|danger|important|admonition|alert|callout|hint|aside--", re.IGNORECASE
 )
-_LETTERS = re.compile(r"[^\W_]+")
 
 
 def read_html(body: bytes, *, url: str, content_type: str, now: datetime) -> Page:
@@ -220,8 +220,8 @@ def _drop_anchor(element: html.HtmlElement) -> None:
     name = element.get("id")
     if not name or len(name) > 200 or not len(element) or element[0].tag not in _HEADINGS:
         return
-    words = _LETTERS.findall(name.lower())
-    if words and words != ["comments"] and words == _LETTERS.findall(_line(element[0]).lower())[: len(words)]:
+    words = RUN.findall(name.lower())
+    if words and words != ["comments"] and words == RUN.findall(_line(element[0]).lower())[: len(words)]:
         del element.attrib["id"]
 
 

@@ -15,6 +15,7 @@ from enum import StrEnum
 from urllib.parse import parse_qsl, unquote, unquote_plus, urlsplit
 
 from vouchgate.ingest.claims.types import TEXT_CHARACTERS
+from vouchgate.ingest.language.words import RUN, runs
 
 TITLE_CHARACTERS = 300
 EARLIEST = datetime(1991, 1, 1, tzinfo=UTC)  # the first web page is of that year
@@ -274,21 +275,20 @@ def last_modified(headers: Mapping[str, str], now: datetime) -> datetime | None:
 # --- what a page only repeats
 
 _FEWEST, _ECHOED = 3, 6  # words in a row; fewer are in any page about the same thing, more may be cut off
-_WORD = re.compile(r"[^\W_]+")
 
 
 def without_echo(page: Page, urls: Iterable[str]) -> Page:
     """The page without the words that its own addresses put into it: "No results for …" says what was asked, not
     what is so. Those are runs of words from the query, or from a part of the path with spaces in it. Linear."""
-    runs: dict[int, set[str]] = {}
+    echoes: dict[int, set[str]] = {}
     for said in {said for url in urls for said in _sayings(url)}:
-        words = _WORD.findall(said.casefold())
+        words = RUN.findall(said.casefold())
         length = min(len(words), _ECHOED)
         if length >= _FEWEST:
-            runs.setdefault(length, set()).update(_runs(words, length))
-    if not runs:
+            echoes.setdefault(length, set()).update(runs(words, length))
+    if not echoes:
         return page
-    return replace(page, title=_without(page.title, runs), text=_without(page.text, runs))
+    return replace(page, title=_without(page.title, echoes), text=_without(page.text, echoes))
 
 
 def _sayings(url: str) -> list[str]:
@@ -302,17 +302,13 @@ def _sayings(url: str) -> list[str]:
     return [unquote(said) for said in (*path, *(word for pair in pairs for word in pair))]
 
 
-def _runs(words: list[str], length: int) -> list[str]:
-    return [" ".join(words[at : at + length]) for at in range(len(words) - length + 1)]
-
-
-def _without(text: str, runs: Mapping[int, set[str]]) -> str:
-    places = [match.span() for match in _WORD.finditer(text)]
+def _without(text: str, echoed: Mapping[int, set[str]]) -> str:
+    places = [match.span() for match in RUN.finditer(text)]
     words = [text[start:end].casefold() for start, end in places]
     echoes = sorted(
         (places[at][0], places[at + length - 1][1])
-        for length, known in runs.items()
-        for at, run in enumerate(_runs(words, length))
+        for length, known in echoed.items()
+        for at, run in enumerate(runs(words, length))
         if run in known
     )
     pieces: list[str] = []

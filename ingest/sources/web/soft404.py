@@ -7,14 +7,14 @@ Doubt goes to the page: a redirect or a phrase counts only where no real page wo
 from __future__ import annotations
 
 import re
-import tomllib
 import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib import resources
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.language.words import RUN
 from vouchgate.ingest.scoring.sites import host_of, registrable_domain
 from vouchgate.ingest.sources.web.page import Page
 
@@ -26,7 +26,6 @@ _VERSION = re.compile(r"v?\d{1,2}(?:\.(?:\d{1,4}|x)){0,3}")
 _REGION = re.compile(r"[-_][a-z0-9]{2,4}")
 _PARKED_LABEL = re.compile(r"ww\d{1,2}")  # ww25.example.com: where parking services keep a domain's visitors
 _TITLE_PARTS = re.compile(r"[|:·•–—»«>!?…]|\s-\s|\.(?:\s|$)")
-_WORDS = re.compile(r"[^\W_]+")
 _ABOUT_DOMAINS = frozenset(
     {"domain", "domains", "parked", "parking"}
 )  # an address of a page about such pages
@@ -72,8 +71,7 @@ class Soft404Words(Frozen):
 
 def load_words() -> Soft404Words:
     """The built-in lists."""
-    text = resources.files("vouchgate.ingest.data").joinpath("soft404.toml").read_text(encoding="utf-8")
-    return Soft404Words.model_validate(tomllib.loads(text))
+    return Soft404Words.model_validate(read_data("soft404.toml"))
 
 
 # --- where it led
@@ -228,7 +226,7 @@ def _says_not_found(said: frozenset[str], size: int, named: frozenset[str], word
 def _plain(text: str) -> str:
     """Words in lower case with one space between, apostrophes gone: `cant find it`."""
     folded = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
-    return " ".join(_WORDS.findall(folded))
+    return " ".join(RUN.findall(folded))
 
 
 def _without_openers(plain: str, openers: frozenset[str]) -> str:
@@ -252,4 +250,4 @@ def _named(asked: str) -> frozenset[str]:
         path = urlsplit(asked).path
     except ValueError:
         return frozenset()
-    return frozenset(_WORDS.findall(unquote(path[:2000]).lower()))
+    return frozenset(RUN.findall(unquote(path[:2000]).lower()))
