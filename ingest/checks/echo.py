@@ -12,6 +12,7 @@ import hashlib
 import tomllib
 from importlib import resources
 
+from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.types import EchoFacts, Finding, Verdict
 from vouchgate.ingest.language.stems import stem
 from vouchgate.ingest.policy import EchoPolicy
@@ -55,3 +56,16 @@ def judge(facts: EchoFacts | None, policy: EchoPolicy) -> Finding | None:
         message=f"Sent {facts.count} times since {facts.first_seen:%Y-%m-%d} by {who}.",
         facts={"count": facts.count, "agents": agents, "sources": [source.value for source in facts.sources]},
     )
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="Sent before",
+        codes={CODE: Verdict.DOUBT},
+        order=80,
+        judge_facts=lambda known: judge(known.facts.echo, known.policy.echo),
+        needs=frozenset({"echo"}),
+        of_removals=True,
+    ),
+)
