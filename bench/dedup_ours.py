@@ -15,6 +15,7 @@ from itertools import islice
 
 from sqlalchemy import Connection, bindparam, select
 
+from vouchgate.ingest.check import Findings
 from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import (
     Claim,
@@ -120,10 +121,12 @@ def _examined(owner: int, text: str) -> Examined:
         policy=policy(),
         capture_time=NOW,
         readings=(),
-        hedge=Finding(check="hedge", verdict=Verdict.PASS, code="no_hedge", message="Nothing is hedged."),
-        detected=Finding(check="citations", verdict=Verdict.PASS, code="none", message="No citations."),
-        verified=(),
-        supported=(),
+        findings=Findings(
+            (
+                Finding(check="hedge", verdict=Verdict.PASS, code="no_hedge", message="Nothing is hedged."),
+                Finding(check="citation_detect", verdict=Verdict.PASS, code="none", message="No citations."),
+            )
+        ),
     )
 
 

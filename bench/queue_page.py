@@ -34,7 +34,7 @@ _POLICY = "[queue]\nper_owner = 10000\ntotal = 20000\n"
 _ASKED = (
     ("the queue", "/review", False),
     ("the queue, after a change", "/review", True),
-    ("those of one reason", "/review?rule=5", False),
+    ("those of one reason", "/review?rule=technical_hedge", False),
     ("the page after the first", "/review?after={last}", False),
     ("a word that no claim has", "/review?q=xyzzy", False),
 )

@@ -5,7 +5,8 @@
     readings = focus(text, readings)         # of each source the passages the claim is held against
     examined = examine(text, readings, policy, capture_time)
     ... storage gathers the neighbours under the owner's lock ...
-    decision = examined.decide(neighbours)
+    examined = examined.knowing(dedup=neighbours, ...)
+    decision = examined.decide()
     answer = examined.answer(decision, ...)
 
 Replaying a stored answer is the same three steps with the stored facts (`replay`).
@@ -17,26 +18,19 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
+from vouchgate.ingest.check import FACTS, NO_FACTS, Facts, Findings, ReadClaim
 from vouchgate.ingest.checks import citations as citation_checks
 from vouchgate.ingest.checks import dedup as dedup_check
-from vouchgate.ingest.checks import echo as echo_check
-from vouchgate.ingest.checks import hedge as hedge_check
-from vouchgate.ingest.checks import judgement as judgement_check
-from vouchgate.ingest.checks import place as place_check
-from vouchgate.ingest.checks import secrets as secrets_check
-from vouchgate.ingest.checks import support as support_check
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.types import (
     TEXT_CHARACTERS,
-    AtPlace,
     Citation,
     Claim,
     Decision,
     DedupFacts,
-    DeliveryOp,
-    EchoFacts,
     Embedding,
     Evidence,
     Finding,
@@ -46,7 +40,6 @@ from vouchgate.ingest.claims.types import (
     Neighbour,
     Neighbours,
     Outcome,
-    ParaphraseFacts,
     RejectedBefore,
     SimilarMemory,
     SourceReading,
@@ -55,9 +48,9 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
     Verdict,
 )
-from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.language.normalise import normalise
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.registry import CHECKS, OF_CLAIMS, OF_FACTS, OF_SOURCES
 from vouchgate.ingest.router import Case, route
 from vouchgate.ingest.scoring import score
 from vouchgate.ingest.support import passages
@@ -106,26 +99,25 @@ def inspect(claim: Claim, detector: HedgeDetector) -> Inspected:
 
 def removes(claim: Claim) -> bool:
     """Whether the claim asks for something to go, instead of saying something."""
-    return claim.delivery is not None and claim.delivery.op is DeliveryOp.REMOVE
+    return claim.removes
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """A claim with everything known about it but its neighbours, which the write transaction adds."""
+    """A claim with everything known about it. What only the write transaction knows of it, `knowing` adds."""
 
     claim: Claim
     policy: Policy
     capture_time: datetime
     readings: tuple[SourceReading, ...]
-    hedge: Finding
-    detected: Finding
-    verified: tuple[Finding, ...]  # one for each cited thing: whether it is there and holds
-    supported: tuple[
-        Finding, ...
-    ]  # one for each that does: whether it speaks of the claim, and what a judge said
+    findings: Findings  # of the checks that need no facts
     similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
-    paraphrases: ParaphraseFacts | None = None  # None: nobody looked, see `ingest.dedup.paraphrase.weigh`
+    facts: Facts = NO_FACTS
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
+
+    def knowing(self, **facts: Any) -> Examined:
+        """The same with these facts, by the names of `Facts`."""
+        return replace(self, facts=replace(self.facts, **facts))
 
     def repeats(self, dedup: DedupFacts) -> Neighbour | None:
         """The earlier claim that this one is again, with no value changed; None when it is none, or nobody knows."""
@@ -134,50 +126,44 @@ class Examined:
         _, nearest = dedup_check.judge(self.claim.content, dedup, self.policy.threshold, self.policy.values)
         return None if nearest is None or nearest.changed else nearest.neighbour
 
-    def decide(
-        self, dedup: DedupFacts, at_place: AtPlace | None = None, echo: EchoFacts | None = None
-    ) -> Decision:
-        """The decision that follows. Pure: the same claim, facts and policy give the same decision. `at_place` is
-        what is known of the place that the claim names, if anything is, and `echo` of how often it was sent."""
-        finding, comparison = dedup_check.judge(
-            self.claim.content, dedup, self.policy.threshold, self.policy.values
-        )
-        finding = paraphrase.weigh(finding, self.paraphrases, self.policy)
-        cited = (*self.verified, *self.supported)
+    def decide(self) -> Decision:
+        """The decision that follows. Pure: the same claim, facts and policy give the same decision."""
+        findings = Findings((*self.findings.every, *self._of_facts()))
+        cited = findings.cited
         good = self._sources_without(cited, Verdict.FAIL)
         sure = self._sources_without(cited, Verdict.FAIL, Verdict.DOUBT, Verdict.UNKNOWN)
         lowest = score.claim_score(good, self.policy, self.capture_time)
-        place = place_check.judge(self.claim, at_place)
-        secrets = secrets_check.judge(self.claim.secrets, removes=removes(self.claim))
-        source, memory_type = self.claim.source, self.claim.memory_type
-        again = echo_check.judge(echo, self.policy.echo)
-        case = Case(self.hedge, finding, cited, lowest, source, memory_type, place, secrets, again)
-        ruling = route(case, self.policy)
+        ruling = route(Case(findings, lowest, self.claim.source, self.claim.memory_type), self.policy)
         label = score.label_of(sure, self.policy)
-        findings = (self.hedge, self.detected, *cited, finding)
-        nearest = None if comparison is None else comparison.neighbour
-        if place is not None:
-            findings = (place,) if removes(self.claim) else (*findings, place)
-            if place in ruling.decided_by:
-                nearest = place_check.nearest_at_place(self.claim, at_place)
-        if secrets is not None:
-            findings = (secrets, *findings)
-        if again is not None:
-            findings = (*findings, again)
+        repeated = findings.one(dedup_check.CHECK)
+        similarity = None if repeated is None else repeated.facts.get("similarity")
         return Decision(
             tier=ruling.tier,
             rule=ruling.rule,
             reason=ruling.reason,
-            findings=findings,
+            findings=findings.every,
             decided_by=ruling.decided_by,
             confidence=score.confidence_of(label, lowest, vouched=ruling.tier is Tier.STORED or bool(good)),
             confidence_score=lowest,
             label=label,
             source_id=min((source.source_id for source in good), default=None),
-            similarity_score=None if comparison is None else round(float(comparison.similarity), 4),
-            nearest=nearest,
+            similarity_score=similarity if isinstance(similarity, float) else None,
+            nearest=self._nearest(*ruling.decided_by, *(() if repeated is None else (repeated,))),
             policy_digest=self.policy.digest,
         )
+
+    def _of_facts(self) -> Iterator[Finding]:
+        removes = self.claim.removes
+        for check, judge in OF_FACTS:
+            if (check.of_removals or not removes) and (finding := judge(self)) is not None:
+                yield finding
+
+    def _nearest(self, *findings: Finding) -> Neighbour | None:
+        """What the claim is nearest to, by the first of these findings whose check can tell."""
+        for finding in findings:
+            if (nearest := CHECKS[finding.check].nearest) is not None:
+                return nearest(self, finding)
+        return None
 
     def _sources_without(self, cited: Sequence[Finding], *verdicts: Verdict) -> list[Found]:
         """The sources that are there, in force, and of which no check says one of these."""
@@ -188,15 +174,12 @@ class Examined:
     def answer(
         self,
         decision: Decision,
-        dedup: DedupFacts,
         *,
         decision_id: str | None,
         memory_id: str | None,
         queue_id: str | None,
         took_ms: float,
         rejected_before: RejectedBefore | None = None,
-        at_place: AtPlace | None = None,
-        echo: EchoFacts | None = None,
     ) -> ValidationResult:
         """The answer for the caller, which is also the record that is kept. `rejected_before` is only shown, as
         `similar` is."""
@@ -206,8 +189,12 @@ class Examined:
             approved=decision.tier is Tier.STORED,
             rule=decision.rule,
             reason=decision.reason,
-            checks_passed=tuple(_label(f) for f in decision.findings if f.verdict is Verdict.PASS),
-            checks_failed=tuple(_label(f) for f in decision.findings if f.verdict is not Verdict.PASS),
+            checks_passed=tuple(
+                CHECKS[f.check].label(f) for f in decision.findings if f.verdict is Verdict.PASS
+            ),
+            checks_failed=tuple(
+                CHECKS[f.check].label(f) for f in decision.findings if f.verdict is not Verdict.PASS
+            ),
             findings=decision.findings,
             evidence=Evidence(
                 claim=self.claim,
@@ -216,10 +203,7 @@ class Examined:
                 confidence_score=decision.confidence_score,
                 source_id=decision.source_id,
                 sources=self.readings,
-                dedup=dedup,
-                paraphrases=self.paraphrases,
-                at_place=at_place,
-                echo=echo,
+                **{name: getattr(self.facts, name) for name in FACTS},
                 validity_horizon=self.claim.validity_horizon,
                 label=decision.label,
                 metadata=self.claim.metadata,
@@ -259,39 +243,33 @@ def examine(
 ) -> Examined:
     """Judges what was gathered. Raises ValueError when a cited thing has no reading: a missing answer must
     become an UNKNOWN reading where it went missing, never be left out."""
-    read = {reading.citation.key for reading in readings}
-    unread = [citation.value for citation in inspected.cited() if citation.key not in read]
+    known = {reading.citation.key for reading in readings}
+    unread = [citation.value for citation in inspected.cited() if citation.key not in known]
     if unread:
         raise ValueError(f"no reading for {', '.join(unread)}")
-    verified = tuple(citation_checks.judge_reading(r, policy.banned) for r in readings)
-    return Examined(
-        claim=inspected.claim,
-        policy=policy,
-        capture_time=capture_time,
-        readings=tuple(readings),
-        hedge=hedge_check.judge(inspected.hedges),
-        detected=citation_checks.judge_detected(inspected.citations),
-        verified=verified,
-        supported=tuple(_supported(inspected, readings, verified)),
-    )
+    claim = inspected.claim
+    read = ReadClaim(claim, inspected.hedges, inspected.citations, tuple(readings), policy)
+    return Examined(claim, policy, capture_time, read.readings, Findings(_of_text(read)))
 
 
-def _supported(
-    inspected: Inspected, readings: Sequence[SourceReading], verified: Sequence[Finding]
-) -> Iterator[Finding]:
-    """What is asked of a source that is there and holds; of any other there is enough against it."""
-    alone = len(readings) == 1
-    for reading, finding in zip(readings, verified, strict=True):
-        if not isinstance(reading, Found) or finding.verdict is not Verdict.PASS:
-            continue
-        try:
-            citations = inspected.naming(reading.citation.key)
-            yield support_check.judge(inspected.claim.content, citations, reading, alone=alone)
-        except Exception:
-            log.exception("the claim could not be held against %a", reading.source_id)
-            yield support_check.failure_finding(reading)
-        if (said := judgement_check.judge(reading)) is not None:
-            yield said
+def _of_text(read: ReadClaim) -> Iterator[Finding]:
+    verified: set[str] = set()
+    removes = read.claim.removes
+    for check, judge in OF_CLAIMS:
+        if check.of_removals or not removes:
+            for finding in judge(read):
+                if (
+                    finding.check == citation_checks.VERIFY
+                    and finding.verdict is Verdict.PASS
+                    and finding.citation
+                ):
+                    verified.add(finding.citation.key)
+                yield finding
+    for reading in read.readings:
+        if isinstance(reading, Found) and reading.citation.key in verified:
+            for judge_source in OF_SOURCES:
+                if (said := judge_source(read, reading)) is not None:
+                    yield said
 
 
 def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:
@@ -301,18 +279,15 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
     """
     evidence = stored.evidence
     examined = examine(inspect(evidence.claim, detector), evidence.sources, policy, evidence.capture_time)
-    examined = replace(examined, similar=stored.similar, paraphrases=evidence.paraphrases)
-    decision = examined.decide(evidence.dedup, evidence.at_place, evidence.echo)
+    known = Facts(**{name: getattr(evidence, name) for name in FACTS})
+    examined = replace(examined, similar=stored.similar, facts=known)
     again = examined.answer(
-        decision,
-        evidence.dedup,
+        examined.decide(),
         decision_id=stored.decision_id,
         memory_id=stored.memory_id,
         queue_id=stored.queue_id,
         took_ms=stored.took_ms,
         rejected_before=stored.rejected_before,
-        at_place=evidence.at_place,
-        echo=evidence.echo,
     )
     differences = []
     for field in ValidationResult.model_fields:
@@ -326,19 +301,6 @@ def _nearest_memory(decision: Decision) -> str | None:
     if decision.nearest is None:
         return None
     return decision.nearest.id if decision.nearest.kind is ItemKind.MEMORY else None
-
-
-def _label(finding: Finding) -> str:
-    if finding.check == hedge_check.CHECK and finding.verdict is not Verdict.PASS:
-        words = finding.facts.get("words")
-        return f"hedge_words_detected: {', '.join(map(str, words)) if isinstance(words, list) else ''}"
-    if finding.check == secrets_check.CHECK:
-        return f"{finding.code}: {', '.join(secrets_check.kinds_of(finding))}"
-    if finding.citation is not None:
-        return f"{finding.code}: {finding.citation.value}"
-    if "id" in finding.facts:
-        return f"{finding.code}: {finding.facts['id']}"
-    return finding.code
 
 
 def _difference_value(value: object) -> str:

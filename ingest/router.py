@@ -1,16 +1,20 @@
-"""The router: one table, first match wins, pure. Rule numbers are those of design section 3."""
+"""The router: one table, first match wins, pure. What the rules are called is in `ingest.rules`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from vouchgate.ingest.check import Findings
 from vouchgate.ingest.claims.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.rules import CHANGE_REASON, Rule
 
 UNCLEAR = "support_unclear"  # the source was read, and the rules cannot tell whether it speaks of the claim
 ECHO_REASON = "Sent again and again"
 UNREADABLE = "support_unreadable"  # the source is there, and has no text to hold a claim against
+# Checks whose findings have rules of their own here; so have all that are on a thing cited.
+HAVE_RULES = frozenset({"hedge", "citation_detect", "dedup", "place", "secrets", "echo"})
 ASKING_AGAIN_IS_NO_USE = frozenset({UNCLEAR, UNREADABLE})
 
 
@@ -18,98 +22,121 @@ ASKING_AGAIN_IS_NO_USE = frozenset({UNCLEAR, UNREADABLE})
 class Case:
     """What the router sees: findings and the few facts of the claim that rules ask for."""
 
-    hedge: Finding
-    dedup: Finding
-    citations: Sequence[
-        Finding
-    ]  # of each cited thing whether it is there, and whether it speaks of the claim
+    findings: Findings
     score: float | None  # lowest score of the verified sources
     source: Source  # what counts, after grants
     memory_type: MemoryType
-    place: Finding | None = None  # of the place that the claim names, when something is there or is to go
-    secrets: Finding | None = None  # when it held a credential
-    echo: Finding | None = None  # when it was sent again and again
+
+    @property
+    def hedge(self) -> Finding:
+        """Whether the writer stands behind it. Raises KeyError when that was not asked."""
+        return self.findings["hedge"][0]
+
+    @property
+    def dedup(self) -> Finding:
+        """Whether it is new. Raises KeyError when that was not asked."""
+        return self.findings["dedup"][0]
+
+    @property
+    def place(self) -> Finding | None:
+        """Of the place that the claim names, when something is there or is to go."""
+        return self.findings.one("place")
+
+    @property
+    def echo(self) -> Finding | None:
+        """When it was sent again and again."""
+        return self.findings.one("echo")
+
+    @property
+    def citations(self) -> tuple[Finding, ...]:
+        """Of each cited thing whether it is there, and whether it speaks of the claim."""
+        return self.findings.cited
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
     """Where the claim goes, by which rule, and the findings the rule rests on."""
 
-    rule: int
+    rule: Rule
     tier: Tier
     reason: str
     decided_by: tuple[Finding, ...]
 
 
-Rule = Callable[[Case, Policy], Ruling | None]
+Match = Callable[[Case, Policy], Ruling | None]
 
 
 def _credential(case: Case, policy: Policy) -> Ruling | None:
     """Before all others: what holds a credential is not even compared with what is stored."""
-    if case.secrets is not None and case.secrets.verdict is Verdict.FAIL:
-        return Ruling(13, Tier.BLOCKED, "Contains a credential", (case.secrets,))
+    secrets = case.findings.one("secrets")
+    if secrets is not None and secrets.verdict is Verdict.FAIL:
+        return Ruling(Rule.CREDENTIAL, Tier.BLOCKED, "Contains a credential", (secrets,))
     return None
 
 
 def _speculation(case: Case, policy: Policy) -> Ruling | None:
     if case.hedge.code in BLOCKING_HEDGES:
-        return Ruling(1, Tier.BLOCKED, "Contains personal speculation", (case.hedge,))
+        return Ruling(Rule.SPECULATION, Tier.BLOCKED, "Contains personal speculation", (case.hedge,))
     return None
 
 
 def _duplicate(case: Case, policy: Policy) -> Ruling | None:
     if case.dedup.code == "duplicate":
-        return Ruling(2, Tier.BLOCKED, "Duplicate of existing memory", (case.dedup,))
+        return Ruling(Rule.DUPLICATE, Tier.BLOCKED, "Duplicate of existing memory", (case.dedup,))
     return None
 
 
 def _echo(case: Case, policy: Policy) -> Ruling | None:
     if case.echo is not None and policy.echo.action == "block":
-        return Ruling(14, Tier.BLOCKED, ECHO_REASON, (case.echo,))
+        return Ruling(Rule.ECHO, Tier.BLOCKED, ECHO_REASON, (case.echo,))
     return None
 
 
 def _conflict(case: Case, policy: Policy) -> Ruling | None:
     if case.dedup.code == "conflict":
-        return Ruling(3, Tier.QUEUED, "Conflicts with existing memory", (case.dedup,))
+        return Ruling(Rule.CONFLICT, Tier.QUEUED, "Conflicts with existing memory", (case.dedup,))
     return None
 
 
 def _already_pending(case: Case, policy: Policy) -> Ruling | None:
     if case.dedup.code == "already_pending":
-        return Ruling(4, Tier.QUEUED, "Already waiting for review", (case.dedup,))
+        return Ruling(Rule.ALREADY_PENDING, Tier.QUEUED, "Already waiting for review", (case.dedup,))
     return None
 
 
 def _removal(case: Case, policy: Policy) -> Ruling | None:
     """Before all that is asked of a text: what is to go was looked at when it came."""
     if case.place is not None and case.place.code == "removal_waits":
-        return Ruling(4, Tier.QUEUED, "Already waiting for review", (case.place,))
+        return Ruling(Rule.ALREADY_PENDING, Tier.QUEUED, "Already waiting for review", (case.place,))
     if case.place is not None and case.place.code == "removal":
-        return Ruling(15, Tier.QUEUED, "Asks to remove what is stored", (case.place,))
+        return Ruling(Rule.REMOVAL, Tier.QUEUED, "Asks to remove what is stored", (case.place,))
     return None
 
 
 def _change(case: Case, policy: Policy) -> Ruling | None:
     """Whatever vouches for the new text: an agent cannot take a memory away by writing over it."""
     if case.place is not None and case.place.code == "place_taken":
-        return Ruling(15, Tier.QUEUED, "Changes what is stored", (case.place,))
+        return Ruling(Rule.PLACE_CHANGE, Tier.QUEUED, CHANGE_REASON, (case.place,))
     return None
 
 
 def _technical_hedge(case: Case, policy: Policy) -> Ruling | None:
     # Whatever is not a clean pass is at least a doubt: an unknown code must not slip through.
     if case.hedge.verdict is not Verdict.PASS:
-        return Ruling(5, Tier.QUEUED, "Contains technical hedges - needs verification", (case.hedge,))
+        return Ruling(
+            Rule.TECHNICAL_HEDGE, Tier.QUEUED, "Contains technical hedges - needs verification", (case.hedge,)
+        )
     return None
 
 
 def _dedup_unknown(case: Case, policy: Policy) -> Ruling | None:
     if case.dedup.code == "paraphrase":
         reason = "May say the same as an earlier claim in other words"
-        return Ruling(6, Tier.QUEUED, reason, (case.dedup,))
+        return Ruling(Rule.DEDUP_UNKNOWN, Tier.QUEUED, reason, (case.dedup,))
     if case.dedup.verdict is not Verdict.PASS:
-        return Ruling(6, Tier.QUEUED, "Dedup check failed - cannot verify uniqueness", (case.dedup,))
+        return Ruling(
+            Rule.DEDUP_UNKNOWN, Tier.QUEUED, "Dedup check failed - cannot verify uniqueness", (case.dedup,)
+        )
     return None
 
 
@@ -119,7 +146,21 @@ def _citation_refuted(case: Case, policy: Policy) -> Ruling | None:
         return None
     missing = [f for f in refuted if f.code == "citation_missing"]
     tier = policy.missing_citation_tier if missing else Tier.QUEUED
-    return Ruling(7, tier, " ".join(finding.message for finding in refuted), refuted)
+    return Ruling(Rule.REFUTED, tier, " ".join(finding.message for finding in refuted), refuted)
+
+
+def _doubted(case: Case, policy: Policy) -> Ruling | None:
+    """A check without a rule of its own: whatever it could not let pass is for the owner."""
+    against = tuple(
+        finding
+        for finding in case.findings.every
+        if finding.verdict is not Verdict.PASS
+        and finding.citation is None
+        and finding.check not in HAVE_RULES
+    )
+    if against:
+        return Ruling(Rule.DOUBTED, Tier.QUEUED, " ".join(finding.message for finding in against), against)
+    return None
 
 
 def _citation_verified(case: Case, policy: Policy) -> Ruling | None:
@@ -129,7 +170,7 @@ def _citation_verified(case: Case, policy: Policy) -> Ruling | None:
         return None
     if case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis:
         return None
-    return Ruling(8, Tier.STORED, "Has verified citation", tuple(case.citations))
+    return Ruling(Rule.CITATION_VERIFIED, Tier.STORED, "Has verified citation", case.citations)
 
 
 def _stands_against(finding: Finding, policy: Policy) -> bool:
@@ -142,7 +183,7 @@ def _stands_against(finding: Finding, policy: Policy) -> bool:
 
 def _trusted_source(case: Case, policy: Policy) -> Ruling | None:
     if case.source in policy.trusted_sources:
-        return Ruling(9, Tier.STORED, "From trusted source", ())
+        return Ruling(Rule.TRUSTED_SOURCE, Tier.STORED, "From trusted source", ())
     return None
 
 
@@ -151,7 +192,7 @@ def _stated(case: Case, policy: Policy) -> Ruling | None:
         return None
     preference = case.memory_type is MemoryType.PREFERENCE
     reason = "Preference stated by user" if preference else "Decision stated in conversation"
-    return Ruling(10, Tier.STORED, reason, ())
+    return Ruling(Rule.STATED_IN_CONVERSATION, Tier.STORED, reason, ())
 
 
 def _citation_unknown(case: Case, policy: Policy) -> Ruling | None:
@@ -159,18 +200,18 @@ def _citation_unknown(case: Case, policy: Policy) -> Ruling | None:
         f for f in case.citations if f.verdict is Verdict.UNKNOWN and f.code not in ASKING_AGAIN_IS_NO_USE
     )
     if unknown:
-        return Ruling(11, Tier.QUEUED, "Citation could not be checked yet", unknown)
+        return Ruling(Rule.CITATION_UNKNOWN, Tier.QUEUED, "Citation could not be checked yet", unknown)
     return None
 
 
 def _ungrounded(case: Case, policy: Policy) -> Ruling:
     unclear = tuple(f for f in case.citations if f.code in ASKING_AGAIN_IS_NO_USE)
-    return Ruling(12, Tier.QUEUED, "Ungrounded assertion needs verification", unclear)
+    return Ruling(Rule.UNGROUNDED, Tier.QUEUED, "Ungrounded assertion needs verification", unclear)
 
 
-# Rule 4 stands before rule 3 in effect: `ingest.checks.dedup` calls a claim a conflict only when it does not
-# repeat a pending item, so that a repeated conflict is not queued twice (ADR-0005).
-RULES: tuple[Rule, ...] = (
+# What waits already stands before a conflict in effect: `ingest.checks.dedup` calls a claim a conflict only when it
+# does not repeat a pending item, so that a repeated conflict is not queued twice (ADR-0005).
+RULES: tuple[Match, ...] = (
     _credential,
     _removal,
     _speculation,
@@ -182,6 +223,7 @@ RULES: tuple[Rule, ...] = (
     _technical_hedge,
     _dedup_unknown,
     _citation_refuted,
+    _doubted,
     _citation_verified,
     _trusted_source,
     _stated,
@@ -190,9 +232,9 @@ RULES: tuple[Rule, ...] = (
 
 
 def route(case: Case, policy: Policy) -> Ruling:
-    """The first rule that matches; rule 12 takes what none of them took."""
-    for rule in RULES:
-        ruling = rule(case, policy)
+    """The first rule that matches; the last takes what none of them took."""
+    for matches in RULES:
+        ruling = matches(case, policy)
         if ruling is not None:
             return _unless_echo(case, policy, ruling)
     return _ungrounded(case, policy)
@@ -200,7 +242,7 @@ def route(case: Case, policy: Policy) -> Ruling:
 
 def _unless_echo(case: Case, policy: Policy, ruling: Ruling) -> Ruling:
     """What would be stored waits when it is an echo and the policy says so; what would not be is left as it is, so
-    that rule 11 still asks again."""
+    that a citation that is unknown is still asked again."""
     if ruling.tier is Tier.STORED and case.echo is not None and policy.echo.action == "queue":
-        return Ruling(14, Tier.QUEUED, ECHO_REASON, (case.echo,))
+        return Ruling(Rule.ECHO, Tier.QUEUED, ECHO_REASON, (case.echo,))
     return ruling

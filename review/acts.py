@@ -293,11 +293,11 @@ def _decide_edit(
     """Writes the decision on the edited text: what the checks alone make of it. Where they would queue it,
     the answer names the item whose approval stores it. `took_ms` is 0: the gate timed the examining.
     """
-    decision = edited.decide(facts)
+    edited = edited.knowing(dedup=facts)
+    decision = edited.decide()
     stored = decision.tier is Tier.STORED
     answer = edited.answer(
         decision,
-        facts,
         decision_id=ids.decision_id(asked.suffix),
         memory_id=ids.memory_id(asked.suffix) if stored else None,
         queue_id=None if stored else item.id,

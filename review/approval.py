@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.checks import dedup
+from vouchgate.ingest.checks.citations import VERIFY
 from vouchgate.ingest.claims.types import (
     BLOCKING_HEDGES,
     DedupFacts,
@@ -120,9 +121,10 @@ def edit_problem(edited: Examined) -> ApprovalRefused | None:
         return ApprovalRefused(
             "edit_secret", f"The edited text cannot be stored: it holds a credential ({kinds})."
         )
-    if edited.hedge.code in BLOCKING_HEDGES:
-        return ApprovalRefused("edit_hedged", f"The edited text cannot be stored: {edited.hedge.message}")
-    refuted = [f.message for f in edited.verified if f.verdict in (Verdict.FAIL, Verdict.DOUBT)]
+    hedge = edited.findings["hedge"][0]
+    if hedge.code in BLOCKING_HEDGES:
+        return ApprovalRefused("edit_hedged", f"The edited text cannot be stored: {hedge.message}")
+    refuted = [f.message for f in edited.findings.of(VERIFY) if f.verdict in (Verdict.FAIL, Verdict.DOUBT)]
     if refuted:
         return ApprovalRefused(
             "edit_citation_refuted", f"The edited text cannot be stored: {' '.join(refuted)}"

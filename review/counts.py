@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from vouchgate.ingest.rules import Rule
 from vouchgate.storage.identity import owners
 from vouchgate.storage.queue import pending
 from vouchgate.storage.queue.pending import Facets
@@ -43,7 +44,7 @@ def sum_facets(found: Sequence[Facets]) -> Facets:
     """The counts of several queues, or of none, as those of one."""
     if len(found) == 1:
         return found[0]
-    by_rule, by_sender, by_cited = Counter[int](), Counter[str](), Counter[str]()
+    by_rule, by_sender, by_cited = Counter[Rule](), Counter[str](), Counter[str]()
     for one in found:
         by_rule.update(one.by_rule)
         by_sender.update(one.by_sender)

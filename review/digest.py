@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from vouchgate.ingest.claims.types import Action, PendingMemory
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, span
 from vouchgate.review.pages.reasons import kind_of
 from vouchgate.review.pages.text import plain_line
@@ -50,7 +51,7 @@ class DigestFigures:
     at: datetime
     hours: int  # that `happened` tells of
     waiting: int
-    by_rule: Mapping[int, int]  # rule of the router
+    by_rule: Mapping[Rule, int]
     oldest: datetime | None  # since when the oldest item waits
     expiring: int  # within NEAR_EXPIRY
     first: Sequence[PendingMemory]  # the most pressing ones

@@ -20,6 +20,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.rules import Rule
 from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
@@ -62,7 +63,7 @@ class QueueReader:
         principal: Principal,
         *,
         status: ReviewStatus = ReviewStatus.PENDING,
-        rule: int | None = None,
+        rule: Rule | None = None,
         sender: str | None = None,
         cited: str | None = None,
         memory_type: MemoryType | None = None,

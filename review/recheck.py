@@ -8,17 +8,14 @@ clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import (
-    AtPlace,
     Decision,
-    DedupFacts,
-    EchoFacts,
     ItemKind,
     MemoryStatus,
     Neighbours,
@@ -33,17 +30,17 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.rules import Rule
 from vouchgate.review import acts
 from vouchgate.review.staleness import SourceChanged, SourcesUnchanged, SourcesUnclear, Standings
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories
-from vouchgate.storage.claims.submit import CITATION_UNCHECKED
 from vouchgate.storage.dedup import index
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.queue.rechecks import LeasedRecheck
 
-VERIFIED = 8  # the router's rule by which alone a waiting claim is promoted
+VERIFIED = Rule.CITATION_VERIFIED  # the rule by which alone a waiting claim is promoted
 
 
 class RecheckResult(StrEnum):
@@ -73,7 +70,6 @@ class Reexamined:
     now: datetime
     took_ms: float
     rejected_before: RejectedBefore | None = None  # of the decision that was looked at
-    echo: EchoFacts | None = None  # of that decision, too: asking again is not sending again
 
 
 def decision_to_recheck(
@@ -119,20 +115,20 @@ def settle_item(
 def _settle_waiting(
     connection: Connection, item: PendingMemory, due: LeasedRecheck, again: Reexamined, policy: Policy
 ) -> RecheckResult:
-    examined, facts, decision = _decide(connection, item, again)
+    examined, decision = _decide(connection, item, again)
     if _is_open(decision):
         unknown = " ".join(f.message for f in decision.findings if f.verdict is Verdict.UNKNOWN)
         at = rechecks.not_before(again.now, examined.readings)
         return _try_later(connection, item, due, why=unknown, policy=policy, now=again.now, not_before=at)
     if decision.tier is not Tier.STORED:
-        acts.redecide(connection, item, _new_decision(item, again, examined, decision, facts), policy)
+        acts.redecide(connection, item, _new_decision(item, again, examined, decision), policy)
         return RecheckResult.REDECIDED
     horizon = item.validity_horizon
     if horizon is not None and horizon <= again.now:
         return _leave_to_owner(
             connection, item, f"The claim was to hold until {horizon.isoformat()}, which has passed."
         )
-    made = _new_decision(item, again, examined, decision, facts)
+    made = _new_decision(item, again, examined, decision)
     acts.promote(connection, item, made, again.bands, policy)
     return RecheckResult.PROMOTED
 
@@ -144,10 +140,10 @@ def settle_before_approval(connection: Connection, item: PendingMemory, again: R
     waits = current.status is ReviewStatus.PENDING and current.expires_at > again.now
     if not waits or (current.version, current.decision_id) != (item.version, again.decision_id):
         return False
-    examined, facts, decision = _decide(connection, current, again)
+    examined, decision = _decide(connection, current, again)
     if decision.tier is Tier.STORED:
         return False
-    made = _new_decision(current, again, examined, decision, facts)
+    made = _new_decision(current, again, examined, decision)
     acts.redecide(connection, current, made, examined.policy)
     return True
 
@@ -180,17 +176,7 @@ def settle_memory(
             return RecheckResult.FRESH if acts.mark_fresh(connection, memory, now) else RecheckResult.SAME
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What the database says of a waiting claim now."""
-
-    dedup: DedupFacts
-    at_place: AtPlace | None
-
-
-def _decide(
-    connection: Connection, item: PendingMemory, again: Reexamined
-) -> tuple[Examined, _Facts, Decision]:
+def _decide(connection: Connection, item: PendingMemory, again: Reexamined) -> tuple[Examined, Decision]:
     """The decision that follows now. The item itself is no neighbour of its claim; what else waits is, as it
     was when the claim was sent."""
     facts = index.find_neighbours(connection, item.owner_id, again.keys, again.now)
@@ -198,28 +184,30 @@ def _decide(
         others = tuple(neighbour for neighbour in facts.items if neighbour.id != item.id)
         facts = facts.model_copy(update={"items": others})
     examined = again.examined
-    if isinstance(examined.paraphrases, Paraphrases):
-        near = tuple(one for one in examined.paraphrases.items if one.id != item.id)
-        examined = replace(examined, paraphrases=examined.paraphrases.model_copy(update={"items": near}))
+    paraphrases = examined.facts.paraphrases
+    if isinstance(paraphrases, Paraphrases):
+        near = tuple(one for one in paraphrases.items if one.id != item.id)
+        paraphrases = paraphrases.model_copy(update={"items": near})
     claim = examined.claim
     outbox = Outbox(connection)
     outbox.load([claim])
-    known = _Facts(facts, outbox.find_at_place(claim, again.now))
-    return examined, known, examined.decide(known.dedup, known.at_place, again.echo)
+    at_place = outbox.find_at_place(claim, again.now)
+    examined = examined.knowing(dedup=facts, paraphrases=paraphrases, at_place=at_place)
+    return examined, examined.decide()
 
 
 def _is_open(decision: Decision) -> bool:
     """Whether asking again may bring an answer: a citation or the look-up of earlier claims is still UNKNOWN. A
     claim that another rule than VERIFIED would store now, under a changed policy, is not promoted by that."""
     if decision.tier is Tier.STORED:
-        return decision.rule != VERIFIED
-    if decision.rule == CITATION_UNCHECKED:
+        return decision.rule is not VERIFIED
+    if decision.rule is Rule.CITATION_UNKNOWN:
         return True
     return any(f.check == "dedup" and f.verdict is Verdict.UNKNOWN for f in decision.decided_by)
 
 
 def _new_decision(
-    item: PendingMemory, again: Reexamined, examined: Examined, decision: Decision, facts: _Facts
+    item: PendingMemory, again: Reexamined, examined: Examined, decision: Decision
 ) -> acts.NewDecision:
     """The decision as it is kept. Whatever its tier, a claim that is not promoted goes on waiting, so the answer
     names the item."""
@@ -227,9 +215,6 @@ def _new_decision(
     stored = decision.tier is Tier.STORED
     answer = examined.answer(
         decision,
-        facts.dedup,
-        at_place=facts.at_place,
-        echo=again.echo,
         decision_id=decision_id,
         memory_id=ids.memory_id(again.suffix) if stored else None,
         queue_id=None if stored else item.id,

@@ -86,7 +86,7 @@ def compare(
     known = refuted(then.findings)
     news = {
         finding.citation.key: finding.message
-        for finding in now.decide(Neighbours()).findings
+        for finding in now.knowing(dedup=Neighbours()).decide().findings
         if finding.citation is not None and refuted([finding]) - known and _is_news(finding, was, read)
     }
     unread = False

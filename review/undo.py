@@ -30,10 +30,10 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.rules import Rule
 from vouchgate.review import acts, record
 from vouchgate.review.answers import NotUndoable, Undone
 from vouchgate.storage.claims import memories
-from vouchgate.storage.claims.submit import CITATION_UNCHECKED
 from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity import owners
@@ -182,7 +182,7 @@ def _wait_again(connection: Connection, item: PendingMemory, asked: UndoRequest,
         raise StorageError(f"item {item.id} changed although its owner was locked")
     if item.removal_of is None:  # a removal says nothing that another claim could repeat
         _index(connection, item, ItemKind.PENDING, asked, policy)
-    if item.rule == CITATION_UNCHECKED:
+    if item.rule == Rule.CITATION_UNKNOWN:
         sources = acts.stored_answer(connection, item).evidence.sources
         row = rechecks.pending_row(policy.recheck, item.owner_id, item.id, sources, asked.now)
         rechecks.add(connection, row)

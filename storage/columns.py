@@ -6,8 +6,10 @@ from array import array
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, REAL, DateTime, Dialect, LargeBinary, TypeDecorator
+from sqlalchemy import ARRAY, REAL, DateTime, Dialect, Integer, LargeBinary, SmallInteger, TypeDecorator
 from sqlalchemy.types import TypeEngine
+
+from vouchgate.ingest.rules import NUMBERS, Rule, rule_of
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -28,6 +30,26 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class RuleNumber(TypeDecorator[str]):
+    """A rule by its number, which is shorter than its name in an index and is what older rows hold."""
+
+    impl = Integer
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> int | None:
+        return None if value is None else NUMBERS[Rule(value)]
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> Rule | None:
+        return None if value is None else rule_of(value)
+
+
+class SmallRuleNumber(RuleNumber):
+    """The same in two bytes."""
+
+    impl = SmallInteger
+    cache_ok = True
 
 
 class Float32s(TypeDecorator[bytes]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -91,12 +90,11 @@ def answer_of(
 ) -> ValidationResult:
     inspected = inspect(claim, DETECTOR)
     known = read(inspected) if readings is None else readings
-    examined = dataclasses.replace(examine(inspected, known, policy, SENT), paraphrases=paraphrases)
-    facts = Neighbours() if dedup is None else dedup
-    decision = examined.decide(facts)
-    return examined.answer(
-        decision, facts, decision_id="dec_1", memory_id=None, queue_id="rev_1", took_ms=1.0
+    examined = examine(inspected, known, policy, SENT).knowing(
+        dedup=Neighbours() if dedup is None else dedup, paraphrases=paraphrases
     )
+    decision = examined.decide()
+    return examined.answer(decision, decision_id="dec_1", memory_id=None, queue_id="rev_1", took_ms=1.0)
 
 
 def item_of(answer: ValidationResult, **more: Any) -> PendingMemory:

@@ -7,8 +7,17 @@ import time
 from datetime import UTC, datetime
 from functools import cache
 
+from vouchgate.ingest.check import Findings
 from vouchgate.ingest.checks.dedup import tokens
-from vouchgate.ingest.claims.types import Claim, DeliveryTarget, Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.types import (
+    Claim,
+    DeliveryOp,
+    DeliveryTarget,
+    Finding,
+    MemoryType,
+    Source,
+    Verdict,
+)
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy, load_policy
@@ -40,10 +49,12 @@ def examined(
     now: datetime = NOW,
     delivery: DeliveryTarget | None = None,
 ) -> Examined:
-    """A claim without citations. USER is stored by rule 9, AI_SYNTHESIS waits by rule 12, and one that
-    `speculates` is blocked by rule 1, unless the dedup check says otherwise."""
+    """A claim without citations. USER is stored, AI_SYNTHESIS waits, and one that
+    `speculates` is blocked, unless the dedup check says otherwise."""
     code = "personal_speculation" if speculates else "no_hedge"
     verdict = Verdict.FAIL if speculates else Verdict.PASS
+    hedge = Finding(check="hedge", verdict=verdict, code=code, message="What the hedge check said.")
+    cites = Finding(check="citation_detect", verdict=Verdict.PASS, code="none", message="No citations.")
     return Examined(
         claim=Claim(
             content=content,
@@ -58,10 +69,9 @@ def examined(
         policy=under or policy(),
         capture_time=now,
         readings=(),
-        hedge=Finding(check="hedge", verdict=verdict, code=code, message="What the hedge check said."),
-        detected=Finding(check="citations", verdict=Verdict.PASS, code="none", message="No citations."),
-        verified=(),
-        supported=(),
+        findings=Findings(
+            () if delivery is not None and delivery.op is DeliveryOp.REMOVE else (hedge, cites)
+        ),
     )
 
 

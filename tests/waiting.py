@@ -14,10 +14,17 @@ import httpx
 from tests.acceptance.site import Site, claim, open_site
 from tests.repos import TestRepository
 from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.rules import Rule
 
-CONFLICT, HEDGED, REFUTED, UNCHECKED, UNGROUNDED = RULES = (3, 5, 7, 11, 12)
+CONFLICT, HEDGED, REFUTED, UNCHECKED, UNGROUNDED = RULES = (
+    Rule.CONFLICT,
+    Rule.TECHNICAL_HEDGE,
+    Rule.REFUTED,
+    Rule.CITATION_UNKNOWN,
+    Rule.UNGROUNDED,
+)
 
-# The first is stored, by rule 9; the second has another value and waits, by rule 3.
+# The first is stored for its source; the second has another value and waits as a conflict.
 _KEPT = (
     "The nightly {} export starts at 02:00 UTC, writes one compressed {} file per customer to the {} archive"
     " bucket, and must finish before the {} billing run begins at 05:30."
@@ -54,11 +61,11 @@ def open_desk(url: str, folder: Path) -> Iterator[Site]:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """One claim that waits: the item, the router's rule that queued it, its text, and the memory that it
-    conflicts with (rule 3)."""
+    """One claim that waits: the item, the rule that queued it, its text, and the memory that it
+    conflicts with."""
 
     id: str
-    rule: int
+    rule: str
     content: str
     conflicts_with: str | None
 
@@ -83,7 +90,7 @@ def send(agent: httpx.Client, claims: Sequence[dict[str, Any]]) -> list[Validati
 
 
 def fill(
-    site: Site, owner: str, count: int, *, rules: Sequence[int] = RULES, agents: int = 2, seed: int = 1
+    site: Site, owner: str, count: int, *, rules: Sequence[Rule] = RULES, agents: int = 2, seed: int = 1
 ) -> list[Waiting]:
     """Makes `count` claims wait for an owner at an `open_desk`, by each of the `rules` in turn, sent by so many agents
     in turn."""
@@ -97,7 +104,7 @@ def fill(
     kept = [_KEPT.format(*four) for rule, four in zip(wanted, words, strict=True) if rule == CONFLICT]
     if kept:
         stored = send(callers[0], [claim(text) for text in kept])
-        assert [answer.rule for answer in stored] == [9] * len(kept)
+        assert [answer.rule for answer in stored] == ["trusted_source"] * len(kept)
     found: dict[str, Waiting] = {}
     for turn, caller in enumerate(callers):
         mine = texts[turn::agents]

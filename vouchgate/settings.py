@@ -79,6 +79,13 @@ class Settings(BaseSettings):
     rfc_url: str = Field(default="https://www.rfc-editor.org", pattern=r"^https?://")
     pep_url: str = Field(default="https://peps.python.org", pattern=r"^https?://")
     cve_url: str = Field(default="https://cveawg.mitre.org", pattern=r"^https?://")
+    jira_url: str | None = Field(default=None, pattern=r"^https?://")
+    jira_projects: Words = ()
+    jira_token: SecretStr | None = None
+    linear_url: str = Field(default="https://api.linear.app", pattern=r"^https?://")
+    linear_teams: Words = ()
+    linear_token: SecretStr | None = None
+    trackers: Paths = ()
     judge_url: str | None = Field(default=None, pattern=r"^https?://")
     judge_model: str | None = None
     judge_second_model: str | None = None
@@ -86,12 +93,12 @@ class Settings(BaseSettings):
     allow_networks: Words = ()
     offline: bool = False
 
-    @field_validator("repo", mode="before")
+    @field_validator("repo", "trackers", mode="before")
     @classmethod
     def _split_paths(cls, value: object) -> object:
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
-    @field_validator("adr_dirs", "allow_networks", mode="before")
+    @field_validator("adr_dirs", "allow_networks", "jira_projects", "linear_teams", mode="before")
     @classmethod
     def _split_words(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
@@ -123,6 +130,12 @@ class Settings(BaseSettings):
         if len(named) > 1:
             given = " and ".join(PREFIX + name.upper() for name in named)
             raise ValueError(f"{given} are both given, but #12 can mean only one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _jira_projects(self) -> Self:
+        if (self.jira_url is None) != (not self.jira_projects):
+            raise ValueError(f"{PREFIX}JIRA_URL and {PREFIX}JIRA_PROJECTS go together: UTF-8 is no ticket")
         return self
 
     @property

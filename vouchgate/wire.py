@@ -21,7 +21,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from vouchgate.ingest.claims.types import CitationType, DeliveryOp, MemoryType, Source
+from vouchgate.ingest.claims.types import CitationName, DeliveryOp, MemoryType, Source
 from vouchgate.ingest.policy import (
     MAX_BATCH_CLAIMS,
     MAX_CITATIONS,
@@ -142,7 +142,7 @@ class Wire(BaseModel):
 class CitationIn(Wire):
     """A citation given beside the claim."""
 
-    type: CitationType
+    type: CitationName
     value: CitationText
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.types import (
     Citation,
     CitationType,
@@ -115,3 +116,27 @@ def _finding(
         facts={} if because is None else {"because": because},
         took_ms=reading.took_ms,
     )
+
+
+CHECKS = (
+    Check(
+        name=DETECT,
+        title="Citations",
+        codes={"citations_detected": Verdict.PASS, NO_CITATION.code: Verdict.DOUBT},
+        order=30,
+        judge=lambda read: (judge_detected(read.citations),),
+    ),
+    Check(
+        name=VERIFY,
+        title="Citation",
+        codes={
+            "citation_verified": Verdict.PASS,
+            "citation_missing": Verdict.FAIL,
+            "citation_banned": Verdict.FAIL,
+            **dict.fromkeys(_NOT_SUPPORT.values(), Verdict.FAIL),
+            "citation_unchecked": Verdict.UNKNOWN,
+        },
+        order=40,
+        judge=lambda read: [judge_reading(each, read.policy.banned) for each in read.readings],
+    ),
+)

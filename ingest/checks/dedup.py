@@ -12,7 +12,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, Finding, ItemKind, Neighbour, Verdict
+from vouchgate.ingest.check import Check, Known
+from vouchgate.ingest.claims.types import (
+    DedupFacts,
+    DedupUnavailable,
+    Finding,
+    ItemKind,
+    Neighbour,
+    Neighbours,
+    Verdict,
+)
+from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.dedup.order import changed_window, harmless_order
 from vouchgate.ingest.dedup.rewording import Unit, units_of
 from vouchgate.ingest.language.value_words import ValueWords
@@ -30,7 +40,7 @@ __all__ = [
     "tokens",
 ]
 
-CHECK = "dedup"
+CHECK = paraphrase.CHECK
 
 # Words of each text that a finding names. A person needs a few; two long texts can differ in hundreds.
 _NAMED = 8
@@ -155,3 +165,38 @@ def _finding(verdict: Verdict, code: str, message: str, found: Comparison | None
             "changed": list(found.changed[:32]),
         },
     )
+
+
+def _judge_facts(known: Known) -> Finding:
+    policy, facts = known.policy, known.facts
+    finding, _ = judge(known.claim.content, facts.dedup, policy.threshold, policy.values)
+    return paraphrase.weigh(finding, facts.paraphrases, policy)
+
+
+def _nearest(known: Known, finding: Finding) -> Neighbour | None:
+    """The earlier claim that a finding of over the threshold names."""
+    items = known.facts.dedup.items if isinstance(known.facts.dedup, Neighbours) else ()
+    wanted = (finding.facts.get("kind"), finding.facts.get("id"))
+    return next((item for item in items if (item.kind.value, item.id) == wanted), None)
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="Earlier claims",
+        codes={
+            "unique": Verdict.PASS,
+            "duplicate": Verdict.FAIL,
+            "already_pending": Verdict.DOUBT,
+            "conflict": Verdict.DOUBT,
+            "dedup_unavailable": Verdict.UNKNOWN,
+            "dedup_crowded": Verdict.UNKNOWN,
+            paraphrase.CODE: Verdict.DOUBT,
+            paraphrase.UNAVAILABLE: Verdict.UNKNOWN,
+        },
+        order=60,
+        judge_facts=_judge_facts,
+        needs=frozenset({"dedup", "paraphrases"}),
+        nearest=_nearest,
+    ),
+)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 
+from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.types import EchoFacts, Finding, Verdict
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.terms import term_key
@@ -54,3 +55,16 @@ def judge(facts: EchoFacts | None, policy: EchoPolicy) -> Finding | None:
         message=f"Sent {facts.count} times since {facts.first_seen:%Y-%m-%d} by {who}.",
         facts={"count": facts.count, "agents": agents, "sources": [source.value for source in facts.sources]},
     )
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="Sent before",
+        codes={CODE: Verdict.DOUBT},
+        order=80,
+        judge_facts=lambda known: judge(known.facts.echo, known.policy.echo),
+        needs=frozenset({"echo"}),
+        of_removals=True,
+    ),
+)

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from itertools import takewhile
 
+from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.types import (
     BLOCKING_HEDGES,
     Finding,
@@ -236,3 +237,25 @@ def judge(matches: tuple[HedgeMatch, ...]) -> Finding:
         spans=tuple(Span(start=match.start, end=match.end) for match in deciding),
         facts={"words": list(words)},
     )
+
+
+def _label(finding: Finding) -> str:
+    if finding.verdict is Verdict.PASS:
+        return finding.code
+    words = finding.facts.get("words")
+    return f"hedge_words_detected: {', '.join(map(str, words)) if isinstance(words, list) else ''}"
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="Hedges",
+        codes={
+            "no_hedge": Verdict.PASS,
+            **{each: Verdict.FAIL if each in BLOCKING_HEDGES else Verdict.DOUBT for each in HedgeCategory},
+        },
+        order=20,
+        judge=lambda read: (judge(read.hedges),),
+        label=_label,
+    ),
+)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.types import Finding, Found, Judged, NotJudged, Verdict
 
 CHECK = "judge"
@@ -54,3 +55,18 @@ def _finding(
         facts=facts,
         took_ms=judgement.took_ms,
     )
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="Judge",
+        codes={
+            "judge_supports": Verdict.PASS,
+            "judge_doubts": Verdict.DOUBT,
+            "judge_unavailable": Verdict.UNKNOWN,
+        },
+        order=51,
+        judge_source=lambda read, found: judge(found),
+    ),
+)

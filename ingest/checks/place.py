@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
+from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.types import AtPlace, Claim, DeliveryOp, Finding, Neighbour, Verdict
 
 CHECK = "place"
@@ -50,3 +51,17 @@ def nearest_at_place(claim: Claim, at_place: AtPlace | None) -> Neighbour | None
 
 def _doubt(code: str, message: str, facts: dict[str, JsonValue]) -> Finding:
     return Finding(check=CHECK, verdict=Verdict.DOUBT, code=code, message=message, facts=facts)
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="Place",
+        codes=dict.fromkeys((PLACE_TAKEN, REMOVAL, REMOVAL_WAITS), Verdict.DOUBT),
+        order=70,
+        judge_facts=lambda known: judge(known.claim, known.facts.at_place),
+        needs=frozenset({"at_place"}),
+        of_removals=True,
+        nearest=lambda known, finding: nearest_at_place(known.claim, known.facts.at_place),
+    ),
+)

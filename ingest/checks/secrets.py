@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.types import Finding, SecretMatch, Span, Verdict
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.normalise import normalise
@@ -190,3 +191,16 @@ def kinds_of(finding: Finding) -> list[str]:
 def _describe_location(match: SecretMatch) -> str:
     where = "its text" if match.where == CONTENT else match.where
     return f"{where} (characters {match.start} to {match.end})"
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="Credentials",
+        codes={CODE: (Verdict.FAIL, Verdict.DOUBT)},
+        order=10,
+        judge=lambda read: filter(None, (judge(read.claim.secrets, removes=read.claim.removes),)),
+        of_removals=True,
+        label=lambda finding: f"{finding.code}: {', '.join(kinds_of(finding))}",
+    ),
+)

@@ -7,15 +7,19 @@ the source says it: that takes a reader (ADR-0010).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from vouchgate.ingest.check import Check, ReadClaim
 from vouchgate.ingest.claims.types import Citation, Finding, Found, Span, Verdict
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
 from vouchgate.ingest.language.terms import Kind, Word, language_of, words_of
 from vouchgate.ingest.support.scope import Scope, scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Subject, TopicMatch, match
+
+log = logging.getLogger(__name__)
 
 CHECK = "support"
 
@@ -278,3 +282,29 @@ def _short(text: str, most: int = _QUOTED) -> str:
     """The text on one line, cut when long."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _judge_source(read: ReadClaim, found: Found) -> Finding:
+    try:
+        citations = read.naming(found.citation.key)
+        return judge(read.claim.content, citations, found, alone=len(read.readings) == 1)
+    except Exception:
+        log.exception("the claim could not be held against %a", found.source_id)
+        return failure_finding(found)
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="What the source says",
+        codes={
+            "support_on_topic": Verdict.PASS,
+            "support_off_topic": Verdict.FAIL,
+            "support_conflict": Verdict.FAIL,
+            **{code: verdict for verdict, code, _ in (_UNCLEAR, *_UNKNOWN.values())},
+            "support_failed": Verdict.UNKNOWN,
+        },
+        order=50,
+        judge_source=_judge_source,
+    ),
+)

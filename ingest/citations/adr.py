@@ -6,6 +6,7 @@ from vouchgate.ingest.claims.types import CitationType
 # Glued to its number the word counts in capitals only: `adr3` is a variable.
 RULE = numbered_rule(
     CitationType.ADR,
+    label="ADR",
     prefix=r"(?:[Aa][Dd][Rr][Ss]?(?:[\s_:–—-]|\s?#)|ADR)",
     number=r"\d{1,5}",
     needles=("adr",),

@@ -35,6 +35,7 @@ def _find(text: str) -> Iterator[FoundCitation]:
 
 RULE = CitationRule(
     CitationType.ARXIV,
+    label="arXiv paper",
     needles=("arxiv", "-ph/", "-mat/", "-qc/", "-ex/", "-lat/", "-th/"),
     find=_find,
     whole=full_match(re.compile(rf"{_WORD}(?P<id>{_NEW}|{_OLD})|(?P<old>{_ARCHIVES})", re.ASCII), _key),

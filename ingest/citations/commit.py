@@ -119,6 +119,7 @@ def _whole(value: str) -> str | None:
 
 RULE = CitationRule(
     CitationType.COMMIT,
+    label="commit",
     needles=(),
     find=_find,
     whole=_whole,

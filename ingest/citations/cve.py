@@ -22,6 +22,7 @@ def _find(text: str) -> Iterator[FoundCitation]:
 
 RULE = CitationRule(
     CitationType.CVE,
+    label="CVE",
     needles=("cve",),
     find=_find,
     whole=full_match(re.compile(_ONE, re.ASCII), _key),

@@ -11,8 +11,8 @@ from vouchgate.ingest.claims.types import Citation, CitationType
 from vouchgate.ingest.language.normalise import plain_signs
 from vouchgate.ingest.language.spelling import nearest_name
 
-# A new type is one new file and one entry here. No two rules accept the same string as a whole.
-RULES: tuple[CitationRule, ...] = (
+# No two rules accept the same string as a whole. What an installation adds is in `ingest.citations.kinds`.
+BUILT_IN: tuple[CitationRule, ...] = (
     adr.RULE,
     commit.RULE,
     url.RULE,
@@ -23,10 +23,39 @@ RULES: tuple[CitationRule, ...] = (
     pep.RULE,
     cve.RULE,
 )
-_IN_TEXT = tuple(rule for rule in RULES if rule is not url.RULE)
 _DIGIT = re.compile(r"[0-9]")
 _FIRST = re.compile(r"[A-Za-z]{2,8}(?=[^A-Za-z])")
 _MASK = "\0"  # stands for a character of a URL: neither a letter nor a space to the rules
+
+
+class _InUse:
+    """The rules of this process: which kinds there are is a matter of the installation, not of a claim."""
+
+    def __init__(self) -> None:
+        self.use(())
+
+    def use(self, added: Iterable[CitationRule]) -> None:
+        self.every = (*BUILT_IN, *added)
+        self.in_text = tuple(rule for rule in self.every if rule is not url.RULE)
+        self.labels = {str(rule.type): rule.label for rule in self.every}
+
+
+_RULES = _InUse()
+
+
+def use_rules(added: Iterable[CitationRule]) -> None:
+    """Looks for these kinds, too, from now on, and no longer for those that were added before."""
+    _RULES.use(added)
+
+
+def kinds_in_use() -> frozenset[str]:
+    """The type of every citation that is looked for."""
+    return frozenset(_RULES.labels)
+
+
+def label_of(kind: str) -> str:
+    """What people call a thing of this kind; its name, where it is not known here any more."""
+    return _RULES.labels.get(kind, kind)
 
 
 class TooManyCitations(ValueError):
@@ -58,18 +87,23 @@ def detect_citations(text: str, most: int | None = None) -> tuple[Citation, ...]
     return tuple(citations)
 
 
-def given_citation(type: CitationType, value: str) -> Citation:  # noqa: A002  (the API's own word)
+def given_citation(type: str, value: str) -> Citation:  # noqa: A002  (the API's own word)
     """A citation given beside the claim, with its type. White space around it does not count.
 
     Bare forms do once the type is known: "3" is an ADR, "12" an issue. Raises ValueError, with a sentence
     for the caller, unless the value is exactly one well-formed citation of that type.
     """
-    rule = next(rule for rule in RULES if rule.type is type)
+    rule = next((rule for rule in _RULES.every if rule.type == type), None)
+    if rule is None:
+        known = ", ".join(_RULES.labels)
+        raise ValueError(
+            f"{_quote_value(type)} is no kind of citation that is known here; known are {known}."
+        )
     stripped = value.strip()
     key = rule.bare(_readable(rule, stripped))
     if key is None:
         raise ValueError(f"{_quote_value(stripped)} is not one {type} citation; write it like {rule.forms}.")
-    return Citation(type=type, value=stripped, key=key)
+    return _made(rule.type, stripped, key)
 
 
 def parse_citation(value: str) -> Citation:
@@ -78,17 +112,21 @@ def parse_citation(value: str) -> Citation:
     Raises ValueError, naming the accepted forms, unless the value is exactly one citation.
     """
     stripped = value.strip()
-    for rule in RULES:
+    for rule in _RULES.every:
         key = rule.whole(_readable(rule, stripped))
         if key is not None:
-            return Citation(type=rule.type, value=stripped, key=key)
-    forms = "; ".join(rule.forms for rule in RULES)
+            return _made(rule.type, stripped, key)
+    forms = "; ".join(rule.forms for rule in _RULES.every)
     raise ValueError(
         f"{_quote_value(stripped)} is not one citation{_meant(stripped)}; accepted forms: {forms}."
     )
 
 
-def _citation(text: str, type_: CitationType, start: int, end: int, key: str) -> Citation:
+def _made(type_: str, value: str, key: str) -> Citation:
+    return Citation(type=type_, value=value, key=key)
+
+
+def _citation(text: str, type_: str, start: int, end: int, key: str) -> Citation:
     return Citation(type=type_, value=text[start:end], key=key, start=start, end=end)
 
 
@@ -126,7 +164,7 @@ def _without_overlaps(folded: str, most: int | None) -> list[tuple[CitationRule,
     lower = folded.lower()
     candidates = [
         (rule, found)
-        for rule in _IN_TEXT
+        for rule in _RULES.in_text
         if not rule.needles or any(needle in lower for needle in rule.needles)
         for found in _at_most(rule.find(folded), most)
     ]

@@ -51,6 +51,7 @@ def _bare(value: str) -> str | None:
 
 RULE = CitationRule(
     CitationType.DOI,
+    label="DOI",
     needles=("10.",),
     find=_find,
     whole=_whole,

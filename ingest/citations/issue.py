@@ -138,6 +138,7 @@ def _bare(value: str) -> str | None:
 
 RULE = CitationRule(
     CitationType.ISSUE,
+    label="issue",
     needles=("#", "gh-", "pr ", "pr-", "pull request"),
     find=_find,
     whole=_whole,

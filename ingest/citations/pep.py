@@ -5,6 +5,7 @@ from vouchgate.ingest.claims.types import CitationType
 
 RULE = numbered_rule(
     CitationType.PEP,
+    label="PEP",
     prefix=r"[Pp][Ee][Pp][Ss]?[\s–-]?",
     number=r"\d{1,4}",
     needles=("pep",),

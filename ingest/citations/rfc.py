@@ -5,6 +5,7 @@ from vouchgate.ingest.claims.types import CitationType
 
 RULE = numbered_rule(
     CitationType.RFC,
+    label="RFC",
     prefix=r"[Rr][Ff][Cc][Ss]?[\s–-]?",
     number=r"\d{1,5}",
     needles=("rfc",),

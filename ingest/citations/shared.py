@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from vouchgate.ingest.claims.types import CitationType
-
 
 class FoundCitation(NamedTuple):
     """One citation in the text a rule was handed: its offsets there and its canonical form."""
@@ -22,7 +20,8 @@ class FoundCitation(NamedTuple):
 class CitationRule:
     """How one type of citation is recognised. All but the URL's functions see text with plain signs (`plain_signs`)."""
 
-    type: CitationType
+    type: str
+    label: str  # what people call such a thing, on the pages
     needles: tuple[str, ...]  # lower case; a text with none of them has no such citation. Empty: always look
     find: Callable[[str], Iterator[FoundCitation]]  # in running text, where the surroundings count
     whole: Callable[[str], str | None]  # key of a string that is this citation and nothing else, or None
@@ -72,8 +71,9 @@ def full_match(pattern: re.Pattern[str], key: Callable[[re.Match[str]], str]) ->
 
 
 def numbered_rule(
-    type_: CitationType,
+    type_: str,
     *,
+    label: str,
     prefix: str,
     number: str,
     needles: tuple[str, ...],
@@ -100,6 +100,7 @@ def numbered_rule(
 
     return CitationRule(
         type_,
+        label,
         needles,
         find,
         whole=full_match(re.compile(one, re.ASCII), key),

@@ -126,6 +126,7 @@ def _whole(value: str) -> str | None:
 
 RULE = CitationRule(
     CitationType.URL,
+    label="web page",
     needles=("://",),
     find=_find,
     whole=_whole,

@@ -10,7 +10,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+
+from vouchgate.ingest.rules import CHANGE_REASON, Rule, RuleName
 
 
 class Frozen(BaseModel):
@@ -124,6 +126,14 @@ class CitationType(StrEnum):
     CVE = "cve"
 
 
+# One of ours, or a kind that an installation added (`ingest.citations.kinds`).
+CitationName = Annotated[
+    CitationType | Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")],
+    Field(union_mode="left_to_right"),
+    WithJsonSchema({"type": "string", "examples": [each.value for each in CitationType]}),
+]
+
+
 class Citation(Frozen):
     """A reference found in the text (start and end are set) or given beside it (both are None).
 
@@ -131,7 +141,7 @@ class Citation(Frozen):
     spellings of one thing (`ADR-003` and `adr 3` are both `adr:3`).
     """
 
-    type: CitationType
+    type: CitationName
     value: str
     key: str
     start: int | None = None
@@ -388,6 +398,11 @@ class Claim(Frozen):
     # Credentials that were in it, in place of which it has masks. Any one blocks it.
     secrets: tuple[SecretMatch, ...] = Field(default=(), exclude_if=lambda found: not found)
 
+    @property
+    def removes(self) -> bool:
+        """Whether it asks for something to go, instead of saying something."""
+        return self.delivery is not None and self.delivery.op is DeliveryOp.REMOVE
+
 
 class Span(Frozen):
     """Characters `start` to `end` of the text as sent."""
@@ -444,10 +459,12 @@ class Decision(Frozen):
     """Tier and reason, with the findings that set them. Pure function of claim, facts and policy."""
 
     tier: Tier
-    rule: int  # the number of the router's rule that matched, design section 3
+    rule: Rule  # that matched
     reason: str
     findings: tuple[Finding, ...]
-    decided_by: tuple[Finding, ...]  # the findings the rule rests on; empty for rules 9 and 10
+    decided_by: tuple[
+        Finding, ...
+    ]  # the findings the rule rests on; empty for those that go by the source the caller asserts
     confidence: Confidence
     confidence_score: float | None  # 0 to 1, None when no source was verified
     label: Label
@@ -515,7 +532,7 @@ class ValidationResult(Frozen):
     tier: Tier
     outcome: Outcome
     approved: bool
-    rule: int
+    rule: RuleName
     reason: str
     checks_passed: tuple[str, ...]
     checks_failed: tuple[str, ...]  # like `hedge_words_detected: maybe`
@@ -531,6 +548,13 @@ class ValidationResult(Frozen):
     decision_id: str | None  # None when only checked: nothing was written
     policy_digest: str
     took_ms: float
+
+    @model_validator(mode="after")
+    def _rule_by_its_reason(self) -> Self:
+        """An old answer may have a number with two meanings, of which the reason tells."""
+        if self.rule is Rule.REMOVAL and self.reason == CHANGE_REASON:
+            self.__dict__["rule"] = Rule.PLACE_CHANGE
+        return self
 
 
 class MemoryStatus(StrEnum):
@@ -599,7 +623,7 @@ class PendingMemory(Frozen):
     note: str | None = None  # the reviewer's note, or the reason of a rejection
     memory_id: str | None = None  # the memory it became
     validity_horizon: datetime | None = None
-    rule: int  # of the router, that queued it
+    rule: Rule  # that queued it
     cited: str | None = None  # the key of the first thing it cites: what items are grouped by
     priority_at: datetime  # the earlier, the sooner it is shown; see `ingest.scoring.priority`
     rejected_before: str | None = None  # the item of the same words that its owner rejected lately

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from array import array
 
-from vouchgate.ingest.checks import dedup
 from vouchgate.ingest.claims.types import (
     Finding,
     ItemKind,
@@ -22,6 +21,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.policy import Policy
 
+CHECK = "dedup"  # of which this is the second half
 CODE = "paraphrase"
 UNAVAILABLE = "paraphrase_unavailable"
 MESSAGE = "May say the same as an earlier claim in other words"
@@ -71,7 +71,7 @@ def _nearest_first(item: Paraphrase) -> tuple[float, str]:
 
 def _doubt(item: Paraphrase) -> Finding:
     return Finding(
-        check=dedup.CHECK,
+        check=CHECK,
         verdict=Verdict.DOUBT,
         code=CODE,
         message=f"{MESSAGE}.",
@@ -80,4 +80,4 @@ def _doubt(item: Paraphrase) -> Finding:
 
 
 def _unknown(detail: str) -> Finding:
-    return Finding(check=dedup.CHECK, verdict=Verdict.UNKNOWN, code=UNAVAILABLE, message=detail)
+    return Finding(check=CHECK, verdict=Verdict.UNKNOWN, code=UNAVAILABLE, message=detail)

@@ -8,15 +8,13 @@ itself, and an item's place is one time, which only a new decision changes and a
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory
 from vouchgate.ingest.policy import HeadStart
-
-# Router rules, design section 3.
-CONFLICT, HEDGED, REFUTED = 3, 5, 7
+from vouchgate.ingest.rules import Rule
 
 # Bytes of the key by which items that cite the same are grouped: an index holds it beside other columns, and
 # PostgreSQL refuses an entry of over 2,700 bytes.
@@ -24,10 +22,21 @@ MOST_CITED = 400
 
 NEAR_EXPIRY = timedelta(days=3)  # from then on an item says that it is about to expire
 
+# What has a head start, in words.
+_RISKS: Mapping[str, str] = {
+    Rule.CONFLICT: "conflicts with a stored memory",
+    Rule.REFUTED: "cites something that does not hold",
+    Rule.TECHNICAL_HEDGE: "is hedged",
+}
 
-def head_start(rule: int, policy: HeadStart) -> timedelta:
+
+def head_start(rule: str, policy: HeadStart) -> timedelta:
     """The days of waiting that the router's rule counts for."""
-    days = {CONFLICT: policy.conflict, REFUTED: policy.citation, HEDGED: policy.hedge}
+    days: dict[str, float] = {
+        Rule.CONFLICT: policy.conflict,
+        Rule.REFUTED: policy.citation,
+        Rule.TECHNICAL_HEDGE: policy.hedge,
+    }
     return timedelta(days=days.get(rule, 0.0))
 
 
@@ -60,12 +69,7 @@ def explain(item: PendingMemory, policy: HeadStart, now: datetime) -> Iterator[s
         yield f"expires in {span(left)}"
     weight = head_start(item.rule, policy)
     if weight:
-        what = {
-            CONFLICT: "conflicts with a stored memory",
-            REFUTED: "cites something that does not hold",
-            HEDGED: "is hedged",
-        }[item.rule]
-        yield f"{what}: counts as {span(weight)} of waiting"
+        yield f"{_RISKS[item.rule]}: counts as {span(weight)} of waiting"
     yield f"waits {span(now - item.created_at)}"
 
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vouchgate.ingest.checks import citations, dedup, echo, hedge, judgement, place, secrets, support
+from vouchgate.ingest.check import Findings
+from vouchgate.ingest.checks import citations, dedup, hedge, place
 from vouchgate.ingest.claims.types import Finding, ValidationResult, Verdict
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.registry import title_of
 from vouchgate.ingest.router import Case, route
+from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages.text import Pieces, pieces, plain_line
 
-_CHECKS = {
-    hedge.CHECK: "Hedges",
-    citations.DETECT: "Citations",
-    citations.VERIFY: "Citation",
-    support.CHECK: "What the source says",
-    judgement.CHECK: "Judge",
-    dedup.CHECK: "Earlier claims",
-    place.CHECK: "Place",
-    secrets.CHECK: "Credentials",
-    echo.CHECK: "Sent before",
-}
 # The worst first: what one of several findings says against a thing outweighs what the others say.
 _KINDS = {
     Verdict.FAIL: ("bad", "against it"),
@@ -30,7 +22,6 @@ _KINDS = {
     Verdict.PASS: ("good", "fine"),
 }
 _ORDER = list(_KINDS)
-_UNGROUNDED = 12  # the router's rule for what nothing vouches for: it names no finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +45,7 @@ def finding_view(finding: Finding, *, decides: bool) -> FindingView:
         verdict=finding.verdict.value,
         kind=kind,
         word=word,
-        check=_CHECKS.get(finding.check, plain_line(finding.check, 40)),
+        check=title_of(finding.check) or plain_line(finding.check, 40),
         says=pieces(finding.message),
         citation=pieces(finding.citation.value) if finding.citation is not None else (),
         decides=decides,
@@ -79,24 +70,14 @@ def deciding(answer: ValidationResult, policy: Policy) -> tuple[Finding, ...]:
     made under a policy that decides otherwise, or some finding is not there."""
     if any(finding.code in (place.REMOVAL, place.REMOVAL_WAITS) for finding in answer.findings):
         return answer.findings
-    found = {check: [f for f in answer.findings if f.check == check] for check in (hedge.CHECK, dedup.CHECK)}
-    if not all(found.values()):
+    found = Findings(answer.findings)
+    if hedge.CHECK not in found or dedup.CHECK not in found:
         return ()
     claim = answer.evidence.claim
-    case = Case(
-        hedge=found[hedge.CHECK][0],
-        dedup=found[dedup.CHECK][0],
-        citations=[f for f in answer.findings if f.citation is not None],
-        score=answer.evidence.confidence_score,
-        source=claim.source,
-        memory_type=claim.memory_type,
-        place=next((f for f in answer.findings if f.check == place.CHECK), None),
-        secrets=next((f for f in answer.findings if f.check == secrets.CHECK), None),
-        echo=next((f for f in answer.findings if f.check == echo.CHECK), None),
-    )
+    case = Case(found, answer.evidence.confidence_score, claim.source, claim.memory_type)
     ruling = route(case, policy)
     if ruling.rule != answer.rule:
         return ()
-    if ruling.rule == _UNGROUNDED and not ruling.decided_by:
+    if ruling.rule is Rule.UNGROUNDED and not ruling.decided_by:
         return tuple(finding for finding in answer.findings if finding == citations.NO_CITATION)
     return ruling.decided_by

@@ -26,6 +26,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring import priority
 from vouchgate.review.pages.claim import Legend, claim_pieces
 from vouchgate.review.pages.earlier import (
@@ -43,7 +44,6 @@ from vouchgate.review.pages.times import Moment, moment, moment_or_none
 
 _TITLE = 80  # characters of a claim that stand for all of it
 _VALUE = 200  # characters of a metadata value
-_UNSURE, _UNCHECKED, _UNGROUNDED = 6, 11, 12  # rules of the router, beside those of `ingest.scoring.priority`
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class ItemView:
     claim_text: str
     legend: tuple[Legend, ...]
     why: Pieces
-    rule: int
+    rule: str
     findings: tuple[FindingView, ...]
     sources: tuple[SourceView, ...]
     conflict: ConflictView | None
@@ -207,21 +207,21 @@ def _explain_rule(
     item: PendingMemory, said: str, decided: Sequence[Finding], answer: ValidationResult, policy: Policy
 ) -> str:
     """The rule in the words of a person, with what the findings `said` that decided; empty when they do not tell."""
-    if item.rule == _UNGROUNDED:
+    if item.rule == Rule.UNGROUNDED:
         cites = any(finding.citation is not None for finding in decided)
         return said if cites else _ungrounded(answer, policy)
     if not decided:
         return ""
     match item.rule:
-        case priority.CONFLICT:
+        case Rule.CONFLICT:
             kind = decided[0].facts.get("kind")
             what = "a claim that waits too" if kind == ItemKind.PENDING else "a stored memory"
             changed = decided[0].facts.get("changed")
             words = ", ".join(map(str, changed)) if isinstance(changed, list) else ""
             return f"It says nearly the same as {what}, with other words: {words}."
-        case _ if item.rule == _UNSURE and decided[0].code != paraphrase.CODE:
+        case Rule.DEDUP_UNKNOWN if decided[0].code != paraphrase.CODE:
             return f"It could not be found out whether the same is stored already. {said}"
-        case _ if item.rule == _UNCHECKED:
+        case Rule.CITATION_UNKNOWN:
             return f"What it cites could not be checked yet. {said}"
         case _:
             return said

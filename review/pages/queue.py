@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory
 from vouchgate.ingest.policy import HeadStart
-from vouchgate.ingest.scoring.priority import CONFLICT, NEAR_EXPIRY, explain, span
+from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, explain, span
 from vouchgate.review.pages.reasons import ReasonKind, kind_of
 from vouchgate.review.pages.text import Piece, is_whole, opening_pieces, plain_line
 
@@ -27,7 +28,7 @@ PATH = "/review"
 class QueueListing:
     """Which part of the queue somebody looks at, and in which order."""
 
-    rule: int | None = None
+    rule: Rule | None = None
     sender: str | None = None
     cited: str | None = None
     memory_type: MemoryType | None = None
@@ -69,7 +70,7 @@ class QueueRow:
 
     id: str
     version: int
-    rule: int
+    rule: str
     kind: ReasonKind
     conflict: bool  # approving it asks what becomes of a stored memory
     cut: bool  # the list has not all of its text, so nobody approves it here
@@ -129,7 +130,7 @@ def _row(
         version=item.version,
         rule=item.rule,
         kind=kind_of(item.rule),
-        conflict=item.rule == CONFLICT or item.conflicting_memory_id is not None,
+        conflict=item.rule == Rule.CONFLICT or item.conflicting_memory_id is not None,
         cut=not is_whole(claim, item.content),
         content=item.content,
         claim=claim,
@@ -160,7 +161,7 @@ def _without_kind(key: str) -> str:
     return key.removeprefix("url:")
 
 
-def by_reason(counts: Mapping[int, int], listing: QueueListing) -> list[FilterGroup]:
+def by_reason(counts: Mapping[Rule, int], listing: QueueListing) -> list[FilterGroup]:
     """The reasons for which items wait, the most frequent first."""
     return [
         FilterGroup(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+from vouchgate.ingest.rules import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +18,22 @@ class ReasonKind:
     group: str
 
 
-# By the number of the router's rule, design section 3; what a policy or a later version adds is OTHER.
-_KINDS = {
-    3: ReasonKind("conflict", "Conflict", "conflict with a stored memory"),
-    5: ReasonKind("hedge", "Hedged", "are hedged"),
-    6: ReasonKind("unknown", "Uniqueness unknown", "could not be compared with what is stored"),
-    7: ReasonKind("refuted", "Citation does not hold", "cite something that does not hold"),
-    11: ReasonKind("unchecked", "Citation not checked yet", "cite something that could not be checked yet"),
-    12: ReasonKind("ungrounded", "Ungrounded", "have nothing that vouches for them"),
-    14: ReasonKind("echo", "Sent again and again", "were sent again and again"),
-    15: ReasonKind("change", "Change or removal", "would change or remove what is stored"),
+# What a later version adds is OTHER.
+_KINDS: Mapping[str, ReasonKind] = {
+    Rule.CONFLICT: ReasonKind("conflict", "Conflict", "conflict with a stored memory"),
+    Rule.TECHNICAL_HEDGE: ReasonKind("hedge", "Hedged", "are hedged"),
+    Rule.DEDUP_UNKNOWN: ReasonKind(
+        "unknown", "Uniqueness unknown", "could not be compared with what is stored"
+    ),
+    Rule.REFUTED: ReasonKind("refuted", "Citation does not hold", "cite something that does not hold"),
+    Rule.DOUBTED: ReasonKind("doubted", "In doubt", "did not pass a check"),
+    Rule.CITATION_UNKNOWN: ReasonKind(
+        "unchecked", "Citation not checked yet", "cite something that could not be checked yet"
+    ),
+    Rule.UNGROUNDED: ReasonKind("ungrounded", "Ungrounded", "have nothing that vouches for them"),
+    Rule.ECHO: ReasonKind("echo", "Sent again and again", "were sent again and again"),
+    Rule.PLACE_CHANGE: ReasonKind("change", "Change", "would change what is stored"),
+    Rule.REMOVAL: ReasonKind("removal", "Removal", "would remove what is stored"),
 }
 OTHER = ReasonKind("other", "Waits", "wait for another reason")
 
@@ -38,6 +47,6 @@ CANNED = (
 )
 
 
-def kind_of(rule: int) -> ReasonKind:
-    """What an item is called that waits under this rule of the router."""
+def kind_of(rule: str) -> ReasonKind:
+    """What an item is called that waits under this rule."""
     return _KINDS.get(rule, OTHER)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.checks import support
+from vouchgate.ingest.citations import label_of
 from vouchgate.ingest.claims.types import (
     CitationType,
     Finding,
@@ -36,17 +37,6 @@ _AROUND = (
 )
 _BEGINNING = 400  # characters that are shown of one without such a place
 
-_CITED = {
-    CitationType.ADR: "ADR",
-    CitationType.COMMIT: "commit",
-    CitationType.URL: "web page",
-    CitationType.ISSUE: "issue",
-    CitationType.DOI: "DOI",
-    CitationType.ARXIV: "arXiv paper",
-    CitationType.RFC: "RFC",
-    CitationType.PEP: "PEP",
-    CitationType.CVE: "CVE",
-}
 # The codes of `ingest.claims.types.Unreachable`; one that is not here is shown as it is.
 _BECAUSE = {
     "timeout": "it took too long to answer",
@@ -150,7 +140,7 @@ def source_view(
     return SourceView(
         heading=pieces(citation.value if found is None else found.source_id),
         cited=pieces(citation.value),
-        cited_kind=_CITED[citation.type],
+        cited_kind=label_of(citation.type),
         state=reading.kind,
         state_words=_state(reading),
         kind=worst(findings),

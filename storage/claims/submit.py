@@ -28,6 +28,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.pipeline import Examined, removes
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import digest_of
 from vouchgate.storage import ids
 from vouchgate.storage.claims import decisions, echoes, memories
@@ -42,11 +43,6 @@ from vouchgate.storage.queue import pending, rechecks, rejections
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among
 from vouchgate.storage.tables.claims import IdempotencyRow, TokenRow
-
-# Router rule 4: the claim waits already, so this one adds to that item's count and makes none of its own.
-ALREADY_WAITING = 4
-# Router rule 11: nothing stands against the claim but that a citation could not be checked, so that is tried again.
-CITATION_UNCHECKED = 11
 
 _MEMORIES = BulkInsert(memories.TABLE)
 _PENDING = BulkInsert(pending.TABLE)
@@ -211,8 +207,9 @@ class _SubmissionGroup:
         counted = echoes.repeated_key(examined, dedup) or own
         source = examined.claim.asserted_source
         echo = self._echoes.facts(counted, submission.principal_id, source)
-        decision = examined.decide(dedup, at_place, echo)
-        waits_already = decision.rule == ALREADY_WAITING and decision.nearest is not None
+        examined = examined.knowing(dedup=dedup, at_place=at_place, echo=echo)
+        decision = examined.decide()
+        waits_already = decision.rule is Rule.ALREADY_PENDING and decision.nearest is not None
         memory_id = queue_id = None
         if decision.tier is Tier.STORED:
             memory_id, action = ids.memory_id(submission.suffix), Action.CLAIM_STORED
@@ -230,14 +227,11 @@ class _SubmissionGroup:
         rejected_before = None if decision.tier is Tier.STORED else self._rejected_before(submission)
         answer = examined.answer(
             decision,
-            dedup,
             decision_id=decision_id,
             memory_id=memory_id,
             queue_id=queue_id,
             took_ms=(time.perf_counter() - submission.started) * 1000,
             rejected_before=rejected_before,
-            at_place=at_place,
-            echo=echo,
         )
         self._echoes.count(counted, submission.principal_id, source, examined.capture_time)
         decided = Decided(answer, answer.model_dump_json())
@@ -328,7 +322,7 @@ class _SubmissionGroup:
             rows.vectors += vectors.rows_of(
                 owner_id, ItemKind.PENDING, answer.queue_id, submission.examined.embedding
             )
-            if answer.rule == CITATION_UNCHECKED:
+            if answer.rule == Rule.CITATION_UNKNOWN:  # nothing else stands against it, so that is tried again
                 self._schedule(submission, ItemKind.PENDING, answer.queue_id)
         elif action is Action.CLAIM_REPEATED and answer.queue_id is not None:
             rows.seen[owner_id, answer.queue_id] += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, and_, bindparam, func, or_, select, update
 
 from vouchgate.ingest.claims.types import Action, ReviewStatus
+from vouchgate.ingest.rules import Rule
 from vouchgate.storage import ids
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity.owners import TABLE as OWNER
@@ -35,17 +36,19 @@ _MOST_ERROR = 500  # characters of what went wrong
 # What an owner may have to act upon or will look for in vain. A repeat only raises the count of an item that was
 # told already, and what owners do themselves is no news to them.
 TOLD = (Action.CLAIM_QUEUED, Action.CLAIM_PROMOTED, Action.REVIEW_EXPIRED, Action.MEMORY_STALE)
-# Why an item waits, by the router's rule. Never the item's own reason: it may quote the claim, and messages go
+# Why an item waits, by rule. Never the item's own reason: it may quote the claim, and messages go
 # to places that may not see claims.
-REASONS = {
-    3: "Conflicts with existing memory",
-    5: "Contains technical hedges - needs verification",
-    6: "May not be new",
-    7: "A cited source does not hold",
-    11: "Citation could not be checked yet",
-    12: "Ungrounded assertion needs verification",
-    14: "Submitted again and again",
-    15: "Changes or removes what is stored",
+REASONS: Mapping[str, str] = {
+    Rule.CONFLICT: "Conflicts with existing memory",
+    Rule.TECHNICAL_HEDGE: "Contains technical hedges - needs verification",
+    Rule.DEDUP_UNKNOWN: "May not be new",
+    Rule.REFUTED: "A cited source does not hold",
+    Rule.DOUBTED: "Did not pass a check",
+    Rule.CITATION_UNKNOWN: "Citation could not be checked yet",
+    Rule.UNGROUNDED: "Ungrounded assertion needs verification",
+    Rule.ECHO: "Submitted again and again",
+    Rule.REMOVAL: "Changes or removes what is stored",
+    Rule.PLACE_CHANGE: "Changes or removes what is stored",
 }
 _OTHER_REASON = "Needs verification"
 

@@ -21,6 +21,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.pipeline import removes
 from vouchgate.ingest.policy import QueueLimits
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.dedup import index, vectors
@@ -120,7 +121,7 @@ class QueueFilter(Frozen):
 
     owners: frozenset[str]
     status: ReviewStatus = ReviewStatus.PENDING
-    rule: int | None = None  # of the router, that queued it
+    rule: Rule | None = None  # that queued it
     sender: str | None = None  # id of the principal that submitted it
     cited: str | None = None  # key of the first thing it cites
     memory_type: MemoryType | None = None
@@ -135,7 +136,7 @@ class Facets:
     """How many items wait, in all and in each group. Of senders and of things cited, the largest groups only."""
 
     waiting: int
-    by_rule: dict[int, int]  # rule of the router
+    by_rule: dict[Rule, int]
     by_sender: dict[str, int]  # id of a principal
     by_cited: dict[str, int]  # key of the first thing cited; an item that cites nothing is in no such group
     seq: int  # number of the owner's last log entry: two counts with the same one are the same
@@ -343,7 +344,7 @@ def redecide(
     decision_id: str,
     reason: str,
     conflicting_memory_id: str | None,
-    rule: int,
+    rule: str,
     priority_at: datetime,
 ) -> bool:
     """Gives an item a new decision, under which it goes on waiting, with the place in the order that the rule

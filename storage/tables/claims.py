@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Index, SmallInteger, Text, text
 from sqlmodel import Field, SQLModel
 
-from vouchgate.storage.columns import Float32s, UtcTime
+from vouchgate.storage.columns import Float32s, RuleNumber, SmallRuleNumber, UtcTime
 
 
 class OwnerRow(SQLModel, table=True):
@@ -143,7 +143,7 @@ class PendingRow(SQLModel, table=True):
     note: str | None = Field(default=None, sa_type=Text)
     memory_id: str | None = None
     validity_horizon: datetime | None = Field(default=None, sa_type=UtcTime)
-    rule: int = Field(sa_type=SmallInteger)
+    rule: str = Field(sa_type=SmallRuleNumber)
     cited: str | None = None
     priority_at: datetime = Field(sa_type=UtcTime)
     words_digest: str | None = None  # ingest.scoring.priority.words_digest; the domain type does without
@@ -187,7 +187,7 @@ class DecisionRow(SQLModel, table=True):
     created_at: datetime = Field(sa_type=UtcTime)
     principal_id: str
     tier: str
-    rule: int
+    rule: str = Field(sa_type=RuleNumber)
     policy_digest: str
     answer: str = Field(sa_type=Text)
 

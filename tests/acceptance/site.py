@@ -119,7 +119,7 @@ def open_site(
 
 
 def claim(content: str, source: str = "user", memory_type: str = "fact", **more: Any) -> dict[str, Any]:
-    """The body of a submit. A granted `user` is stored by rule 9, `ai_synthesis` waits by rule 12."""
+    """The body of a submit. A granted `user` is stored, `ai_synthesis` waits."""
     return {"content": content, "memory_type": memory_type, "source": source, **more}
 
 

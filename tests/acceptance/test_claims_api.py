@@ -46,18 +46,18 @@ def test_a_duplicate_and_a_conflict_name_the_memory(site: Site, owner: str) -> N
     conflict = submit(agent, claim(LONG.format("19:30"), "ai_synthesis"), 202)
     assert (duplicate.conflicting_memory_id, conflict.conflicting_memory_id) == (memory_id, memory_id)
     assert duplicate.similarity_score == 1.0
-    assert conflict.rule == 3
+    assert conflict.rule == "conflict"
     assert conflict.similarity_score is not None
     assert 0.92 <= conflict.similarity_score < 1
     other_owner = site.owner()
-    assert submit(site.agent(other_owner), claim(LONG.format("18:30")), 201).rule == 9
+    assert submit(site.agent(other_owner), claim(LONG.format("18:30")), 201).rule == "trusted_source"
 
 
 def test_a_repeat_names_the_waiting_item_and_is_counted(site: Site, owner: str) -> None:
     agent = site.agent(owner)
     first = queue(agent, "The printer on floor two is out of toner")
     again = submit(agent, claim("the printer on floor two is out of TONER", "ai_synthesis"), 202)
-    assert (again.rule, again.queue_id) == (4, first)
+    assert (again.rule, again.queue_id) == ("already_pending", first)
     item = site.reviewer(owner).get(f"/v1/reviews/{first}").json()
     assert (item["seen"], item["version"]) == (2, 1)
     assert site.actions(owner) == ["claim.queued", "claim.repeated"]
@@ -68,7 +68,7 @@ def test_an_unusable_dedup_index_queues_what_would_be_stored(site: Site, owner: 
     body = claim("The archive door opens inwards")
     Store.open(site.url, threshold=Fraction(4, 5)).close()  # another process rebuilds the index otherwise
     try:
-        assert submit(agent, body, 202).rule == 6
+        assert submit(agent, body, 202).rule == "dedup_unknown"
     finally:
         Store.open(site.url, threshold=THRESHOLD).close()
 
@@ -91,7 +91,7 @@ def test_check_decides_and_writes_nothing(site: Site, owner: str) -> None:
     assert [memory["id"] for memory in agent.get("/v1/memories").json()["items"]] == [stored]
     assert site.reviewer(owner).get("/v1/reviews").json()["items"] == []
     # What was only checked is no duplicate of what comes after.
-    assert submit(agent, claim("The canteen closes at three"), 201).rule == 9
+    assert submit(agent, claim("The canteen closes at three"), 201).rule == "trusted_source"
 
 
 @pytest.mark.parametrize("source", sorted(set(Source) - {Source.AI_SYNTHESIS}))
@@ -100,7 +100,7 @@ def test_a_source_that_is_not_granted_counts_as_the_models_own(
 ) -> None:
     body = claim("Coffee beans are stored in the left cupboard", source, "preference")
     without = submit(site.agent(owner, sources=frozenset(Source) - {source}), body, 202)
-    assert without.rule == 12
+    assert without.rule == "ungrounded"
     assert (without.evidence.claim.asserted_source, without.evidence.claim.source) == (source, "ai_synthesis")
     granted = submit(site.agent(site.owner(), sources=frozenset({source})), body, 201)
     assert (granted.evidence.claim.asserted_source, granted.evidence.claim.source) == (source, source)
@@ -140,9 +140,9 @@ def test_the_same_key_and_body_give_the_same_answer(site: Site, owner: str) -> N
         "idempotency_key_reused",
     )
     # Keys belong to the token: another one with the same key is another request.
-    assert submit(site.agent(owner), other, 201, key="boiler 1").rule == 9
+    assert submit(site.agent(owner), other, 201, key="boiler 1").rule == "trusted_source"
     # Without a key the same body is a duplicate.
-    assert submit(agent, body, 409).rule == 2
+    assert submit(agent, body, 409).rule == "duplicate"
 
 
 @pytest.mark.parametrize(("content", "status"), [("The roof leaks", 202), ("I guess the roof leaks", 422)])
@@ -208,7 +208,8 @@ def test_a_batch_answers_every_row_in_order_as_if_sent_one_after_another(site: S
     shown = [row.get("rule", row.get("code")) for row in found]
     invalid = "invalid_request"
     assert shown == [
-        *(9, 2, 12, invalid, 4, 1, invalid, invalid, invalid, "citation_malformed", "metadata_too_large", 9)
+        *("trusted_source", "duplicate", "ungrounded", invalid, "already_pending", "speculation"),
+        *(invalid, invalid, invalid, "citation_malformed", "metadata_too_large", "trusted_source"),
     ]
     assert found[1]["conflicting_memory_id"] == found[0]["memory_id"]
     assert found[4]["queue_id"] == found[2]["queue_id"]
@@ -227,7 +228,7 @@ def test_a_batch_under_a_key_can_be_sent_again(site: Site, owner: str) -> None:
     rows = [claim("Palette one is red"), claim("Palette one is red"), claim("I guess palette two is blue")]
     first = agent.post("/v1/claims/batch", json={"claims": rows}, headers=headers)
     again = agent.post("/v1/claims/batch", json={"claims": rows}, headers=headers)
-    assert [row["rule"] for row in results(first)] == [9, 2, 1]
+    assert [row["rule"] for row in results(first)] == ["trusted_source", "duplicate", "speculation"]
     assert again.content == first.content
     assert len(site.events(owner)) == 3
     rows[2] = claim("Palette three is green")
@@ -244,9 +245,11 @@ def test_the_keys_of_rows_are_not_those_of_single_calls(site: Site, owner: str) 
     batch = agent.post(
         "/v1/claims/batch", json={"claims": [claim("Shelf A is full")]}, headers={"Idempotency-Key": "s"}
     )
-    assert results(batch)[0]["rule"] == 9
+    assert results(batch)[0]["rule"] == "trusted_source"
     for number, key in enumerate(("s", "s#0", "s0", "s 0")):
-        assert submit(agent, claim(f"Shelf number {number} holds paint"), 201, key=key).rule == 9
+        assert (
+            submit(agent, claim(f"Shelf number {number} holds paint"), 201, key=key).rule == "trusted_source"
+        )
 
 
 def test_five_hundred_rows_are_taken_and_one_more_is_not(site: Site, owner: str) -> None:

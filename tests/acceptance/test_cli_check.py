@@ -59,9 +59,9 @@ def test_answers_are_validation_results_in_order_with_the_id_of_the_line(
     answers = checked(rows, tmp_path, "--repo", repository.path)
     assert [answer.get("id", "none given") for answer in answers] == [{"any": ["json"]}, "none given", None]
     assert [(answer["outcome"], answer["rule"]) for answer in answers] == [
-        ("stored", 8),
-        ("queued", 12),
-        ("queued", 12),
+        ("stored", "citation_verified"),
+        ("queued", "ungrounded"),
+        ("queued", "ungrounded"),
     ]
     assert answers[0]["evidence"]["source_id"] == "ADR-003"
     assert answers[0]["evidence"]["claim"]["owner_id"] == "me"
@@ -83,14 +83,28 @@ def test_claims_are_decided_as_if_sent_one_after_another(tmp_path: Path) -> None
         claim("it  holds water"),
     ]
     answers = checked(rows, tmp_path)
-    assert [answer["rule"] for answer in answers] == [9, 2, 3, 4, 12, 12, 1, 1, 12, 4]
+    assert [answer["rule"] for answer in answers] == [
+        "trusted_source",
+        "duplicate",
+        "conflict",
+        "already_pending",
+        "ungrounded",
+        "ungrounded",
+        "speculation",
+        "speculation",
+        "ungrounded",
+        "already_pending",
+    ]
     assert answers[1]["conflicting_memory_id"] == "line-1"
     assert answers[2]["conflicting_memory_id"] == "line-1"
 
 
 def test_an_earlier_claim_that_no_longer_holds_is_not_in_the_way(tmp_path: Path) -> None:
     row = claim("The sale runs until spring", source="user", validity_horizon="2020-03-01T00:00:00Z")
-    assert [answer["rule"] for answer in checked([row, row], tmp_path)] == [9, 9]
+    assert [answer["rule"] for answer in checked([row, row], tmp_path)] == [
+        "trusted_source",
+        "trusted_source",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +131,7 @@ def test_a_bad_line_gets_an_error_object_in_its_place(bad: dict[str, Any], code:
     assert done.returncode == 1
     assert (second["error"]["code"], second["line"], second["id"]) == (code, 2, 9)
     assert len(second["error"]["message"]) < 400
-    assert (first["rule"], third["rule"]) == (12, 12)
+    assert (first["rule"], third["rule"]) == ("ungrounded", "ungrounded")
 
 
 def test_stored_memories_and_waiting_items_count_with_a_database_and_nothing_is_written(
@@ -150,9 +164,21 @@ def test_stored_memories_and_waiting_items_count_with_a_database_and_nothing_is_
         first = checked(rows, tmp_path, "--database-url", url)
         second = checked(rows, tmp_path, "--database-url", url)
     for answers in (first, second):
-        assert [answer["rule"] for answer in answers] == [2, 4, 12, 12, 4]
+        assert [answer["rule"] for answer in answers] == [
+            "duplicate",
+            "already_pending",
+            "ungrounded",
+            "ungrounded",
+            "already_pending",
+        ]
         assert answers[0]["conflicting_memory_id"].startswith("mem_")
-    assert [answer["rule"] for answer in checked(rows, tmp_path)] == [12, 12, 12, 12, 4]
+    assert [answer["rule"] for answer in checked(rows, tmp_path)] == [
+        "ungrounded",
+        "ungrounded",
+        "ungrounded",
+        "ungrounded",
+        "already_pending",
+    ]
 
 
 def post(address: str, token: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -167,7 +193,7 @@ def test_the_policy_file_decides(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text('trusted_sources = ["adr"]\n')
     row = claim("Tea is at four", source="user")
     (usual,), (mine,) = checked([row], tmp_path), checked([row], tmp_path, "--policy", "mine.toml")
-    assert (usual["rule"], mine["rule"]) == (9, 12)
+    assert (usual["rule"], mine["rule"]) == ("trusted_source", "ungrounded")
     assert usual["policy_digest"] != mine["policy_digest"]
     shown = cli("policy", "show", "--policy", "mine.toml", cwd=tmp_path)
     assert json.loads(shown.stdout)["digest"] == mine["policy_digest"]
@@ -176,7 +202,10 @@ def test_the_policy_file_decides(tmp_path: Path) -> None:
 def test_what_cannot_be_looked_up_goes_to_review(tmp_path: Path) -> None:
     rows = [claim("Per ADR-003 we use a queue."), claim("It follows RFC 9110.")]
     for options in ((), ("--offline",)):
-        assert [answer["rule"] for answer in checked(rows, tmp_path, *options)] == [11, 11]
+        assert [answer["rule"] for answer in checked(rows, tmp_path, *options)] == [
+            "citation_unknown",
+            "citation_unknown",
+        ]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +234,7 @@ def test_it_answers_line_by_line_and_ends_on_interrupt(tmp_path: Path) -> None:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         process.stdin.write(lines([claim("It holds, see ADR-1")]).encode())
         process.stdin.flush()
-        assert json.loads(process.stdout.readline())["rule"] == 11
+        assert json.loads(process.stdout.readline())["rule"] == "citation_unknown"
         process.send_signal(2)
         assert process.wait(10) == 130
         assert process.stderr.read() == b""

@@ -435,11 +435,11 @@ def test_every_decision_can_be_made_again(desk: Desk) -> None:
 
 
 def test_a_decision_that_was_changed_is_found(desk: Desk) -> None:
-    change(desk, "UPDATE decision SET answer = replace(answer, '\"rule\":12', '\"rule\":8')")
+    change(desk, 'UPDATE decision SET answer = replace(answer, \'"rule":"ungrounded"\', \'"rule":8\')')
     item = desk.waiting()[1]
     done = cli("replay", item["decision_id"], cwd=desk.folder)
     assert done.returncode == 1
-    assert f"{item['decision_id']}: rule: was 8, is now 12" in done.stdout.decode()
+    assert f"{item['decision_id']}: rule: was citation_verified, is now ungrounded" in done.stdout.decode()
     assert cli("replay", "--all", cwd=desk.folder).returncode == 1
 
 
@@ -476,7 +476,7 @@ def test_a_command_without_the_service_s_policy_leaves_its_index_alone(tmp_path:
         assert cli("log", "verify", cwd=tmp_path).returncode == 0
         assert cli("replay", "--all", cwd=tmp_path).returncode == 0
         near = submit(service, token, "tea is also at four in the big hall").json()
-    assert near["rule"] == 4
+    assert near["rule"] == "already_pending"
 
 
 def test_a_database_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:

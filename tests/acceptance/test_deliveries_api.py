@@ -288,4 +288,4 @@ def test_the_page_of_a_memory_shows_its_deliveries(site: Site, owner: str) -> No
     assert "failed once" in shown
     assert "“<script>”" in shown
     assert "&lt;b&gt;tower&lt;/b&gt;" in text
-    assert submit(agent, claim("The clock strikes at noon"), 409).rule == 2
+    assert submit(agent, claim("The clock strikes at noon"), 409).rule == "duplicate"

@@ -166,7 +166,7 @@ def check_row(asked: dict[str, Any], row: dict[str, Any], kept: Kept) -> None:
             assert kept.memories[row["memory_id"]].content == asked["content"]
         case "queued":
             assert kept.pending[row["queue_id"]].content == asked["content"]
-        case "blocked" if row["rule"] == 2:
+        case "blocked" if row["rule"] == "duplicate":
             assert kept.memories[row["conflicting_memory_id"]].content == asked["content"]
 
 

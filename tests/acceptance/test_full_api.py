@@ -44,13 +44,16 @@ def test_a_full_queue_takes_nothing_until_its_owner_decides(site: Site) -> None:
     assert site.events(owner) == before
     # What needs no place in the queue is still decided.
     assert submit(agent, claim("Barrel 1 holds 51 litres", "ai_synthesis"), 202).queue_id == made[1]
-    assert submit(agent, claim("Barrels are made of oak"), 201).rule == 9
-    assert submit(agent, claim("I guess barrels are cheap"), 422).rule == 1
+    assert submit(agent, claim("Barrels are made of oak"), 201).rule == "trusted_source"
+    assert submit(agent, claim("I guess barrels are cheap"), 422).rule == "speculation"
     batch = agent.post("/v1/claims/batch", json={"claims": [one_more, claim("Lids are made of pine")]})
-    assert [row.get("code") or row["rule"] for row in batch.json()["results"]] == ["queue_full", 9]
+    assert [row.get("code") or row["rule"] for row in batch.json()["results"]] == [
+        "queue_full",
+        "trusted_source",
+    ]
     reviewer.post(f"/v1/reviews/{made[0]}/reject", json={"version": 1, "reason": "empty"})
     # The refusal was no decision: the same key may be tried again.
-    assert submit(agent, one_more, 202, key="nine").rule == 12
+    assert submit(agent, one_more, 202, key="nine").rule == "ungrounded"
 
 
 def test_the_whole_queue_has_a_limit_too(site: Site) -> None:
@@ -97,4 +100,4 @@ def test_a_token_has_a_rate(site: Site) -> None:
         assert 1 <= int(slow.headers["Retry-After"]) <= 61
     assert site.events(owner) == before
     assert agent.get("/v1/memories").status_code == 200
-    assert submit(site.agent(owner), claim("Carts are blue"), 201).rule == 9
+    assert submit(site.agent(owner), claim("Carts are blue"), 201).rule == "trusted_source"

@@ -91,13 +91,13 @@ def test_rows_are_decided_in_order_once_however_often_it_is_run(
     assert first == {"stored": 4, "queued": 2, "blocked": 2}
     found = answers(database_url)
     assert [(answer.outcome, answer.rule) for answer in found if answer.evidence.claim.owner_id == "ada"] == [
-        (Outcome.STORED, 9),
-        (Outcome.STORED, 9),
-        (Outcome.BLOCKED, 2),
-        (Outcome.BLOCKED, 1),
-        (Outcome.STORED, 9),
-        (Outcome.QUEUED, 3),
-        (Outcome.QUEUED, 5),
+        (Outcome.STORED, "trusted_source"),
+        (Outcome.STORED, "trusted_source"),
+        (Outcome.BLOCKED, "duplicate"),
+        (Outcome.BLOCKED, "speculation"),
+        (Outcome.STORED, "trusted_source"),
+        (Outcome.QUEUED, "conflict"),
+        (Outcome.QUEUED, "technical_hedge"),
     ]
     assert [
         answer.evidence.metadata["id"] for answer in found if answer.evidence.claim.owner_id == "bob"

@@ -23,7 +23,7 @@ SERVER = Path(__file__).parent.parent / "notes_server.py"
 CONFIG = """
 preset = "basic-memory"
 sink = "our-notes"
-source = "user" # granted here, so that rule 9 stores what is plain
+source = "user" # granted here, so that what is plain is stored
 pass = ["count_notes"]
 """
 

@@ -103,7 +103,7 @@ def test_a_claim_that_cites_what_says_so_is_stored(site: Site, session: McpSessi
     }
 
     again, meta = session.whole("save_memory", content=content, memory_type="decision")
-    assert (again["outcome"], meta[DECISION]["rule"]) == ("blocked", 2)
+    assert (again["outcome"], meta[DECISION]["rule"]) == ("blocked", "duplicate")
     assert again["conflicting_memory_id"] == saved["memory_id"]
     assert again["next_step"].startswith("Nothing to do")
 
@@ -116,24 +116,24 @@ def test_a_claim_that_cites_what_says_so_is_stored(site: Site, session: McpSessi
 
 def test_a_claim_that_nothing_vouches_for_waits(site: Site, session: McpSession, owner: str) -> None:
     saved, meta = session.whole("save_memory", content="The staging cluster has nine nodes")
-    assert (saved["outcome"], saved["memory_id"], meta[DECISION]["rule"]) == ("queued", None, 12)
+    assert (saved["outcome"], saved["memory_id"], meta[DECISION]["rule"]) == ("queued", None, "ungrounded")
     assert "ADR" in saved["next_step"]  # what would vouch for it
     assert "waits for its owner" in saved["next_step"]
     assert saved["checks_failed"] == ["no_citation"]
     assert site.auditor(owner).get("/v1/memories", params={"text": "nine nodes"}).json()["items"] == []
 
     made_up, meta = session.whole("save_memory", content="Pods restart at midnight, see ADR-999")
-    assert (made_up["outcome"], meta[DECISION]["rule"]) == ("queued", 7)
+    assert (made_up["outcome"], meta[DECISION]["rule"]) == ("queued", "refuted")
     assert "ADR-999" in made_up["reason"]
     beside, meta = session.whole(
         "save_memory", content="Deploys stop on Fridays at noon sharp", citations=["ADR-999"]
     )
-    assert (beside["outcome"], meta[DECISION]["rule"]) == ("queued", 7)
+    assert (beside["outcome"], meta[DECISION]["rule"]) == ("queued", "refuted")
 
 
 def test_speculation_is_blocked_and_that_is_no_error(site: Site, session: McpSession, owner: str) -> None:
     saved, meta = session.whole("save_memory", content="I think the cache may be the culprit")
-    assert (saved["outcome"], meta[DECISION]["rule"]) == ("blocked", 1)
+    assert (saved["outcome"], meta[DECISION]["rule"]) == ("blocked", "speculation")
     assert (saved["memory_id"], saved["queue_id"]) == (None, None)
     assert "Do not save" in saved["next_step"]
     assert site.actions(owner)[-1] == "claim.blocked"
@@ -143,7 +143,7 @@ def test_a_credential_is_blocked_and_comes_back_nowhere(site: Site, session: Mcp
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"  # in parts, so that no scanner flags it
     before = site.running.output[:]
     saved, meta = session.whole("save_memory", content=f"The deploy key is {secret}, see ADR-007")
-    assert (saved["outcome"], meta[DECISION]["rule"]) == ("blocked", 13)
+    assert (saved["outcome"], meta[DECISION]["rule"]) == ("blocked", "credential")
     assert secret not in json.dumps([saved, meta])
     assert "credential" in saved["next_step"]
     assert secret not in "".join(site.running.output[len(before) :])

@@ -88,10 +88,10 @@ def test_every_decision_is_counted_and_a_repeat_of_one_is_not(site: Site, owner:
         and after[name] != before.get(name, 0)
     }
     assert changed == {
-        'vouchgate_claims_total{rule="9",tier="tier_1"}': 2,
-        'vouchgate_claims_total{rule="2",tier="tier_3"}': 1,
-        'vouchgate_claims_total{rule="1",tier="tier_3"}': 1,
-        'vouchgate_claims_total{rule="12",tier="tier_2"}': 1,
+        'vouchgate_claims_total{rule="trusted_source",tier="tier_1"}': 2,
+        'vouchgate_claims_total{rule="duplicate",tier="tier_3"}': 1,
+        'vouchgate_claims_total{rule="speculation",tier="tier_3"}': 1,
+        'vouchgate_claims_total{rule="ungrounded",tier="tier_2"}': 1,
         "vouchgate_claim_seconds_count": 5,
         "vouchgate_queue_items": 1,
         'vouchgate_queue_items_by_age{age="under_1h"}': 1,
@@ -141,14 +141,14 @@ def test_a_repository_that_goes_away_degrades_and_never_passes(
     """Last in the module for each database: afterwards the repository is gone."""
     agent = site.agent(owner)
     body = claim("By ADR-7 the house is heated with wood", "ai_synthesis", "decision")
-    assert submit(agent, body, 201).rule == 8
+    assert submit(agent, body, 201).rule == "citation_verified"
     shutil.rmtree(repository)
     ready = site.caller().get("/readyz")
     assert (ready.status_code, ready.json()["status"]) == (200, "ready")
     assert len(ready.json()["degraded"]) == 1
     other = claim("By ADR-7 the barn is heated with wood too", "ai_synthesis", "decision")
     answer = submit(agent, other, 202)
-    assert answer.rule == 11
+    assert answer.rule == "citation_unknown"
     assert [source.kind for source in answer.evidence.sources] == ["unreachable"]
 
 

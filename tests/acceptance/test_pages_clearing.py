@@ -90,7 +90,7 @@ def memories(site: Site, owner: str) -> dict[str, dict[str, Any]]:
     return {item["id"]: item for item in answer.json()["items"]}
 
 
-def of_rule(waiting: list[Waiting], rule: int) -> list[Waiting]:
+def of_rule(waiting: list[Waiting], rule: str) -> list[Waiting]:
     return [one for one in waiting if one.rule == rule]
 
 

@@ -298,13 +298,13 @@ def test_the_list_has_an_order_and_groups(site: Site, owner: str) -> None:
     assert listed(reviewer) == [conflict, hedged, plain, cites]
     assert listed(reviewer, order="oldest") == [plain, hedged, cites, conflict]
     assert listed(reviewer, order="newest") == [conflict, cites, hedged, plain]
-    assert listed(reviewer, rule=5) == [hedged]
+    assert listed(reviewer, rule="technical_hedge") == [hedged]
     assert listed(reviewer, submitted_by=sender.id) == [conflict]
     key = item_of(reviewer, cites).cited
     assert listed(reviewer, cited=key) == [cites]
     assert listed(reviewer, memory_type="preference") == [plain]
     assert listed(reviewer, text="HARBOUR") == [hedged]
-    assert listed(reviewer, text="harbour", rule=3) == []
+    assert listed(reviewer, text="harbour", rule="conflict") == []
     page = reviewer.get("/v1/reviews", params={"limit": 2}).json()
     assert page["next"] == hedged
     assert listed(reviewer, after=hedged) == [plain, cites]

@@ -94,7 +94,7 @@ def sent(site: Site, content: str, status: int, **more: Any) -> ValidationResult
 
 def test_a_page_that_answers_carries_a_claim_that_only_points_at_it(site: Site, web: WebServer) -> None:
     answer = sent(site, f"See {web.url}/ports", 201)
-    assert (answer.rule, answer.reason) == (8, "Has verified citation")
+    assert (answer.rule, answer.reason) == ("citation_verified", "Has verified citation")
     assert answer.evidence.source_id == f"{web.url}/ports"
 
 
@@ -117,20 +117,20 @@ def test_the_final_address_is_what_is_cited(site: Site, web: WebServer) -> None:
 
 def test_a_page_about_something_else_does_not_carry_it(site: Site, web: WebServer) -> None:
     answer = sent(site, f"The gateway exports its metrics on port 9410, see {web.url}/tomatoes", 202)
-    assert answer.rule == 7
+    assert answer.rule == "refuted"
     assert "support_off_topic" in {finding.code for finding in answer.findings}
 
 
 def test_a_page_that_says_otherwise_does_not_carry_it(site: Site, web: WebServer) -> None:
     answer = sent(site, f"The gateway exports its metrics on port 9500, see {web.url}/ports", 202)
-    assert answer.rule == 7
+    assert answer.rule == "refuted"
     assert "support_conflict" in {finding.code for finding in answer.findings}
     assert "9410" in answer.reason
 
 
 def test_a_made_up_link_is_caught(site: Site, web: WebServer) -> None:
     answer = sent(site, f"The gateway exports its metrics on port 9410, see {web.url}/metrics-guide", 202)
-    assert answer.rule == 7
+    assert answer.rule == "refuted"
     (source,) = answer.evidence.sources
     assert isinstance(source, Missing)
     assert source.status == 404
@@ -144,7 +144,7 @@ def test_what_is_unknown_is_asked_again_and_promoted(site: Site, web: WebServer)
         claim(f"Certificates are read again every 12 hours, see {web.url}/back-soon", "ai_synthesis"),
         202,
     )
-    assert answer.rule == 11
+    assert answer.rule == "citation_unknown"
     web.routes["/back-soon"] = Answer(PAGE)
     reviewer = site.reviewer(owner)
     for _ in range(100):
@@ -163,7 +163,7 @@ def test_what_is_unknown_is_asked_again_and_promoted(site: Site, web: WebServer)
 def test_what_could_not_be_found_out_waits(site: Site, web: WebServer, path: str, code: str) -> None:
     web.routes["/slow"] = Answer(PAGE, delay=60)
     answer = sent(site, f"The gateway exports its metrics on port 9410, see {web.url}{path}", 202)
-    assert (answer.rule, answer.reason) == (11, "Citation could not be checked yet")
+    assert (answer.rule, answer.reason) == ("citation_unknown", "Citation could not be checked yet")
     (source,) = answer.evidence.sources
     assert isinstance(source, Unreachable)
     assert source.code == code
@@ -176,11 +176,14 @@ def test_a_host_that_asks_for_peace_gets_it(site: Site) -> None:
         first = sent(site, f"The gateway exports its metrics on port 9410, see {host.url}/ports", 202)
         (source,) = first.evidence.sources
         assert isinstance(source, Unreachable)
-        assert (first.rule, source.code) == (11, "rate_limited")
+        assert (first.rule, source.code) == ("citation_unknown", "rate_limited")
         assert source.retry_after is not None
         assert 110 < (source.retry_after - first.evidence.capture_time).total_seconds() < 130
         asked = len(host.asked)
-        assert sent(site, f"The gateway restarts at night, see {host.url}/nights", 202).rule == 11
+        assert (
+            sent(site, f"The gateway restarts at night, see {host.url}/nights", 202).rule
+            == "citation_unknown"
+        )
         assert len(host.asked) == asked
 
 
@@ -188,19 +191,19 @@ def test_an_address_that_is_not_safe_is_never_asked(site: Site) -> None:
     answer = sent(site, "The gateway exports its metrics, see http://10.1.2.3/ports", 202)
     (source,) = answer.evidence.sources
     assert isinstance(source, Unreachable)
-    assert (answer.rule, source.code) == (11, "refused")
+    assert (answer.rule, source.code) == ("citation_unknown", "refused")
     assert source.detail.startswith("refused: ")
 
 
 def test_one_good_page_does_not_carry_a_made_up_one(site: Site, web: WebServer) -> None:
     content = f"The gateway exports its metrics on port 9410 ({web.url}/ports, {web.url}/no-such-page)"
-    assert sent(site, content, 202).rule == 7
+    assert sent(site, content, 202).rule == "refuted"
 
 
 def test_an_issue_is_asked_of_the_forge(site: Site, web: WebServer) -> None:
     answer = sent(site, "The login page loses the session cookie when it redirects (#7)", 201)
     assert answer.evidence.source_id == "issue:acme/shop#7"
-    assert sent(site, "The login page loses the session cookie when it redirects (#8)", 202).rule == 7
+    assert sent(site, "The login page loses the session cookie when it redirects (#8)", 202).rule == "refuted"
 
 
 def test_verify_says_what_each_address_is(web: WebServer, tmp_path: Path) -> None:

@@ -75,20 +75,20 @@ def client(request: pytest.FixtureRequest, site: Site, token: str) -> Iterator[C
 
 def test_a_verdict_is_given_back_whatever_it_is(client: Client) -> None:
     stored = client.save(f"{DECIDED} See ADR-0007.", memory_type="decision")
-    assert (stored.outcome, stored.approved, stored.rule) == (Outcome.STORED, True, 8)
+    assert (stored.outcome, stored.approved, stored.rule) == (Outcome.STORED, True, "citation_verified")
     assert stored.memory_id
     assert next_step(stored) == f"Nothing more to do: it is stored as {stored.memory_id}."
 
     queued = client.save("The ledger is kept for eleven years.")
-    assert (queued.outcome, queued.approved, queued.rule) == (Outcome.QUEUED, False, 12)
+    assert (queued.outcome, queued.approved, queued.rule) == (Outcome.QUEUED, False, "ungrounded")
     assert queued.queue_id
     assert "nothing but you vouches for it" in next_step(queued)
 
     blocked = client.save("I think the ledger might be lost.")
-    assert (blocked.outcome, blocked.rule, blocked.memory_id) == (Outcome.BLOCKED, 1, None)
+    assert (blocked.outcome, blocked.rule, blocked.memory_id) == (Outcome.BLOCKED, "speculation", None)
 
     duplicate = client.save(f"{DECIDED} See ADR-0007.", memory_type="decision")
-    assert (duplicate.outcome, duplicate.rule) == (Outcome.BLOCKED, 2)
+    assert (duplicate.outcome, duplicate.rule) == (Outcome.BLOCKED, "duplicate")
     assert next_step(duplicate) == f"Nothing to do: the same is stored already, as {stored.memory_id}."
 
 
@@ -323,7 +323,7 @@ def test_a_gated_body_runs_only_for_what_is_stored(site: Site, token: str) -> No
         stored = remember("The ledger is in Vilnius.", tag="place")
         assert (stored.value, bool(stored), stored.verdict.outcome) == (1, True, Outcome.STORED)
         repeated = remember("The ledger is in Vilnius.")
-        assert (repeated.value, bool(repeated), repeated.verdict.rule) == (None, False, 2)
+        assert (repeated.value, bool(repeated), repeated.verdict.rule) == (None, False, "duplicate")
         blocked = remember(text="I think the ledger is lost.")
         assert not blocked
         assert blocked.next_step == next_step(blocked.verdict)

@@ -111,18 +111,18 @@ def opened(policy: Policy, outbound: Outbound, store: Store, url: str, second: s
 
 
 def codes(examined: Examined) -> list[str]:
-    return [finding.code for finding in examined.supported if finding.check == "judge"]
+    return [finding.code for finding in examined.findings.cited if finding.check == "judge"]
 
 
-def tier(examined: Examined) -> tuple[int, Tier]:
-    decision = examined.decide(Neighbours())
+def tier(examined: Examined) -> tuple[str, Tier]:
+    decision = examined.knowing(dedup=Neighbours()).decide()
     return decision.rule, decision.tier
 
 
 def test_a_yes_leaves_the_claim_as_it_was(store: Store, site: WebServer) -> None:
     after, _ = weighed(store, site.url)
     assert codes(after) == ["judge_supports"]
-    assert tier(after) == (8, Tier.STORED)
+    assert tier(after) == ("citation_verified", Tier.STORED)
     (reading,) = after.readings
     assert isinstance(reading, Found)
     assert isinstance(reading.judgement, Judged)
@@ -131,8 +131,8 @@ def test_a_yes_leaves_the_claim_as_it_was(store: Store, site: WebServer) -> None
 def test_a_no_takes_the_claim_to_its_owner(store: Store, site: WebServer) -> None:
     site.routes[PATH] = completion(YES | {"contains": "no"})
     after, _ = weighed(store, site.url)
-    assert tier(after) == (7, Tier.QUEUED)
-    assert "judge does not find" in after.decide(Neighbours()).reason
+    assert tier(after) == ("refuted", Tier.QUEUED)
+    assert "judge does not find" in after.knowing(dedup=Neighbours()).decide().reason
 
 
 @pytest.mark.parametrize(
@@ -142,17 +142,15 @@ def test_no_answer_lets_nothing_pass(store: Store, site: WebServer, answer: Answ
     site.routes[PATH] = answer
     after, _ = weighed(store, site.url, policy=policy_with(seconds=0.5))
     assert codes(after) == ["judge_unavailable"]
-    assert tier(after) == (11, Tier.QUEUED)
+    assert tier(after) == ("citation_unknown", Tier.QUEUED)
 
 
 def test_a_decision_with_a_judgement_is_made_again_offline(store: Store, site: WebServer) -> None:
     for answer in (completion(YES), completion(YES | {"contains": "partly"}), Answer("", 503)):
         site.routes[PATH] = answer
         after, _ = weighed(store, site.url)
-        dedup = Neighbours()
-        kept = after.answer(
-            after.decide(dedup), dedup, decision_id="dec_1", memory_id=None, queue_id=None, took_ms=1.0
-        )
+        after = after.knowing(dedup=Neighbours())
+        kept = after.answer(after.decide(), decision_id="dec_1", memory_id=None, queue_id=None, took_ms=1.0)
         assert replay(kept, ON, DETECTOR) == ()
 
 
@@ -167,23 +165,23 @@ def test_at_worst_an_order_in_the_source_takes_a_doubt_away(store: Store, site: 
     assert isinstance(ask(f"{site.url}/v1", lured), Judged)
     site.asked.clear()
     after, _ = weighed(store, site.url, lured.model_copy(update={"standing": Standing.SUPERSEDED}))
-    assert tier(after) == (7, Tier.QUEUED)
+    assert tier(after) == ("refuted", Tier.QUEUED)
     after, _ = weighed(store, site.url, lured, content=f"I think {CLAIM}")
-    assert tier(after) == (1, Tier.BLOCKED)
+    assert tier(after) == ("speculation", Tier.BLOCKED)
     assert site.asked == []
 
 
 def test_without_the_policy_nobody_is_asked(store: Store, site: WebServer) -> None:
     after, judge = weighed(store, None, policy=POLICY)
     assert codes(after) == []
-    assert tier(after) == (8, Tier.STORED)
+    assert tier(after) == ("citation_verified", Tier.STORED)
     assert judge is None
 
 
 def test_a_program_without_a_judge_does_not_pass_what_a_judge_would_see(store: Store) -> None:
     after, _ = weighed(store, None)
     assert codes(after) == ["judge_unavailable"]
-    assert tier(after) == (11, Tier.QUEUED)
+    assert tier(after) == ("citation_unknown", Tier.QUEUED)
 
 
 REPEATED = Neighbours(items=(Neighbour(kind=ItemKind.MEMORY, id="mem_1", content=CLAIM),))
@@ -216,7 +214,7 @@ def test_no_question_below_the_floor_where_a_yes_could_lift_the_score(store: Sto
     high = Policy.model_validate(ON.model_dump() | {"confidence_floor": 0.99})
     after, _ = weighed(store, site.url, adr().model_copy(update={"official": False}), policy=high)
     assert site.asked == []
-    assert tier(after) == (12, Tier.QUEUED)
+    assert tier(after) == ("ungrounded", Tier.QUEUED)
 
 
 @pytest.mark.parametrize("known", [REPEATED, DedupUnavailable(detail="rebuilding")])
@@ -225,8 +223,8 @@ def test_a_claim_that_is_not_known_to_be_new_costs_no_question_and_does_not_pass
 ) -> None:
     after, _ = weighed(store, site.url, neighbours=known)
     assert site.asked == []
-    assert after.decide(known).tier is not Tier.STORED
-    assert tier(after) == (11, Tier.QUEUED)  # when the earlier claim has gone in between
+    assert after.knowing(dedup=known).decide().tier is not Tier.STORED
+    assert tier(after) == ("citation_unknown", Tier.QUEUED)  # when the earlier claim has gone in between
     assert codes(weighed(store, site.url, neighbours=Neighbours())[0]) == ["judge_supports"]
 
 
@@ -255,7 +253,7 @@ def test_one_doubt_among_yeses_is_enough(store: Store, site: WebServer) -> None:
         store, site.url, adr(), adr(title="Second window", name="ADR-0008"), content=TWO_WINDOWS
     )
     assert codes(after) == ["judge_supports", "judge_doubts"]
-    assert tier(after) == (7, Tier.QUEUED)
+    assert tier(after) == ("refuted", Tier.QUEUED)
 
 
 def test_the_claims_own_time_bounds_the_question(store: Store, site: WebServer) -> None:
@@ -350,5 +348,5 @@ def test_whatever_the_judge_answers_no_claim_does_better_than_without(
             without = examine(inspected_of(content), (source,), POLICY, NOW)
             with_judge, _ = weighed(store, site.url, source, content=content)
             assert order[tier(with_judge)[1]] >= order[tier(without)[1]]
-            failed = [f for f in without.verified if f.verdict is Verdict.FAIL]
-            assert [f for f in with_judge.verified if f.verdict is Verdict.FAIL] == failed
+            failed = [f for f in without.findings["citation_verify"] if f.verdict is Verdict.FAIL]
+            assert [f for f in with_judge.findings["citation_verify"] if f.verdict is Verdict.FAIL] == failed

@@ -65,7 +65,7 @@ def test_the_same_again_is_no_error_and_no_second_memory(desk: Desk) -> None:
         store.put(NAMESPACE, "one", {"content": STORED})
     assert len(desk.client.memories().items) == 1
     answer = refused(store.put, NAMESPACE, "two", {"content": STORED})
-    assert answer.verdict.rule == 2
+    assert answer.verdict.rule == "duplicate"
     assert "Duplicate of existing memory" in str(answer)
     assert desk.values() == {"one": {"content": STORED}}
 
@@ -224,7 +224,7 @@ def test_overwriting_waits_and_the_old_value_stays(desk: Desk) -> None:
     store = desk.gated()
     store.put(NAMESPACE, "one", {"content": STORED})
     answer = refused(store.put, NAMESPACE, "one", {"content": "Closed for good since Monday."})
-    assert (answer.verdict.rule, answer.verdict.reason) == (15, "Changes what is stored")
+    assert (answer.verdict.rule, answer.verdict.reason) == ("place_change", "Changes what is stored")
     store.deliver()
     assert desk.values() == {"one": {"content": STORED}}
     desk.decide()
@@ -251,7 +251,7 @@ def test_deleting_waits(desk: Desk) -> None:
 def test_deleting_what_was_there_before_the_gate(desk: Desk) -> None:
     for key, value in [("short", {"content": BLOCKED}), ("long", {"content": "x " * 9000})]:
         desk.inner.put(NAMESPACE, key, value)
-        assert refused(desk.gated().delete, NAMESPACE, key).verdict.rule == 15
+        assert refused(desk.gated().delete, NAMESPACE, key).verdict.rule == "removal"
     assert len(desk.values()) == 2
     desk.decide()
     desk.gated().deliver()
@@ -263,7 +263,7 @@ def test_what_was_there_before_the_gate_is_not_overwritten(desk: Desk) -> None:
     desk.inner.put(NAMESPACE, "one", {"content": "Written long ago."})
     desk.inner.put(NAMESPACE, "same", {"content": QUEUED})
     store = desk.gated()
-    assert refused(store.put, NAMESPACE, "one", {"content": STORED}).verdict.rule == 15
+    assert refused(store.put, NAMESPACE, "one", {"content": STORED}).verdict.rule == "place_change"
     store.put(NAMESPACE, "same", {"content": QUEUED})
     assert desk.values() == {"one": {"content": "Written long ago."}, "same": {"content": QUEUED}}
     desk.decide()

@@ -153,7 +153,7 @@ def test_text_in_keys_and_namespaces_is_looked_at_too(in_memory: Desk) -> None:
         (NAMESPACE, "one", {"I think we should close Faro": "yes"}),
         (NAMESPACE, "one", {"notes": [{"I think we should close Faro": 1}]}),
     ]:
-        assert refused(store.put, namespace, key, value).verdict.rule == 1
+        assert refused(store.put, namespace, key, value).verdict.rule == "speculation"
     store.put(NAMESPACE, "hours of Lisbon", {"content": STORED})
     assert in_memory.values() == {"hours of Lisbon": {"content": STORED}}
 

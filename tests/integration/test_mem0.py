@@ -193,7 +193,7 @@ def test_the_same_text_again_is_a_verdict_and_no_second_memory(desk: Desk) -> No
     again = desk.add("Kition lies on Cyprus", source="user")
 
     assert again["results"] == []
-    assert only(again, "blocked")["rule"] == 2
+    assert only(again, "blocked")["rule"] == "duplicate"
     assert desk.texts() == ["Kition lies on Cyprus"]
 
 
@@ -289,7 +289,7 @@ def test_no_facts_and_no_model_write_nothing(desk: Desk) -> None:
 def test_an_update_waits_for_the_owner_and_keeps_the_id(desk: Desk) -> None:
     row = desk.store_one("The harbour has 170 berths")
     refused = only(desk.gated.update(row["id"], "The harbour has 190 berths", source="user"), "queued")
-    assert (refused["rule"], refused["reason"]) == (15, "Changes what is stored")
+    assert (refused["rule"], refused["reason"]) == ("place_change", "Changes what is stored")
     desk.decide(refused, "reject", reason="it has not")
     wanted = only(
         desk.gated.update(row["id"], data="The harbour has 220 berths", metadata={"seen": True}), "queued"
@@ -310,7 +310,7 @@ def test_an_update_waits_for_the_owner_and_keeps_the_id(desk: Desk) -> None:
 def test_a_removal_waits_for_the_owner(desk: Desk) -> None:
     row = desk.store_one("Baal Hammon had a temple")
     verdict = only(desk.gated.delete(row["id"]), "queued")
-    assert (verdict["rule"], verdict["reason"]) == (15, "Asks to remove what is stored")
+    assert (verdict["rule"], verdict["reason"]) == ("removal", "Asks to remove what is stored")
     desk.gated.deliver(desk.user)
     assert desk.texts() == ["Baal Hammon had a temple"]
 

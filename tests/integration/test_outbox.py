@@ -113,7 +113,7 @@ def test_an_approval_delivers_the_text_that_was_approved(store: Store) -> None:
     assert isinstance(approved, Approved)
     assert approved.memory.content == COFFEE
     assert rows(store) == [(1, "kg", "drinks/1", "put", approved.memory.id)]
-    assert send(store, WATER, AT_ONE).rule == 15  # the edited memory is what is at that place
+    assert send(store, WATER, AT_ONE).rule == "place_change"  # the edited memory is what is at that place
 
 
 def test_a_rejected_claim_is_never_delivered(store: Store) -> None:
@@ -126,7 +126,11 @@ def test_a_rejected_claim_is_never_delivered(store: Store) -> None:
 def test_writing_over_a_memory_waits_whatever_vouches_for_the_new_text(store: Store) -> None:
     old = send(store, TEA, AT_ONE)
     answer = send(store, COFFEE, AT_ONE)
-    assert (answer.outcome, answer.rule, answer.reason) == ("queued", 15, "Changes what is stored")
+    assert (answer.outcome, answer.rule, answer.reason) == (
+        "queued",
+        "place_change",
+        "Changes what is stored",
+    )
     assert answer.conflicting_memory_id == old.memory_id
     assert "place_taken" in {finding.code for finding in answer.findings}
     waits = item(store, answer)
@@ -145,7 +149,7 @@ def test_writing_over_a_memory_waits_whatever_vouches_for_the_new_text(store: St
 def test_the_same_text_at_the_same_place_is_a_duplicate(store: Store) -> None:
     old = send(store, TEA, AT_ONE)
     again = send(store, TEA, AT_ONE)
-    assert (again.rule, again.conflicting_memory_id) == (2, old.memory_id)
+    assert (again.rule, again.conflicting_memory_id) == ("duplicate", old.memory_id)
     assert len(rows(store)) == 1
 
 
@@ -195,13 +199,17 @@ def test_a_removal_waits_and_takes_the_memory_with_it(store: Store) -> None:
     old = send(store, TEA, AT_ONE)
     asked = removal(AT_ONE).model_copy(update={"data": {"tool": "delete"}})
     answer = send(store, TEA, asked)
-    assert (answer.outcome, answer.rule, answer.reason) == ("queued", 15, "Asks to remove what is stored")
+    assert (answer.outcome, answer.rule, answer.reason) == (
+        "queued",
+        "removal",
+        "Asks to remove what is stored",
+    )
     assert answer.conflicting_memory_id == old.memory_id
     assert [finding.code for finding in answer.findings] == ["removal"]
     waits = item(store, answer)
     assert waits.removal_of == "kg drinks/1"
     again = send(store, TEA, asked)
-    assert (again.rule, again.queue_id) == (4, waits.id)
+    assert (again.rule, again.queue_id) == ("already_pending", waits.id)
     assert item(store, again).seen == 2
     assert isinstance(approve(store, waits, edited=examined(COFFEE)), ApprovalRefused)
     before = rows(store)
@@ -265,7 +273,7 @@ def test_the_same_text_of_another_type_is_no_way_to_a_place(store: Store) -> Non
     send(store, TEA, AT_ONE)
     soon = NOW + timedelta(seconds=1)
     again = send(store, TEA, AT_ONE, memory_type=MemoryType.DECISION, validity_horizon=soon)
-    assert (again.outcome, again.rule) == ("queued", 15)
+    assert (again.outcome, again.rule) == ("queued", "place_change")
 
 
 def test_a_rejected_removal_removes_nothing_and_can_be_taken_back(store: Store) -> None:
@@ -276,7 +284,7 @@ def test_a_rejected_removal_removes_nothing_and_can_be_taken_back(store: Store) 
     assert len(rows(store)) == 1
     undone = queue_of(store).undo(reviewer(), waits.id, version=rejected.item.version, now=LATER)
     assert isinstance(undone, Undone)
-    assert send(store, TEA, removal(AT_ONE)).rule == 4  # it is found again
+    assert send(store, TEA, removal(AT_ONE)).rule == "already_pending"  # it is found again
     assert isinstance(approve(store, undone.item), Removed)
 
 
@@ -299,7 +307,13 @@ def test_claims_of_one_group_see_each_other(store: Store) -> None:
     ]
     answers = store.writer.run(["ann", "bob"], lambda c: write_submissions(c, sent, lock_total=True)).result()
     found = [one.answer for one in answers if isinstance(one, Decided)]
-    assert [one.rule for one in found] == [9, 15, 15, 4, 9]
+    assert [one.rule for one in found] == [
+        "trusted_source",
+        "place_change",
+        "removal",
+        "already_pending",
+        "trusted_source",
+    ]
     assert found[2].queue_id == found[3].queue_id
     assert [row[0] for row in rows(store)] == [row[0] for row in rows(store, "bob")] == [1]
 

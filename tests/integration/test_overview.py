@@ -10,6 +10,7 @@ from tests.claims import NOW
 from tests.reviews import queue_of, reviewer, stored, waiting
 from vouchgate.cli.digest import figures_of
 from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.rules import Rule
 from vouchgate.review.digest import digest_text
 from vouchgate.storage.outgoing import webhooks
 from vouchgate.storage.queue import overview
@@ -104,7 +105,12 @@ def test_a_digest_is_of_one_owner_and_in_the_order_of_the_queue(store: Store) ->
         found = figures_of(connection, "ann", hours=24, page=None, now=NOW + timedelta(hours=1))
         of_bob = figures_of(connection, "bob", hours=24, page=None, now=NOW + timedelta(hours=1))
         of_nobody = figures_of(connection, "nobody", hours=24, page=None, now=NOW)
-    assert (found.waiting, found.by_rule, found.oldest, found.expiring) == (2, {3: 1, 12: 1}, NOW, 0)
+    assert (found.waiting, found.by_rule, found.oldest, found.expiring) == (
+        2,
+        {Rule.CONFLICT: 1, Rule.UNGROUNDED: 1},
+        NOW,
+        0,
+    )
     assert [one.content for one in found.first] == [conflict.content, "The hall is cold"]
     assert found.happened.counts == {
         Action.CLAIM_QUEUED: 3,

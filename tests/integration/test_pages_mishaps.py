@@ -112,12 +112,12 @@ def test_a_chosen_reason_and_the_part_of_the_queue_outlive_an_act_that_failed(se
             f"/review/items/{item.id}/reject",
             version=9,
             canned="Out of date",
-            back="/review?rule=12&order=oldest",
+            back="/review?rule=ungrounded&order=oldest",
         )
         assert answer.status_code == 409
         page = html.fromstring(answer.text)
         assert page.xpath("//form[@id='reject']//input[@checked]/@value") == ["Out of date"]
-        part = "rule=12&order=oldest"
+        part = "rule=ungrounded&order=oldest"
         assert page.xpath("//form[@id='reject']/input[@name='back']/@value") == [f"/review?{part}"]
         assert page.xpath("//a[@id='skip']/@href") == [f"/review/items/{following.id}?{part}"]
 

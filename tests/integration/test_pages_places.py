@@ -49,7 +49,7 @@ def test_a_change_is_shown_with_what_it_would_be_written_over(service: Service) 
         assert answer["results"][0]["done"], answer
         assert [memory.content for memory in desk.memories()] == [NEW]
         send(desk, OLD, AT)  # it is not stored any more, so it may come back, if the owner agrees
-        assert desk.waiting()[0].rule == 15
+        assert desk.waiting()[0].rule == "place_change"
 
     run(service, "changes", work)
 
@@ -64,7 +64,7 @@ def test_a_removal_says_what_goes_and_has_nothing_to_edit(service: Service) -> N
         assert "Has invoices removed from kg, and retracts" in page
         assert "Removed from" in page
         assert "Edit, then approve" not in page
-        assert "Change or removal" in (await desk.get("/review")).text
+        assert ">Removal<" in (await desk.get("/review")).text
         answer = await desk.post(
             f"/review/items/{item.id}/approve", version=item.version, seen=item.decision_id
         )

@@ -67,7 +67,7 @@ def waiting(here: Bench, content: str = CONTENT, **more: Any) -> ValidationResul
     here.hide()
     answer = here.send(content, **more)
     here.show()
-    assert answer.rule == 11, answer.reason
+    assert answer.rule == "citation_unknown", answer.reason
     return answer
 
 
@@ -83,7 +83,12 @@ def test_a_claim_whose_citation_verifies_is_promoted(here: Bench) -> None:
     assert (made.confidence, made.label) == (Confidence.HIGH, Label.FACT)
     assert made.decision_id == item.decision_id != sent.decision_id
     kept = decision(here, made.decision_id)
-    assert (kept.rule, kept.memory_id, kept.queue_id, kept.approved) == (8, made.id, None, True)
+    assert (kept.rule, kept.memory_id, kept.queue_id, kept.approved) == (
+        "citation_verified",
+        made.id,
+        None,
+        True,
+    )
     assert [source.kind for source in kept.evidence.sources] == ["found"]
     assert decision(here, str(sent.decision_id)) == sent
     entries = history(here.store)
@@ -109,7 +114,7 @@ def test_a_citation_that_turns_out_false_is_for_the_owner_to_see(here: Bench) ->
     assert (item.status, item.version) == (ReviewStatus.PENDING, 2)
     assert "Superseded by" in item.reason
     kept = decision(here, item.decision_id)
-    assert (kept.rule, kept.queue_id, kept.memory_id) == (7, item.id, None)
+    assert (kept.rule, kept.queue_id, kept.memory_id) == ("refuted", item.id, None)
     entries = history(here.store)
     assert [e.action for e in entries] == [Action.CLAIM_QUEUED, Action.CLAIM_RECHECKED]
     assert (entries[1].subject_id, entries[1].actor) == (item.decision_id, "service")
@@ -164,14 +169,14 @@ def test_it_is_decided_with_what_is_stored_and_waits_by_then(here: Bench) -> Non
     )
     sent = waiting(here, long.format(8080))
     vouched = here.send(long.format(9090), source=Source.USER)
-    assert vouched.rule == 3  # the item that waits
+    assert vouched.rule == "conflict"  # the item that waits
     item = here.item(vouched.queue_id)
     done = queue_of(here.store).approve(reviewer(), item.id, version=1, now=NOW)
     assert isinstance(done, Approved)
     assert here.work(SOON).redecided == 1
     item = here.item(sent.queue_id)
     assert (item.version, item.conflicting_memory_id) == (2, done.memory.id)
-    assert decision(here, item.decision_id).rule == 3
+    assert decision(here, item.decision_id).rule == "conflict"
     answer = queue_of(here.store).approve(reviewer(), item.id, version=2, supersede=True, now=SOON)
     assert isinstance(answer, Approved)
     assert answer.superseded == done.memory.id
@@ -216,15 +221,15 @@ def test_an_item_that_was_decided_leaves_the_schedule(here: Bench, act: str) -> 
 def test_only_rule_11_is_tried_again(store: Store, tmp_path: Path) -> None:
     with bench(store, tmp_path) as here:
         here.hide()
-        assert here.send("Per ADR-0001 the gateway probably listens on port 8080.").rule == 5
-        assert here.send("Per ADR-0001 the gateway listens on port 8080.").rule == 11
-        assert here.send("Per ADR-0001 the gateway listens on port 8080.").rule == 4
-        assert here.send("I guess, per ADR-0001, the gateway listens.").rule == 1
+        assert here.send("Per ADR-0001 the gateway probably listens on port 8080.").rule == "technical_hedge"
+        assert here.send("Per ADR-0001 the gateway listens on port 8080.").rule == "citation_unknown"
+        assert here.send("Per ADR-0001 the gateway listens on port 8080.").rule == "already_pending"
+        assert here.send("I guess, per ADR-0001, the gateway listens.").rule == "speculation"
         assert len(here.schedule()) == 1
         here.show()
     with bench(store, tmp_path / "other", policy_with(attempts=0)) as never:
         never.hide()
-        assert never.send("Per ADR-0001 the old proxy is gone.").rule == 11
+        assert never.send("Per ADR-0001 the old proxy is gone.").rule == "citation_unknown"
         assert len(never.schedule()) == 1
 
 
@@ -299,7 +304,7 @@ def test_an_item_that_is_approved_while_it_is_checked_stays_approved(here: Bench
 def test_before_an_approval_a_source_that_went_away_gives_a_new_decision_once(here: Bench) -> None:
     other = "Per ADR-0001 the gateway probably listens on port 8080."
     sent = here.send(other)
-    assert sent.rule == 5
+    assert sent.rule == "technical_hedge"
     item = here.item(sent.queue_id)
     here.before_approval(item, now=SOON)
     assert here.item(item.id) == item
@@ -356,7 +361,7 @@ def test_its_own_vector_does_not_stand_in_a_claims_way(database_url: str, tmp_pa
             examined = await here.examiner.examine(claim, fresh=fresh)
             embedding = by_meaning.embed(claim.content)
             facts = by_meaning.find(claim.owner_id, embedding, here.clock())
-            return replace(examined, paraphrases=facts, embedding=embedding)
+            return replace(examined.knowing(paraphrases=facts), embedding=embedding)
 
         def sent(content: str) -> str:
             claim = Claim(

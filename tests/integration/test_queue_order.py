@@ -18,6 +18,7 @@ from tests.claims import NOW, policy
 from tests.reviews import queue_of, reviewer, waiting
 from tests.unit.test_priority import item as made
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import head_start
 from vouchgate.review.answers import Rejected
 from vouchgate.review.queue import ReviewQueue
@@ -28,7 +29,13 @@ from vouchgate.storage.store import Store
 LATER = NOW + timedelta(hours=1)
 SENDERS = ("agent-1", "agent-2", "agent-3")
 CITED = (None, "url:https://a.example/", "adr:7")
-RULES = (3, 5, 7, 11, 12)
+RULES = (
+    Rule.CONFLICT,
+    Rule.TECHNICAL_HEDGE,
+    Rule.REFUTED,
+    Rule.CITATION_UNKNOWN,
+    Rule.UNGROUNDED,
+)
 ORDERS: tuple[Order, ...] = ("priority", "oldest", "newest")
 
 
@@ -101,7 +108,7 @@ def full(module_database_url: str) -> Iterator[tuple[Store, list[PendingMemory]]
 FILTERS = st.fixed_dictionaries(
     {},
     optional={
-        "rule": st.sampled_from([*RULES, 1]),
+        "rule": st.sampled_from([*RULES, Rule.SPECULATION]),
         "sender": st.sampled_from([*SENDERS, "nobody", "\x00"]),
         "cited": st.sampled_from([*CITED[1:], "adr:8"]),
         "memory_type": st.sampled_from(MemoryType),
@@ -131,8 +138,8 @@ def test_pages_hold_what_matches_in_order(
 def test_after_each_item_comes_the_next(full: tuple[Store, list[PendingMemory]], order: Order) -> None:
     store, items = full
     queue = queue_of(store)
-    wanted = QueueFilter(owners=frozenset({"bob"}), order=order, rule=12)  # its owners do not count
-    expected = in_order([item for item in items if item.rule == 12], order)
+    wanted = QueueFilter(owners=frozenset({"bob"}), order=order, rule="ungrounded")  # its owners do not count
+    expected = in_order([item for item in items if item.rule == "ungrounded"], order)
     following = [queue.neighbours(reviewer(), name, wanted) for name in expected]
     assert following == [*expected[1:], None]
     assert queue.neighbours(reviewer("bob"), expected[0], wanted) is None
@@ -269,18 +276,20 @@ def test_a_new_decision_gives_an_item_the_place_of_its_rule(store: Store) -> Non
             decision_id=item.decision_id,
             reason="r",
             conflicting_memory_id=None,
-            rule=7,
+            rule="refuted",
             priority_at=place,
         )
 
     assert store.writer.run(["ann"], work).result()
-    now = queue_of(store).search(reviewer(), rule=7)
-    assert [(one.id, one.rule, one.priority_at, one.version) for one in now] == [(item.id, 7, place, 2)]
+    now = queue_of(store).search(reviewer(), rule=Rule.REFUTED)
+    assert [(one.id, one.rule, one.priority_at, one.version) for one in now] == [
+        (item.id, "refuted", place, 2)
+    ]
 
 
 PLANS: list[tuple[dict[str, Any], str]] = [
     ({}, "pending_by_priority"),
-    ({"rule": 12}, "pending_by_rule"),
+    ({"rule": "ungrounded"}, "pending_by_rule"),
     ({"sender": "agent-1"}, "pending_by_sender"),
     ({"cited": "adr:7"}, "pending_by_cited"),
     ({"order": "oldest"}, "pending_by_status"),

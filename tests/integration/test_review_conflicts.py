@@ -22,6 +22,7 @@ from tests.reviews import (
     stored,
     waiting,
 )
+from vouchgate.ingest.check import Findings
 from vouchgate.ingest.claims.types import (
     Action,
     Citation,
@@ -87,7 +88,8 @@ def refused(store: Store, item: PendingMemory, **asked: Any) -> ApprovalRefused:
 
 def edit(content: str, *verified: Finding, **claim: Any) -> Examined:
     """A reviewer's wording as the gate has examined it."""
-    return replace(examined(content, source=Source.AI_SYNTHESIS, **claim), verified=verified)
+    one = examined(content, source=Source.AI_SYNTHESIS, **claim)
+    return replace(one, findings=Findings((*one.findings.every, *verified)))
 
 
 def found(verdict: Verdict, code: str) -> Finding:
@@ -211,7 +213,12 @@ def test_an_edit_is_stored_with_a_decision_of_its_own(store: Store) -> None:
             select(decisions.TABLE).where(decisions.TABLE.c.id == kept.decision_id)
         ).one()
     result = ValidationResult.model_validate_json(row.answer)
-    assert (row.owner_id, row.principal_id, row.tier, row.rule) == ("ann", "reviewer-rita", "tier_2", 12)
+    assert (row.owner_id, row.principal_id, row.tier, row.rule) == (
+        "ann",
+        "reviewer-rita",
+        "tier_2",
+        "ungrounded",
+    )
     assert row.policy_digest == policy().digest == result.policy_digest
     assert result.evidence.claim.content == "The relay keeps three days."
     assert (result.decision_id, result.queue_id, result.memory_id) == (kept.decision_id, item.id, None)
@@ -243,7 +250,9 @@ def test_an_edit_that_passes_by_itself_says_so_in_its_decision(store: Store) -> 
 def test_an_edit_that_speculates_is_refused(store: Store, code: str) -> None:
     item = waiting(store, "The relay keeps two days.")
     hedge = Finding(check="hedge", verdict=Verdict.FAIL, code=code, message="It says maybe.")
-    answer = refused(store, item, edited=replace(edit("Maybe three days."), hedge=hedge))
+    said = edit("Maybe three days.")
+    others = said.findings["citation_detect"]
+    answer = refused(store, item, edited=replace(said, findings=Findings((hedge, *others))))
     assert answer.code == "edit_hedged"
     assert "It says maybe." in answer.message
 

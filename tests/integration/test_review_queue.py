@@ -106,7 +106,7 @@ def test_an_approved_claim_is_a_duplicate_from_then_on(store: Store) -> None:
     assert isinstance(answer, Approved)
     again = store.writer.submit(submission_of(examined(TEXT))).result()
     assert isinstance(again, Decided)
-    assert (again.answer.rule, again.answer.conflicting_memory_id) == (2, answer.memory.id)
+    assert (again.answer.rule, again.answer.conflicting_memory_id) == ("duplicate", answer.memory.id)
 
 
 def test_a_rejected_item_is_no_memory(store: Store) -> None:

@@ -79,7 +79,7 @@ def test_a_rejection_taken_back_leaves_the_item_as_it_was_queued(store: Store) -
     assert (last.action, last.subject_id, last.actor) == (Action.REVIEW_UNDONE, item.id, reviewer().id)
     again = store.writer.submit(submission_of(examined(TEXT, source=Source.AI_SYNTHESIS))).result()
     assert isinstance(again, Decided)
-    assert (again.answer.rule, again.answer.queue_id) == (4, item.id)
+    assert (again.answer.rule, again.answer.queue_id) == ("already_pending", item.id)
     assert again.answer.rejected_before is None  # it was taken back
     assert_consistent(store)
 
@@ -120,7 +120,7 @@ def test_what_an_approval_replaced_is_in_force_again(store: Store, edit: str | N
     ]
     again = store.writer.submit(submission_of(examined(LONG.format("17:00")))).result()
     assert isinstance(again, Decided)
-    assert (again.answer.rule, again.answer.conflicting_memory_id) == (2, old.id)
+    assert (again.answer.rule, again.answer.conflicting_memory_id) == ("duplicate", old.id)
     assert_consistent(store)
 
 

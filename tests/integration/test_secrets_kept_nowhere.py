@@ -95,7 +95,11 @@ def test_it_is_blocked_wherever_it_stands_and_kept_nowhere(gate: Site, web: WebS
         ValidationResult.model_validate(agent.post("/v1/claims/check", json=body).json()) for body in sent
     ]
     for answer in answers:
-        assert (answer.rule, answer.tier.value, answer.reason) == (13, "tier_3", "Contains a credential")
+        assert (answer.rule, answer.tier.value, answer.reason) == (
+            "credential",
+            "tier_3",
+            "Contains a credential",
+        )
         assert answer.checks_failed[0].startswith("credential: ")
         assert (answer.memory_id, answer.queue_id) == (None, None)
         assert all(isinstance(r, Unreachable) and r.code == "not_asked" for r in answer.evidence.sources)
@@ -171,7 +175,7 @@ def test_what_holds_one_can_be_asked_to_go(gate: Site) -> None:
     agent, reviewer = gate.agent(owner), gate.reviewer(owner)
     removal = {"sink": "kg", "place": "logins/1", "op": "remove"}
     waits = submit(agent, claim(f"The build uses {TOKEN}", "ai_synthesis", delivery=removal), 202)
-    assert waits.rule == 15
+    assert waits.rule == "removal"
     assert waits.evidence.claim.content == f"The build uses {'*' * len(TOKEN)}"
     assert [f.verdict.value for f in waits.findings if f.code == "credential"] == ["DOUBT"]
     assert reviewer.get(f"/v1/reviews/{waits.queue_id}").status_code == 200

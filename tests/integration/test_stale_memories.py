@@ -123,7 +123,7 @@ def test_a_memory_stored_on_its_sources_word_is_looked_at_as_soon_as_what_waits(
     """Rule 9 carries what could not be read; when it is read and holds, later changes are told from that."""
     here.hide()
     sent = here.send(source=Source.USER)
-    assert sent.rule == 9
+    assert sent.rule == "trusted_source"
     assert here.work(SOON).again == 1
     here.show()
     assert here.work(SOON + timedelta(minutes=3)).same == 1
@@ -146,7 +146,7 @@ def test_a_memory_stored_on_its_sources_word_is_stale_when_the_citation_is_false
 def test_what_the_owner_let_in_knowing_it_is_no_news(here: Bench) -> None:
     here.adr("Proposed")
     sent = here.send()
-    assert sent.rule == 7
+    assert sent.rule == "refuted"
     done = queue_of(here.store).approve(reviewer(), str(sent.queue_id), version=1, now=NOW)
     assert type(done).__name__ == "Approved"
     assert here.work(NOW + WEEK).same == 1

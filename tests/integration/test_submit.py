@@ -76,7 +76,7 @@ def test_a_stored_claim(store: Store) -> None:
     answer = store.writer.submit(sent).result(30)
     assert isinstance(answer, Decided)
     result = answer.answer
-    assert (result.outcome, result.rule, result.queue_id) == (Outcome.STORED, 9, None)
+    assert (result.outcome, result.rule, result.queue_id) == (Outcome.STORED, "trusted_source", None)
     assert result.took_ms > 0
     assert result.decision_id == f"dec_{sent.suffix}"
     with store.read() as connection:
@@ -108,7 +108,7 @@ def test_a_queued_claim_and_its_repeats(store: Store) -> None:
     again = _decide(store, "the cache IS warmed at night.", source=Source.AI_SYNTHESIS)
     trusted = _decide(store, "The cache is warmed at night.")
     for repeat in (again, trusted):
-        assert (repeat.rule, repeat.queue_id, repeat.memory_id) == (4, first.queue_id, None)
+        assert (repeat.rule, repeat.queue_id, repeat.memory_id) == ("already_pending", first.queue_id, None)
     item = _pending(store, first.queue_id)
     assert (item.version, item.seen) == (1, 3)
     assert (_count(store, "pending"), _count(store, "decision")) == (1, 3)
@@ -122,7 +122,7 @@ def test_a_blocked_claim_leaves_only_its_decision(store: Store) -> None:
     result = _decide(store, "I believe it works.", speculates=True)
     assert (result.outcome, result.rule, result.memory_id, result.queue_id) == (
         Outcome.BLOCKED,
-        1,
+        "speculation",
         None,
         None,
     )
@@ -140,7 +140,7 @@ def test_a_duplicate_names_the_memory_it_repeats(store: Store) -> None:
     second = _decide(store, EARLIER.upper())
     assert (second.outcome, second.rule, second.conflicting_memory_id) == (
         Outcome.BLOCKED,
-        2,
+        "duplicate",
         first.memory_id,
     )
     assert second.similarity_score == 1.0
@@ -151,18 +151,18 @@ def test_a_changed_value_waits_beside_the_memory_it_conflicts_with(store: Store)
     second = _decide(store, EARLIER.replace("daily", "8am"))
     assert (second.outcome, second.rule, second.conflicting_memory_id) == (
         Outcome.QUEUED,
-        3,
+        "conflict",
         first.memory_id,
     )
     assert _pending(store, second.queue_id).conflicting_memory_id == first.memory_id
     third = _decide(store, EARLIER.replace("daily", "8am"))
-    assert (third.rule, third.queue_id) == (4, second.queue_id)
+    assert (third.rule, third.queue_id) == ("already_pending", second.queue_id)
 
 
 def test_a_conflict_with_a_waiting_item_names_no_memory(store: Store) -> None:
     _decide(store, EARLIER.replace("daily", "9am"), source=Source.AI_SYNTHESIS)
     second = _decide(store, EARLIER.replace("daily", "8am"))
-    assert (second.rule, second.conflicting_memory_id) == (3, None)
+    assert (second.rule, second.conflicting_memory_id) == ("conflict", None)
     assert _pending(store, second.queue_id).conflicting_memory_id is None
 
 
@@ -179,7 +179,7 @@ def test_owners_and_types_are_apart(store: Store) -> None:
 
 def test_an_expired_memory_is_no_duplicate(store: Store) -> None:
     _decide(store, EARLIER, validity_horizon=NOW + timedelta(hours=1))
-    assert _decide(store, EARLIER, now=NOW + timedelta(minutes=59)).rule == 2
+    assert _decide(store, EARLIER, now=NOW + timedelta(minutes=59)).rule == "duplicate"
     assert _decide(store, EARLIER, now=NOW + timedelta(hours=1)).outcome is Outcome.STORED
 
 
@@ -188,7 +188,7 @@ def test_a_claim_of_the_greatest_size(store: Store) -> None:
     first = _decide(store, " ".join(words[:4096]))
     assert len(first.evidence.claim.content) == 8191
     near = _decide(store, " ".join(words[170 : 4096 + 170]))  # 3926 of 4266 words: 0.9203
-    assert (near.rule, near.conflicting_memory_id) == (3, first.memory_id)
+    assert (near.rule, near.conflicting_memory_id) == ("conflict", first.memory_id)
     far = words[171:4096] + words[4096 + 171 :]  # 3925 of 4267 words, with either of the two: 0.9199
     assert _decide(store, " ".join(far)).outcome is Outcome.STORED
 
@@ -202,7 +202,7 @@ def test_the_same_key_and_body_give_the_same_answer(store: Store) -> None:
         30
     )
     assert isinstance(other, Decided)
-    assert other.answer.rule == 2
+    assert other.answer.rule == "duplicate"
     assert (_count(store, "memory"), _count(store, "decision"), _count(store, "idempotency")) == (1, 2, 2)
 
 
@@ -251,7 +251,7 @@ def test_a_full_queue_writes_nothing(store: Store) -> None:
     assert before == [
         _count(store, t) for t in ("pending", "decision", "log_entry", "dedup_key", "idempotency")
     ]
-    assert _decide(store, "The mailer is green.", **waits).rule == 4  # a repeat needs no room
+    assert _decide(store, "The mailer is green.", **waits).rule == "already_pending"  # a repeat needs no room
     assert _decide(store, "The gateway is red.", under=limits).outcome is Outcome.STORED
     _decide(store, "The mailer is green.", owner_id="bob", **waits)
     assert _send(store, "The archive is blue.", owner_id="bob", **waits) == QueueFull(
@@ -278,12 +278,12 @@ def test_an_index_of_another_threshold_cannot_be_asked(store: Store) -> None:
     _decide(store, EARLIER)
     lower = policy(threshold=0.8)
     result = _decide(store, EARLIER, under=lower)
-    assert (result.outcome, result.rule) == (Outcome.QUEUED, 6)
+    assert (result.outcome, result.rule) == (Outcome.QUEUED, "dedup_unknown")
     assert isinstance(result.evidence.dedup, DedupUnavailable)
     assert "0.92" in result.evidence.dedup.detail
     # What was queued is in the index all the same, under the keys that the index is made of.
-    assert _decide(store, EARLIER.replace("noon", "9am")).rule == 3
-    assert _decide(store, EARLIER.replace("then tells", "then also tells")).rule == 2
+    assert _decide(store, EARLIER.replace("noon", "9am")).rule == "conflict"
+    assert _decide(store, EARLIER.replace("then tells", "then also tells")).rule == "duplicate"
 
 
 def test_a_lower_threshold_counts_what_was_stored_under_another(database_url: str) -> None:
@@ -295,9 +295,9 @@ def test_a_lower_threshold_counts_what_was_stored_under_another(database_url: st
     lower = policy(threshold=0.8)
     store = Store.open(database_url, threshold=lower.threshold)
     result = _decide(store, "alpha beta gamma delta epsilon", under=lower)
-    assert (result.rule, result.conflicting_memory_id) == (2, first.memory_id)
-    assert _decide(store, "alpha beta gamma delta", under=lower).rule == 3
-    assert _decide(store, "alpha beta the gamma delta epsilon", under=lower).rule == 2
+    assert (result.rule, result.conflicting_memory_id) == ("duplicate", first.memory_id)
+    assert _decide(store, "alpha beta gamma delta", under=lower).rule == "conflict"
+    assert _decide(store, "alpha beta the gamma delta epsilon", under=lower).rule == "duplicate"
     assert _pending(store, waiting.queue_id).seen == 1
     store.close()
 

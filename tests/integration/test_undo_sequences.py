@@ -33,7 +33,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import AlreadyDecided, ApprovalRefused, Approved, NotUndoable, Rejected, Undone
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import memories
-from vouchgate.storage.claims.submit import CITATION_UNCHECKED, Decided
+from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import similar, vectors
 from vouchgate.storage.dedup.upkeep import verify
 from vouchgate.storage.queue import rechecks
@@ -62,7 +62,7 @@ def test_an_unchecked_citation_is_checked_again_as_before(store: Store) -> None:
         submission_of(unchecked("Parcels over 30 kg go by freight, see https://example.com/shipping."))
     ).result()
     assert isinstance(sent, Decided)
-    assert sent.answer.rule == CITATION_UNCHECKED
+    assert sent.answer.rule == "citation_unknown"
     queue, item_id = queue_of(store), str(sent.answer.queue_id)
     item = queue.get_by_id(reviewer(), item_id)
     assert item is not None

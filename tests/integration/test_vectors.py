@@ -124,7 +124,7 @@ def test_a_paraphrase_waits_whatever_vouches_for_it(open_gate: Open) -> None:
     first = send(service, BANNED)
     assert first.tier is Tier.STORED
     second = send(service, BANNED_TOO)
-    assert (second.tier, second.rule, second.reason) == (Tier.QUEUED, 6, MESSAGE)
+    assert (second.tier, second.rule, second.reason) == (Tier.QUEUED, "dedup_unknown", MESSAGE)
     finding = next(finding for finding in second.findings if finding.check == "dedup")
     assert (finding.code, finding.facts["id"]) == ("paraphrase", first.memory_id)
     assert f"paraphrase: {first.memory_id}" in second.checks_failed
@@ -206,7 +206,7 @@ def test_an_edit_brings_its_own_vector(open_gate: Open) -> None:
     item = service.queue.get_by_id(ANN, answer.queue_id)
     assert item is not None
     near = asyncio.run(service.gate.examine_edit(item, BANNED_TOO))
-    assert near.paraphrases == Paraphrases(model="tests.models:Bag@1")  # of itself it is none
+    assert near.facts.paraphrases == Paraphrases(model="tests.models:Bag@1")  # of itself it is none
     edited = asyncio.run(service.gate.examine_edit(item, OTHER))
     became = service.queue.approve(ANN, item.id, version=1, now=datetime.now(UTC), edited=edited)
     assert isinstance(became, Approved)
@@ -219,7 +219,11 @@ def test_an_edit_brings_its_own_vector(open_gate: Open) -> None:
 def test_a_model_that_fails_sends_to_review(open_gate: Open, text: str) -> None:
     service = open_gate("tests.models:Moody")
     answer = send(service, text)
-    assert (answer.tier, answer.rule, code_of(answer)) == (Tier.QUEUED, 6, "paraphrase_unavailable")
+    assert (answer.tier, answer.rule, code_of(answer)) == (
+        Tier.QUEUED,
+        "dedup_unknown",
+        "paraphrase_unavailable",
+    )
     assert kept(service.store) == {}
     # Until it has a vector, nobody knows what is like it.
     assert code_of(send(service, OTHER)) == "paraphrase_unavailable"

@@ -52,7 +52,11 @@ def test_a_message_is_signed_and_says_what_waits_without_its_words(desk: Desk) -
             "owner_id": "ann",
             "waiting": 1,
             "queued": [
-                {"queue_id": item.id, "rule": 12, "reason": "Ungrounded assertion needs verification"}
+                {
+                    "queue_id": item.id,
+                    "rule": "ungrounded",
+                    "reason": "Ungrounded assertion needs verification",
+                }
             ],
             "expired": [],
             "promoted": [],

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vouchgate.ingest.citations import RULES, detect_citations, given_citation, parse_citation
+from vouchgate.ingest.citations import BUILT_IN, detect_citations, given_citation, parse_citation
 from vouchgate.ingest.claims.types import CitationType
 
 
 def test_every_type_has_one_rule() -> None:
-    assert sorted(rule.type for rule in RULES) == sorted(CitationType)
+    assert sorted(rule.type for rule in BUILT_IN) == sorted(CitationType)
 
 
 def test_offsets_order_and_repeats() -> None:

@@ -9,7 +9,7 @@ FULL = "9c1d8e3f2a7b6054d3e2f1a0b9c8d7e6f5a4b3c2"
 
 def commits(text: str) -> list[str]:
     found = detect_citations(text)
-    assert {citation.type.value for citation in found} <= {"commit"}
+    assert {citation.type for citation in found} <= {"commit"}
     return [citation.value for citation in found]
 
 

@@ -7,7 +7,7 @@ from vouchgate.ingest.citations import detect_citations
 
 def issues(text: str) -> list[tuple[str, str]]:
     found = detect_citations(text)
-    assert {citation.type.value for citation in found} <= {"issue"}
+    assert {citation.type for citation in found} <= {"issue"}
     return [(citation.value, citation.key.removeprefix("issue:")) for citation in found]
 
 

@@ -6,7 +6,7 @@ from vouchgate.ingest.citations import detect_citations
 
 
 def seen(text: str) -> list[tuple[str, str, str]]:
-    return [(citation.type.value, citation.value, citation.key) for citation in detect_citations(text)]
+    return [(citation.type, citation.value, citation.key) for citation in detect_citations(text)]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from vouchgate.ingest.citations import detect_citations
 
 
 def seen(text: str) -> list[str]:
-    return [f"{citation.type.value} {citation.value}" for citation in detect_citations(text)]
+    return [f"{citation.type} {citation.value}" for citation in detect_citations(text)]
 
 
 PAGE = "https://docs.example.com/a/b"

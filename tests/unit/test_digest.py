@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vouchgate.ingest.claims.types import Action, MemoryType, PendingMemory, ReviewStatus, Source
+from vouchgate.ingest.rules import Rule
 from vouchgate.review.digest import MOST_CLAIM, WIDTH, DigestFigures, digest_document, digest_text
 from vouchgate.review.pages.text import plain_line
 from vouchgate.storage.outgoing.webhooks import Webhook
@@ -22,7 +23,7 @@ PAGE = "https://gate.example.org/review"
 
 
 def item(
-    number: int = 1, content: str = "The hall is cold", rule: int = 12, age: timedelta = DAY
+    number: int = 1, content: str = "The hall is cold", rule: str = "ungrounded", age: timedelta = DAY
 ) -> PendingMemory:
     """A waiting claim."""
     return PendingMemory(
@@ -80,16 +81,16 @@ def figures(**fields: Any) -> DigestFigures:
 
 FULL = figures(
     waiting=1012,
-    by_rule={12: 1000, 3: 10, 99: 2},
+    by_rule={Rule.UNGROUNDED: 1000, Rule.CONFLICT: 10, Rule.TRUSTED_SOURCE: 2},
     oldest=NOW - 28 * DAY,
     expiring=1,
     first=[
         item(
             1,
             "The nightly export starts at 02:00 and must end before the billing run begins at 06:30. " * 2,
-            3,
+            "conflict",
         ),
-        item(2, "The hall is cold", 12, age=28 * DAY),
+        item(2, "The hall is cold", age=28 * DAY),
     ],
     happened=EventCounts(
         {
@@ -157,7 +158,15 @@ def test_what_happened_is_told_of_an_empty_queue_too() -> None:
 
 
 def test_one_claim_is_not_many() -> None:
-    text = digest_text(figures(waiting=1, by_rule={5: 1}, oldest=NOW - DAY, first=[item(rule=5)], page=None))
+    text = digest_text(
+        figures(
+            waiting=1,
+            by_rule={Rule.TECHNICAL_HEDGE: 1},
+            oldest=NOW - DAY,
+            first=[item(rule="technical_hedge")],
+            page=None,
+        )
+    )
     assert text.startswith("1 claim waits for you. It has waited 1 day.\n\nWhy it waits\n       1  Hedged\n")
     assert text.endswith("vouchgate review list.")
 

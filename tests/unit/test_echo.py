@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import Parts, route
 from tests.unit.test_router import CLEAN, UNIQUE
 from vouchgate.ingest.checks.echo import echo_key, judge
-from vouchgate.ingest.claims.types import EchoFacts, Finding, MemoryType, Source, Tier, Verdict
+from vouchgate.ingest.claims.types import EchoFacts, Finding, Source, Tier, Verdict
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import EchoPolicy, Policy, load_policy
-from vouchgate.ingest.router import ECHO_REASON, Case, route
+from vouchgate.ingest.router import ECHO_REASON
 from vouchgate.review.pages.findings import finding_view
 
 CLAIM = "The delivery service retries a failed delivery eight times and never gives up before noon"
@@ -103,27 +104,27 @@ def finding(check: str, code: str) -> Finding:
 @pytest.mark.parametrize(
     ("action", "source", "dedup", "expected"),
     [
-        ("report", Source.USER, UNIQUE, (9, Tier.STORED)),
-        ("queue", Source.USER, UNIQUE, (14, Tier.QUEUED)),
-        ("block", Source.USER, UNIQUE, (14, Tier.BLOCKED)),
+        ("report", Source.USER, UNIQUE, ("trusted_source", Tier.STORED)),
+        ("queue", Source.USER, UNIQUE, ("echo", Tier.QUEUED)),
+        ("block", Source.USER, UNIQUE, ("echo", Tier.BLOCKED)),
         # What would not be stored keeps its own reason, so that its owner still reads it.
-        ("queue", Source.AI_SYNTHESIS, UNIQUE, (12, Tier.QUEUED)),
-        ("queue", Source.USER, finding("dedup", "conflict"), (3, Tier.QUEUED)),
-        ("block", Source.USER, finding("dedup", "already_pending"), (14, Tier.BLOCKED)),
-        ("block", Source.USER, finding("dedup", "duplicate"), (2, Tier.BLOCKED)),
+        ("queue", Source.AI_SYNTHESIS, UNIQUE, ("ungrounded", Tier.QUEUED)),
+        ("queue", Source.USER, finding("dedup", "conflict"), ("conflict", Tier.QUEUED)),
+        ("block", Source.USER, finding("dedup", "already_pending"), ("echo", Tier.BLOCKED)),
+        ("block", Source.USER, finding("dedup", "duplicate"), ("duplicate", Tier.BLOCKED)),
     ],
 )
 def test_the_policy_says_what_becomes_of_it(
-    action: str, source: Source, dedup: Finding, expected: tuple[int, Tier]
+    action: str, source: Source, dedup: Finding, expected: tuple[str, Tier]
 ) -> None:
     echo = judge(facts(3), POLICY.echo)
     assert echo is not None
-    ruling = route(Case(CLEAN, dedup, (), None, source, MemoryType.FACT, echo=echo), under(action))
+    ruling = route(Parts(CLEAN, dedup, source=source, more=(echo,)), under(action))
     assert (ruling.rule, ruling.tier) == expected
-    if ruling.rule == 14:
+    if ruling.rule == "echo":
         assert (ruling.reason, ruling.decided_by) == (ECHO_REASON, (echo,))
 
 
 def test_no_tier_changes_without_an_echo() -> None:
-    case = Case(CLEAN, UNIQUE, (), None, Source.USER, MemoryType.FACT)
-    assert {route(case, under(action)).rule for action in ("report", "queue", "block")} == {9}
+    case = Parts(CLEAN, UNIQUE, source=Source.USER)
+    assert {route(case, under(action)).rule for action in ("report", "queue", "block")} == {"trusted_source"}

@@ -88,7 +88,7 @@ def test_rows_are_read_in_order_and_examined_as_here(tmp_path: Path) -> None:
 
 
 def _without_time(examined: Examined) -> tuple[Any, ...]:
-    return (examined.claim, examined.hedge, examined.detected, examined.verified, examined.supported)
+    return (examined.claim, examined.findings.every)
 
 
 def test_what_goes_wrong_there_is_told_here(tmp_path: Path) -> None:

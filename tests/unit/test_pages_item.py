@@ -64,35 +64,35 @@ CASES = {
     "conflict": (
         CONFLICT,
         LOW,
-        3,
+        "conflict",
         "It says nearly the same as a stored memory, with other words: 6, 5.",
         "conflict",
     ),
     "conflict with an item": (
         answer_of(claim_of(CHANGED), dedup=near(ItemKind.PENDING), policy=LOW),
         LOW,
-        3,
+        "conflict",
         "It says nearly the same as a claim that waits too, with other words: 6, 5.",
         "conflict",
     ),
     "hedge": (
         answer_of(claim_of(HEDGED)),
         POLICY,
-        5,
+        "technical_hedge",
         "The claim says what is possible, likely or usual, not what is: may, usually.",
         "technical_hedge",
     ),
     "dedup unknown": (
         answer_of(claim_of(PLAIN), dedup=DedupUnavailable(detail="The index is being built.")),
         POLICY,
-        6,
+        "dedup_unknown",
         "It could not be found out whether the same is stored already. The index is being built.",
         "dedup_unavailable",
     ),
     "dedup crowded": (
         answer_of(claim_of(PLAIN), dedup=Neighbours(items=(), complete=False)),
         POLICY,
-        6,
+        "dedup_unknown",
         "It could not be found out whether the same is stored already. So many earlier claims share a part with"
         " this one that not all of them were compared.",
         "dedup_crowded",
@@ -100,56 +100,56 @@ CASES = {
     "paraphrase": (
         paraphrase(),
         VECTOR,
-        6,
+        "dedup_unknown",
         "May say the same as an earlier claim in other words.",
         "paraphrase",
     ),
     "missing": (
         missing("ADR-999 says so of Redis."),
         POLICY,
-        7,
+        "refuted",
         "No ADR-999 exists.",
         "citation_missing",
     ),
     "the source says otherwise": (
         page(),
         POLICY,
-        7,
+        "refuted",
         f"{PAGE} says “14:00” where the claim says “18:00”.",
         "support_conflict",
     ),
     "unchecked": (
         unreachable("ADR-7 says so of Redis."),
         POLICY,
-        11,
+        "citation_unknown",
         "What it cites could not be checked yet. It did not answer.",
         "citation_unchecked",
     ),
     "ungrounded": (
         answer_of(claim_of(PLAIN)),
         POLICY,
-        12,
+        "ungrounded",
         "Nothing but the agent vouches for it: it cites nothing that can be checked.",
         "no_citation",
     ),
     "no text": (
         answer_of(claim_of(UNCLEAR), read(inspect(claim_of(UNCLEAR), DETECTOR), excerpt="")),
         POLICY,
-        12,
+        "ungrounded",
         "ADR-007 has no text that the claim could be held against.",
         "support_unreadable",
     ),
     "a low score": (
         page("Parcels go to every country of the union, see https://docs.example.com/shipping", policy=FLOOR),
         FLOOR,
-        12,
+        "ungrounded",
         "What it cites counts too little: its score is 0.73, and 0.90 is needed.",
         None,
     ),
     "a strict policy": (
         answer_of(claim_of(UNCLEAR), policy=STRICT),
         STRICT,
-        12,
+        "ungrounded",
         "It cites what was found, and the policy leaves what a model concluded to its owner all the same.",
         None,
     ),
@@ -158,7 +158,7 @@ CASES = {
 
 @pytest.mark.parametrize(("answer", "policy", "rule", "why", "first"), CASES.values(), ids=CASES)
 def test_why_an_item_waits_is_said_in_a_sentence(
-    answer: ValidationResult, policy: Policy, rule: int, why: str, first: str | None
+    answer: ValidationResult, policy: Policy, rule: str, why: str, first: str | None
 ) -> None:
     assert answer.rule == rule
     view = view_of(answer, policy=policy)
@@ -214,7 +214,7 @@ def test_what_was_written_on_the_item_since_is_what_is_shown() -> None:
     assert text(view_of(answer, item_of(answer, reason=more)).why) == (
         "The claim says what is possible, likely or usual, not what is: may, usually. No ADR-999 exists."
     )
-    assert text(view_of(answer, item_of(answer, rule=7)).why) == answer.reason
+    assert text(view_of(answer, item_of(answer, rule="refuted")).why) == answer.reason
 
 
 def test_without_its_decision_an_item_is_shown_and_can_only_be_rejected() -> None:
@@ -320,7 +320,7 @@ def test_the_text_of_an_earlier_claim_that_was_not_read_again_is_that_of_the_dec
         assert conflict.status == status
         assert conflict.note.startswith(note)
         assert text(conflict.text) == text(conflict.diff.old) != ""
-        assert conflict.paraphrase == (answer.rule == 6)
+        assert conflict.paraphrase == (answer.rule == "dedup_unknown")
     assert view_of(CASES["ungrounded"][0]).conflict is None
 
 

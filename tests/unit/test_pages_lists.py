@@ -21,6 +21,7 @@ from vouchgate.ingest.claims.types import (
     Source,
 )
 from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages import history, memory, queue
 from vouchgate.review.pages.queue import Order, QueueListing
 from vouchgate.review.pages.reasons import OTHER, kind_of
@@ -46,7 +47,7 @@ def item(**fields: Any) -> PendingMemory:
             "expires_at": NOW + timedelta(days=28),
             "decision_id": "dec_1",
             "submitted_by": "0123456789abcdef",
-            "rule": 12,
+            "rule": "ungrounded",
             "priority_at": NOW,
             **fields,
         }
@@ -75,7 +76,11 @@ def test_a_row_says_who_what_and_since_when() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "conflict"),
-    [({"rule": 3}, True), ({"rule": 5, "conflicting_memory_id": "mem_1"}, True), ({"rule": 5}, False)],
+    [
+        ({"rule": "conflict"}, True),
+        ({"rule": "technical_hedge", "conflicting_memory_id": "mem_1"}, True),
+        ({"rule": "technical_hedge"}, False),
+    ],
 )
 def test_a_row_knows_that_approving_it_is_a_choice(fields: dict[str, Any], conflict: bool) -> None:
     assert row(**fields).conflict is conflict
@@ -88,7 +93,7 @@ def test_what_is_about_to_expire_says_so() -> None:
 
 def test_the_groups_of_a_row_are_addresses_and_keep_the_order() -> None:
     made = row(QueueListing(order="newest", q="four"), cited="url:https://a.example/x?y=1&z=2")
-    assert query(made.rule_href) == {"rule": "12", "order": "newest"}
+    assert query(made.rule_href) == {"rule": "ungrounded", "order": "newest"}
     assert query(made.cited_href) == {"cited": "url:https://a.example/x?y=1&z=2", "order": "newest"}
     assert made.cited_shown == "https://a.example/x?y=1&z=2"
     assert query(made.href) == {"q": "four", "order": "newest"}  # so that the next one is known there
@@ -97,7 +102,7 @@ def test_the_groups_of_a_row_are_addresses_and_keep_the_order() -> None:
 @given(
     st.builds(
         QueueListing,
-        rule=st.none() | st.integers(0, 99),
+        rule=st.none() | st.sampled_from(Rule),
         sender=st.none() | st.text(min_size=1),
         cited=st.none() | st.text(min_size=1),
         memory_type=st.none() | st.sampled_from(MemoryType),
@@ -113,13 +118,15 @@ def test_an_address_holds_all_of_a_listing(listing: QueueListing) -> None:
 
 
 def test_groups_are_shown_with_their_counts_and_the_chosen_one() -> None:
-    groups = queue.by_reason({12: 3, 3: 5, 99: 1}, QueueListing(rule=3))
+    groups = queue.by_reason(
+        {Rule.UNGROUNDED: 3, Rule.CONFLICT: 5, Rule.TRUSTED_SOURCE: 1}, QueueListing(rule=Rule.CONFLICT)
+    )
     assert [(g.label, g.count, g.chosen) for g in groups] == [
         ("Conflict", 5, True),
         ("Ungrounded", 3, False),
         (OTHER.label, 1, False),
     ]
-    assert kind_of(99) == OTHER
+    assert kind_of("of_a_newer_gate") == OTHER
     cited = queue.by_cited({"adr:1": 2, "adr:2": 1, "adr:3": 1}, QueueListing(cited="adr:3"))
     assert [g.label for g in cited] == [
         "adr:1",
@@ -128,7 +135,9 @@ def test_groups_are_shown_with_their_counts_and_the_chosen_one() -> None:
 
 
 def test_a_listing_in_words() -> None:
-    words = queue.filter_words(QueueListing(rule=7, sender="a", q="x\u202ey"), {"a": "night agent"})
+    words = queue.filter_words(
+        QueueListing(rule=Rule.REFUTED, sender="a", q="x\u202ey"), {"a": "night agent"}
+    )
     assert words == "Citation does not hold, from night agent, with “x⟨U+202E⟩y”"
     assert queue.filter_words(QueueListing(order="newest"), {}) == ""
 

@@ -82,15 +82,14 @@ def test_the_word_measure_decides_first_and_jaccard_asks_nothing_more(known: Par
 )
 def test_a_granted_source_does_not_carry_it(known: ParaphraseFacts | None, reason: str) -> None:
     one = examined("Deploys are forbidden on Fridays.", under=policy())
-    object.__setattr__(one, "paraphrases", known)
-    decision = one.decide(Neighbours())
-    assert (decision.tier, decision.rule, decision.reason) == (Tier.QUEUED, 6, reason)
+    decision = one.knowing(dedup=Neighbours(), paraphrases=known).decide()
+    assert (decision.tier, decision.rule, decision.reason) == (Tier.QUEUED, "dedup_unknown", reason)
     assert decision.nearest is None  # it replaces nothing
 
 
 def test_speculation_is_blocked_all_the_same() -> None:
     one = examined("Deploys are forbidden.", under=policy(), speculates=True)
-    assert one.decide(Neighbours()).tier is Tier.BLOCKED
+    assert one.knowing(dedup=Neighbours()).decide().tier is Tier.BLOCKED
 
 
 def test_waiting_items_can_be_left_out() -> None:

@@ -43,32 +43,31 @@ def answer(
         delivery=DeliveryTarget(sink="kg", place="deploys", op=op, replaces=replaces),
     )
     examined = examine(inspect(claim, DETECTOR), (), policy(), NOW)
-    decision = examined.decide(Neighbours(), at_place)
+    examined = examined.knowing(dedup=Neighbours(), at_place=at_place)
+    decision = examined.decide()
     return examined.answer(
         decision,
-        Neighbours(),
         decision_id="dec_1",
         memory_id=None,
         queue_id=None,
         took_ms=0.0,
-        at_place=at_place,
     )
 
 
 @pytest.mark.parametrize(
     ("content", "at_place", "op", "rule", "nearest"),
     [
-        ("Deploys need three approvals.", None, DeliveryOp.PUT, 9, None),
-        ("Deploys need three approvals.", AtPlace(removal=ASKED), DeliveryOp.PUT, 9, None),
-        ("Deploys need three approvals.", AtPlace(memory=OLD), DeliveryOp.PUT, 15, "mem_1"),
-        ("I think deploys need three approvals.", AtPlace(memory=OLD), DeliveryOp.PUT, 1, None),
-        (OLD.content, AtPlace(memory=OLD), DeliveryOp.REMOVE, 15, "mem_1"),
-        ("I think deploys need three approvals.", None, DeliveryOp.REMOVE, 15, None),
-        (OLD.content, AtPlace(memory=OLD, removal=ASKED), DeliveryOp.REMOVE, 4, None),
+        ("Deploys need three approvals.", None, DeliveryOp.PUT, "trusted_source", None),
+        ("Deploys need three approvals.", AtPlace(removal=ASKED), DeliveryOp.PUT, "trusted_source", None),
+        ("Deploys need three approvals.", AtPlace(memory=OLD), DeliveryOp.PUT, "place_change", "mem_1"),
+        ("I think deploys need three approvals.", AtPlace(memory=OLD), DeliveryOp.PUT, "speculation", None),
+        (OLD.content, AtPlace(memory=OLD), DeliveryOp.REMOVE, "removal", "mem_1"),
+        ("I think deploys need three approvals.", None, DeliveryOp.REMOVE, "removal", None),
+        (OLD.content, AtPlace(memory=OLD, removal=ASKED), DeliveryOp.REMOVE, "already_pending", None),
     ],
 )
 def test_rules(
-    content: str, at_place: AtPlace | None, op: DeliveryOp, rule: int, nearest: str | None
+    content: str, at_place: AtPlace | None, op: DeliveryOp, rule: str, nearest: str | None
 ) -> None:
     answered = answer(content, at_place, op)
     assert answered.rule == rule
@@ -80,13 +79,13 @@ def test_rules(
 
 def test_what_is_older_than_the_gate_is_not_written_over_either() -> None:
     answered = answer("Deploys need three approvals.", None, replaces=True)
-    assert (answered.rule, answered.conflicting_memory_id) == (15, None)
+    assert (answered.rule, answered.conflicting_memory_id) == ("place_change", None)
     assert replay(answered, policy(), DETECTOR) == ()
 
 
 def test_the_same_words_are_no_way_to_a_place_either() -> None:
     """Of another type they are no duplicate, and would be a second memory there."""
-    assert answer(OLD.content, AtPlace(memory=OLD)).rule == 15
+    assert answer(OLD.content, AtPlace(memory=OLD)).rule == "place_change"
 
 
 def test_nothing_vouches_for_writing_over_a_memory() -> None:

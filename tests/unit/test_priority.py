@@ -12,12 +12,13 @@ from tests.claims import NOW, policy
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory, ReviewStatus, Source
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import HeadStart
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import digest_of, explain, head_start, span, words_digest
 
 WEIGHTS = HeadStart(conflict=14, citation=7, hedge=2)
 
 
-def item(rule: int = 12, **more: object) -> PendingMemory:
+def item(rule: str = "ungrounded", **more: object) -> PendingMemory:
     """An item that waits since NOW under this rule."""
     fields: dict[str, object] = {
         "id": "rev_1",
@@ -40,15 +41,22 @@ def item(rule: int = 12, **more: object) -> PendingMemory:
 
 
 @pytest.mark.parametrize(
-    ("rule", "days"), [(3, 14), (7, 7), (5, 2), (6, 0), (11, 0), (12, 0), (0, 0), (99, 0)]
+    ("rule", "days"),
+    [
+        (Rule.CONFLICT, 14),
+        (Rule.REFUTED, 7),
+        (Rule.TECHNICAL_HEDGE, 2),
+        *((rule, 0) for rule in Rule if rule not in ("conflict", "refuted", "technical_hedge")),
+        ("of_a_newer_gate", 0),
+    ],
 )
-def test_what_is_riskier_has_a_head_start(rule: int, days: int) -> None:
+def test_what_is_riskier_has_a_head_start(rule: str, days: int) -> None:
     assert head_start(rule, WEIGHTS) == timedelta(days=days)
 
 
 def test_the_built_in_policy_puts_conflicts_first() -> None:
     weights = policy().queue.head_start_days
-    order = [head_start(rule, weights) for rule in (3, 7, 5, 12)]
+    order = [head_start(rule, weights) for rule in ("conflict", "refuted", "technical_hedge", "ungrounded")]
     assert order == sorted(order, reverse=True)
     assert len(set(order)) == 4
 
@@ -56,19 +64,19 @@ def test_the_built_in_policy_puts_conflicts_first() -> None:
 @pytest.mark.parametrize(
     ("rule", "phrases"),
     [
-        (3, ["conflicts with a stored memory: counts as 14 days of waiting", "waits 5 hours"]),
-        (7, ["cites something that does not hold: counts as 7 days of waiting", "waits 5 hours"]),
-        (5, ["is hedged: counts as 2 days of waiting", "waits 5 hours"]),
-        (12, ["waits 5 hours"]),
+        ("conflict", ["conflicts with a stored memory: counts as 14 days of waiting", "waits 5 hours"]),
+        ("refuted", ["cites something that does not hold: counts as 7 days of waiting", "waits 5 hours"]),
+        ("technical_hedge", ["is hedged: counts as 2 days of waiting", "waits 5 hours"]),
+        ("ungrounded", ["waits 5 hours"]),
     ],
 )
-def test_an_item_says_why_it_stands_where_it_does(rule: int, phrases: list[str]) -> None:
+def test_an_item_says_why_it_stands_where_it_does(rule: str, phrases: list[str]) -> None:
     assert list(explain(item(rule), WEIGHTS, NOW + timedelta(hours=5, minutes=59))) == phrases
 
 
 def test_a_reason_that_counts_for_nothing_is_not_named() -> None:
     none = HeadStart(conflict=0, citation=0, hedge=0)
-    assert list(explain(item(3), none, NOW)) == ["waits 0 minutes"]
+    assert list(explain(item("conflict"), none, NOW)) == ["waits 0 minutes"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +90,7 @@ def test_a_reason_that_counts_for_nothing_is_not_named() -> None:
     ],
 )
 def test_an_item_says_that_its_time_is_nearly_over(left: timedelta, said: str | None) -> None:
-    phrases = list(explain(item(3), WEIGHTS, NOW + timedelta(days=30) - left))
+    phrases = list(explain(item("conflict"), WEIGHTS, NOW + timedelta(days=30) - left))
     assert (phrases[0] if phrases[0].startswith("expires") else None) == said
 
 

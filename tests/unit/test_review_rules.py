@@ -56,7 +56,7 @@ def item(owner_id: str, submitted_by: str) -> PendingMemory:
         created_at=NOW,
         expires_at=NOW,
         decision_id="dec_1",
-        rule=12,
+        rule="ungrounded",
         priority_at=NOW,
         submitted_by=submitted_by,
     )

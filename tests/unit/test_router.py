@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.cases import Parts, route
 from vouchgate.ingest.claims.types import Finding, MemoryType, Source, Tier, Verdict
 from vouchgate.ingest.policy import Policy, load_policy
-from vouchgate.ingest.router import Case, route
 
 POLICY = load_policy()
 STRICT = Policy.model_validate(
@@ -46,7 +46,7 @@ MISSING = finding("citation_verify", Verdict.FAIL, "citation_missing")
 OUTDATED = finding("citation_verify", Verdict.FAIL, "citation_not_in_force")
 UNCHECKED = finding("citation_verify", Verdict.UNKNOWN, "citation_unchecked")
 
-PLAIN = Case(CLEAN, UNIQUE, (), None, Source.AI_SYNTHESIS, MemoryType.FACT)
+PLAIN = Parts(CLEAN, UNIQUE)
 CITED = replace(PLAIN, citations=(VERIFIED,), score=1.0)
 FROM_USER = replace(PLAIN, source=Source.USER)
 
@@ -54,39 +54,51 @@ FROM_USER = replace(PLAIN, source=Source.USER)
 @pytest.mark.parametrize(
     ("case", "rule", "tier"),
     [
-        (replace(PLAIN, hedge=SPECULATION), 1, Tier.BLOCKED),
-        (replace(PLAIN, hedge=UNSURE), 1, Tier.BLOCKED),
-        (replace(FROM_USER, hedge=SUGGESTION), 1, Tier.BLOCKED),
-        (replace(CITED, hedge=SPECULATION, dedup=DUPLICATE), 1, Tier.BLOCKED),
-        (replace(CITED, dedup=DUPLICATE), 2, Tier.BLOCKED),
-        (replace(FROM_USER, dedup=DUPLICATE, hedge=HEDGED), 2, Tier.BLOCKED),
-        (replace(CITED, dedup=CONFLICT), 3, Tier.QUEUED),
-        (replace(FROM_USER, dedup=WAITING), 4, Tier.QUEUED),
-        (replace(CITED, hedge=HEDGED), 5, Tier.QUEUED),
-        (replace(FROM_USER, hedge=ROUGHLY), 5, Tier.QUEUED),
-        (replace(FROM_USER, dedup=NOT_ASKED), 6, Tier.QUEUED),
-        (replace(CITED, dedup=NOT_ASKED), 6, Tier.QUEUED),
-        (replace(FROM_USER, citations=(MISSING,)), 7, Tier.QUEUED),
-        (replace(CITED, citations=(VERIFIED, MISSING)), 7, Tier.QUEUED),
-        (replace(CITED, citations=(UNCHECKED, OUTDATED)), 7, Tier.QUEUED),
-        (CITED, 8, Tier.STORED),
-        (replace(CITED, citations=(VERIFIED, UNCHECKED)), 11, Tier.QUEUED),
-        (replace(CITED, score=0.49), 12, Tier.QUEUED),
-        (replace(CITED, score=0.5), 8, Tier.STORED),
-        (replace(CITED, score=None), 12, Tier.QUEUED),
-        (FROM_USER, 9, Tier.STORED),
-        (replace(FROM_USER, source=Source.DOCUMENTATION), 9, Tier.STORED),
-        (replace(FROM_USER, citations=(UNCHECKED,)), 9, Tier.STORED),
-        (replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.DECISION), 10, Tier.STORED),
-        (replace(PLAIN, source=Source.CHAT, memory_type=MemoryType.DECISION), 12, Tier.QUEUED),
-        (replace(PLAIN, source=Source.CHAT, memory_type=MemoryType.PREFERENCE), 10, Tier.STORED),
-        (replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.PREFERENCE), 10, Tier.STORED),
-        (replace(PLAIN, source=Source.CONVERSATION), 12, Tier.QUEUED),
-        (replace(PLAIN, citations=(UNCHECKED,)), 11, Tier.QUEUED),
-        (PLAIN, 12, Tier.QUEUED),
+        (replace(PLAIN, hedge=SPECULATION), "speculation", Tier.BLOCKED),
+        (replace(PLAIN, hedge=UNSURE), "speculation", Tier.BLOCKED),
+        (replace(FROM_USER, hedge=SUGGESTION), "speculation", Tier.BLOCKED),
+        (replace(CITED, hedge=SPECULATION, dedup=DUPLICATE), "speculation", Tier.BLOCKED),
+        (replace(CITED, dedup=DUPLICATE), "duplicate", Tier.BLOCKED),
+        (replace(FROM_USER, dedup=DUPLICATE, hedge=HEDGED), "duplicate", Tier.BLOCKED),
+        (replace(CITED, dedup=CONFLICT), "conflict", Tier.QUEUED),
+        (replace(FROM_USER, dedup=WAITING), "already_pending", Tier.QUEUED),
+        (replace(CITED, hedge=HEDGED), "technical_hedge", Tier.QUEUED),
+        (replace(FROM_USER, hedge=ROUGHLY), "technical_hedge", Tier.QUEUED),
+        (replace(FROM_USER, dedup=NOT_ASKED), "dedup_unknown", Tier.QUEUED),
+        (replace(CITED, dedup=NOT_ASKED), "dedup_unknown", Tier.QUEUED),
+        (replace(FROM_USER, citations=(MISSING,)), "refuted", Tier.QUEUED),
+        (replace(CITED, citations=(VERIFIED, MISSING)), "refuted", Tier.QUEUED),
+        (replace(CITED, citations=(UNCHECKED, OUTDATED)), "refuted", Tier.QUEUED),
+        (CITED, "citation_verified", Tier.STORED),
+        (replace(CITED, citations=(VERIFIED, UNCHECKED)), "citation_unknown", Tier.QUEUED),
+        (replace(CITED, score=0.49), "ungrounded", Tier.QUEUED),
+        (replace(CITED, score=0.5), "citation_verified", Tier.STORED),
+        (replace(CITED, score=None), "ungrounded", Tier.QUEUED),
+        (FROM_USER, "trusted_source", Tier.STORED),
+        (replace(FROM_USER, source=Source.DOCUMENTATION), "trusted_source", Tier.STORED),
+        (replace(FROM_USER, citations=(UNCHECKED,)), "trusted_source", Tier.STORED),
+        (
+            replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.DECISION),
+            "stated_in_conversation",
+            Tier.STORED,
+        ),
+        (replace(PLAIN, source=Source.CHAT, memory_type=MemoryType.DECISION), "ungrounded", Tier.QUEUED),
+        (
+            replace(PLAIN, source=Source.CHAT, memory_type=MemoryType.PREFERENCE),
+            "stated_in_conversation",
+            Tier.STORED,
+        ),
+        (
+            replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.PREFERENCE),
+            "stated_in_conversation",
+            Tier.STORED,
+        ),
+        (replace(PLAIN, source=Source.CONVERSATION), "ungrounded", Tier.QUEUED),
+        (replace(PLAIN, citations=(UNCHECKED,)), "citation_unknown", Tier.QUEUED),
+        (PLAIN, "ungrounded", Tier.QUEUED),
     ],
 )
-def test_first_match_wins(case: Case, rule: int, tier: Tier) -> None:
+def test_first_match_wins(case: Parts, rule: str, tier: Tier) -> None:
     ruling = route(case, POLICY)
     assert (ruling.rule, ruling.tier) == (rule, tier)
 
@@ -101,12 +113,12 @@ def test_missing_citation_blocks_when_the_policy_says_so() -> None:
 @pytest.mark.parametrize(
     "case", [CITED, replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.DECISION)]
 )
-def test_strict_stores_nothing_on_the_agents_word(case: Case) -> None:
+def test_strict_stores_nothing_on_the_agents_word(case: Parts) -> None:
     assert route(case, STRICT).tier is Tier.QUEUED
 
 
 def test_strict_still_trusts_a_granted_source() -> None:
-    assert route(FROM_USER, STRICT).rule == 9
+    assert route(FROM_USER, STRICT).rule == "trusted_source"
 
 
 def test_reason_of_a_refuted_citation_names_what_was_found() -> None:
@@ -117,7 +129,7 @@ HEDGES = [CLEAN, SPECULATION, UNSURE, SUGGESTION, HEDGED, ROUGHLY]
 DEDUPS = [UNIQUE, DUPLICATE, CONFLICT, WAITING, NOT_ASKED]
 CITATIONS = [VERIFIED, MISSING, OUTDATED, UNCHECKED]
 cases = st.builds(
-    Case,
+    Parts,
     hedge=st.sampled_from(HEDGES),
     dedup=st.sampled_from(DEDUPS),
     citations=st.lists(st.sampled_from(CITATIONS), max_size=4).map(tuple),
@@ -129,7 +141,7 @@ policies = st.sampled_from([POLICY, STRICT])
 
 
 @given(cases, policies)
-def test_stored_needs_something_that_vouches(case: Case, policy: Policy) -> None:
+def test_stored_needs_something_that_vouches(case: Parts, policy: Policy) -> None:
     ruling = route(case, policy)
     if ruling.tier is Tier.STORED:
         verified = bool(case.citations) and all(f.verdict is Verdict.PASS for f in case.citations)
@@ -140,13 +152,13 @@ def test_stored_needs_something_that_vouches(case: Case, policy: Policy) -> None
 
 
 @given(cases, policies, st.sampled_from([MISSING, OUTDATED, UNCHECKED]))
-def test_one_more_bad_citation_never_helps(case: Case, policy: Policy, worse: Finding) -> None:
+def test_one_more_bad_citation_never_helps(case: Parts, policy: Policy, worse: Finding) -> None:
     more = replace(case, citations=(*case.citations, worse))
     assert ORDER[route(more, policy).tier] >= ORDER[route(case, policy).tier]
 
 
 @given(cases, policies, st.randoms())
-def test_order_of_citations_never_matters(case: Case, policy: Policy, random: object) -> None:
+def test_order_of_citations_never_matters(case: Parts, policy: Policy, random: object) -> None:
     backwards = replace(case, citations=tuple(reversed(case.citations)))
     left, right = route(case, policy), route(backwards, policy)
     assert (left.rule, left.tier) == (right.rule, right.tier)
@@ -161,3 +173,5 @@ def test_no_unknown_or_failed_check_of_any_kind_is_ever_stored() -> None:
         assert route(replace(base, dedup=bad), POLICY).tier is not Tier.STORED
         if bad.verdict is not Verdict.UNKNOWN:
             assert route(replace(base, citations=(VERIFIED, bad)), POLICY).tier is not Tier.STORED
+        doubted = route(replace(base, more=(bad,)), POLICY)
+        assert (doubted.rule, doubted.tier, doubted.decided_by) == ("doubted", Tier.QUEUED, (bad,))

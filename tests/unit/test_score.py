@@ -365,7 +365,7 @@ def test_a_source_that_a_check_holds_against_the_claim_does_not_label_it(banned:
     sent = claim.model_copy(update={"content": "See https://docs.example/cache"})
     inspected = inspect(sent, HedgeDetector(policy.lexicon))
     read = page("https://docs.example/cache", citation=inspected.cited()[0])
-    made = examine(inspected, [read], policy, NOW).decide(Neighbours())
+    made = examine(inspected, [read], policy, NOW).knowing(dedup=Neighbours()).decide()
     if banned:
         assert (made.label, made.confidence_score, made.source_id) == (Label.INFERENCE, None, None)
     else:
@@ -406,7 +406,7 @@ def evidence(label: Label, source_id: str | None, *found: Found) -> Evidence:
 def decision(label: Label, source_id: str | None) -> Decision:
     return Decision(
         tier=Tier.STORED,
-        rule=8,
+        rule="citation_verified",
         reason="Has verified citation",
         findings=(),
         decided_by=(),

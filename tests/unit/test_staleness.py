@@ -83,9 +83,9 @@ def looked(*readings: SourceReading, claim: str = CLAIM) -> Examined:
 
 def decided(*readings: SourceReading, claim: str = CLAIM) -> ValidationResult:
     """The decision that let the claim in on these readings."""
-    one = looked(*readings, claim=claim)
+    one = looked(*readings, claim=claim).knowing(dedup=Neighbours())
     names: dict[str, Any] = {"decision_id": "dec_1", "memory_id": "mem_1", "queue_id": None}
-    return one.answer(one.decide(Neighbours()), Neighbours(), **names, took_ms=0.0)
+    return one.answer(one.decide(), **names, took_ms=0.0)
 
 
 def later(then: ValidationResult, *readings: SourceReading, learned: tuple[Found, ...] = ()) -> Standings:

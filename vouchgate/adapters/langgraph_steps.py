@@ -21,8 +21,8 @@ from vouchgate.adapters.langgraph_ops import (
 )
 from vouchgate.client import ApiError, Problem, QueueFull
 from vouchgate.ingest.claims.types import Outcome, ValidationResult
+from vouchgate.ingest.rules import Rule
 
-DUPLICATE_RULE = 2  # design section 3: the same text is stored already, perhaps at this very place
 # Seconds between looks whether another process, which holds the owner's deliveries just now, has written ours.
 WAITS = (0.05, 0.1, 0.2)
 
@@ -137,7 +137,8 @@ def _differs(there: Item | None, put: Write) -> bool:
 def _answers(pairs: list[tuple[Write, ValidationResult]]) -> Generator[Step, None, list[WriteAnswer]]:
     """Writes what the gate let through, and looks what the store shows of each write."""
     # A duplicate may be of what is on its way to this very place.
-    owners = {write.owner: None for write, one in pairs if _stored(one) or one.rule == DUPLICATE_RULE}
+    # Of a duplicate the same text is stored already, perhaps at this very place.
+    owners = {write.owner: None for write, one in pairs if _stored(one) or one.rule == Rule.DUPLICATE}
     errors: list[str] = []
     written: list[bool] = []
     for wait in (None, *WAITS):

@@ -30,6 +30,7 @@ from vouchgate.gate.gate import Gate
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import Outcome, Principal, ValidationResult
 from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.rules import Rule
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
@@ -110,7 +111,7 @@ def status_of(answer: ValidationResult) -> int:
         case Outcome.QUEUED:
             return 202
         case Outcome.BLOCKED:
-            return 409 if answer.rule == 2 else 422
+            return 409 if answer.rule == Rule.DUPLICATE else 422
 
 
 def _error_of(answer: KeyReused | QueueFull | TokenGone) -> ProblemError:

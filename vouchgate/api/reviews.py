@@ -20,6 +20,7 @@ from vouchgate.ingest.claims.types import (
     ReviewStatus,
     SimilarMemory,
 )
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import explain
 from vouchgate.review.answers import (
     AlreadyDecided,
@@ -159,7 +160,7 @@ def list_reviews(
     *,
     status: ReviewStatus = ReviewStatus.PENDING,
     order: Order = "priority",
-    rule: Annotated[int | None, Query(ge=1, le=99)] = None,
+    rule: Rule | None = None,
     submitted_by: Annotated[Text | None, Query(max_length=MAX_NAME_CHARACTERS)] = None,
     cited: Annotated[Text | None, Query(max_length=4096)] = None,
     memory_type: MemoryType | None = None,

@@ -98,11 +98,12 @@ class Checker:
         counted, source = name_for(examined, keys.words, dedup), examined.claim.asserted_source
         echo = self._echoes.facts(counted, LOCAL.id, source)
         self._echoes.count(counted, LOCAL.id, source, examined.capture_time)
-        decision = examined.decide(dedup, echo=echo)
+        examined = examined.knowing(dedup=dedup, echo=echo)
+        decision = examined.decide()
         self._keep(f"line-{line.number}", examined, decision, keys)
         took_ms = (time.perf_counter() - started) * 1000
         result = examined.answer(
-            decision, dedup, decision_id=None, memory_id=None, queue_id=None, took_ms=took_ms, echo=echo
+            decision, decision_id=None, memory_id=None, queue_id=None, took_ms=took_ms
         ).model_dump_json()
         if "id" in line.fields:
             result = f'{{"id":{json.dumps(line.fields["id"])},{result[1:]}'

@@ -49,7 +49,6 @@ def detection_fields(identifier: Any, text: str, detector: HedgeDetector) -> dic
             ],
         },
         "citations": [
-            {"type": c.type.value, "value": c.value, "start": c.start, "end": c.end}
-            for c in detect_citations(text)
+            {"type": c.type, "value": c.value, "start": c.start, "end": c.end} for c in detect_citations(text)
         ],
     }

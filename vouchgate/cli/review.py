@@ -19,6 +19,7 @@ from vouchgate.ingest.claims.types import (
     Verdict,
 )
 from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import explain
 from vouchgate.review.answers import (
     AlreadyDecided,
@@ -39,7 +40,16 @@ from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.pending import Order
 from vouchgate.storage.store import Store
 
-REASONS = {kind_of(rule).slug: rule for rule in (3, 5, 6, 7, 11, 12)}  # those of the router that queue
+_QUEUES = (
+    Rule.CONFLICT,
+    Rule.TECHNICAL_HEDGE,
+    Rule.DEDUP_UNKNOWN,
+    Rule.REFUTED,
+    Rule.DOUBTED,
+    Rule.CITATION_UNKNOWN,
+    Rule.UNGROUNDED,
+)
+REASONS = {kind_of(rule).slug: rule for rule in _QUEUES}
 ORDERS: dict[str, Order] = {"priority": "priority", "oldest": "oldest", "newest": "newest"}
 CONFLICT_HELP = "add --supersede to replace the stored memory, or --keep-both"
 
@@ -80,7 +90,7 @@ def listing(
     *,
     status: ReviewStatus,
     order: Order,
-    rule: int | None,
+    rule: Rule | None,
     after: str | None,
     limit: int,
     as_json: bool,

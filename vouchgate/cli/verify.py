@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from vouchgate.cli.output import FAILED, USAGE, Failure, show_table, write_json
-from vouchgate.ingest.citations import parse_citation
+from vouchgate.ingest.citations import kinds_in_use, parse_citation
 from vouchgate.ingest.claims.types import (
     EXCERPT_CHARACTERS,
     Citation,
@@ -67,7 +67,7 @@ def _parse(value: str) -> Citation:
         return parse_citation(value)
     except ValueError as error:
         scheme = _SCHEME.match(value)
-        if scheme is None or scheme[1].lower() in set(CitationType):
+        if scheme is None or scheme[1].lower() in kinds_in_use():
             raise Failure(str(error), USAGE) from error
         return Citation(type=CitationType.URL, value=value, key=f"url:{value}")
 
@@ -100,7 +100,7 @@ def _as_json(reading: SourceReading) -> dict[str, object]:
     if isinstance(reading, Found) and not reading.excerpt:  # no claim to choose passages for: the beginning
         reading = reading.model_copy(update={"excerpt": reading.text[:EXCERPT_CHARACTERS]})
     return {
-        "citation": {"type": reading.citation.type.value, "value": reading.citation.value},
+        "citation": {"type": reading.citation.type, "value": reading.citation.value},
         "verdict": verdict(reading),
         "reading": reading.model_dump(mode="json"),
     }

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from vouchgate.ingest.claims.types import Citation, Finding, Found, Outcome, ValidationResult, Verdict
+from vouchgate.ingest.rules import Rule
 
 _MOST_NAMED = 100  # characters of a citation in a sentence
 _PLAIN_ID = re.compile(r"[\w#:./-]{1,80}", re.ASCII)
@@ -17,6 +18,10 @@ _PLAIN_ID = re.compile(r"[\w#:./-]{1,80}", re.ASCII)
 _FIND_OUT = (
     "Do not save {it}: find out whether it is so, then state it plainly with the ADR, commit or page that says so;"
     " leaving out the hedge alone makes it no truer."
+)
+_ONLY_OWNER = (
+    "{waits} because it changes or removes what is stored, and only the owner may; tell the user, and do not send it"
+    " again."
 )
 # For findings that set a verdict, by code. `{waits}` says what becomes of the claim, `{cited}` is the citation.
 _BY_CODE: Mapping[str, str] = {
@@ -83,39 +88,40 @@ _BY_CODE: Mapping[str, str] = {
         "{waits} because the judge of {cited} could not be asked; nothing to do but wait for the owner."
     ),
 }
-# By rule of the router, where no finding says more.
-_BY_RULE: Mapping[int, str] = {
-    1: _BY_CODE["personal_speculation"],
-    2: _BY_CODE["duplicate"],
-    3: _BY_CODE["conflict"],
-    4: _BY_CODE["already_pending"],
-    5: _BY_CODE["technical_hedge"],
-    6: _BY_CODE["dedup_unavailable"],
-    7: "{waits} because a citation does not hold; read the reason, and cite a source that says what you claim.",
-    11: _BY_CODE["citation_unchecked"],
-    12: (
+# By rule, where no finding says more.
+_BY_RULE: Mapping[str, str] = {
+    Rule.SPECULATION: _BY_CODE["personal_speculation"],
+    Rule.DUPLICATE: _BY_CODE["duplicate"],
+    Rule.CONFLICT: _BY_CODE["conflict"],
+    Rule.ALREADY_PENDING: _BY_CODE["already_pending"],
+    Rule.TECHNICAL_HEDGE: _BY_CODE["technical_hedge"],
+    Rule.DEDUP_UNKNOWN: _BY_CODE["dedup_unavailable"],
+    Rule.REFUTED: (
+        "{waits} because a citation does not hold; read the reason, and cite a source that says what you claim."
+    ),
+    Rule.DOUBTED: "{waits} because a check did not let it pass; read the reason, and tell the user.",
+    Rule.CITATION_UNKNOWN: _BY_CODE["citation_unchecked"],
+    Rule.UNGROUNDED: (
         "{waits} because nothing but you vouches for it; if an ADR, a commit, an issue or a page says so, send it again"
         " with that citation written in the text (like ADR-007 or commit a1b2c3d), else tell the user that it waits."
     ),
-    13: (
+    Rule.CREDENTIAL: (
         "Take the credential out and never save one; send the claim again without it if it still says something, and"
         " tell the user that the credential was on its way into a memory, so that it can be replaced."
     ),
-    14: (
+    Rule.ECHO: (
         "Stop sending this: the same claim comes back over and over, and repeating it makes it no truer; only a source"
         " cited in its text, or its owner, can vouch for it."
     ),
-    15: (
-        "{waits} because it changes or removes what is stored, and only the owner may; tell the user, and do not send"
-        " it again."
-    ),
+    Rule.REMOVAL: _ONLY_OWNER,
+    Rule.PLACE_CHANGE: _ONLY_OWNER,
 }
 # The rules whose sentence depends on what was found, and the findings that can set it, the one to act on first.
-_SET_BY: Mapping[int, Sequence[str]] = {
-    1: ("admitted_uncertainty", "undecided_suggestion", "personal_speculation"),
-    5: ("technical_hedge", "approximation"),
-    6: ("paraphrase", "dedup_crowded", "dedup_unavailable"),
-    7: (
+_SET_BY: Mapping[str, Sequence[str]] = {
+    Rule.SPECULATION: ("admitted_uncertainty", "undecided_suggestion", "personal_speculation"),
+    Rule.TECHNICAL_HEDGE: ("technical_hedge", "approximation"),
+    Rule.DEDUP_UNKNOWN: ("paraphrase", "dedup_crowded", "dedup_unavailable"),
+    Rule.REFUTED: (
         "citation_banned",
         "citation_missing",
         "citation_ambiguous",
@@ -124,8 +130,8 @@ _SET_BY: Mapping[int, Sequence[str]] = {
         "support_off_topic",
         "judge_doubts",
     ),
-    11: ("citation_unchecked", "support_failed", "judge_unavailable"),
-    12: ("support_unreadable", "support_unclear"),
+    Rule.CITATION_UNKNOWN: ("citation_unchecked", "support_failed", "judge_unavailable"),
+    Rule.UNGROUNDED: ("support_unreadable", "support_unclear"),
 }
 
 

@@ -163,7 +163,7 @@ class Examiner:
             examined = examine(inspected, (), self.policy, captured)
         if by_meaning is not None:
             paraphrases, embedding = await by_meaning
-            examined = replace(examined, paraphrases=paraphrases, embedding=embedding)
+            examined = replace(examined.knowing(paraphrases=paraphrases), embedding=embedding)
         if not self.policy.judge.enabled:
             return examined
         left = started + self.policy.deadline_seconds - time.perf_counter()
@@ -301,21 +301,19 @@ class Gate(Examiner):
         examined = await self._add_similar(examined)
         dedup = Neighbours() if removes(examined.claim) else await self._look_up_neighbours(examined)
         at_place, echo = await self._look_up_place_and_echo(principal, examined, dedup)
-        decision = examined.decide(dedup, at_place, echo)
+        examined = examined.knowing(dedup=dedup, at_place=at_place, echo=echo)
+        decision = examined.decide()
         rejected_before = None
         if decision.tier is not Tier.STORED:
             loop = asyncio.get_running_loop()
             rejected_before = await loop.run_in_executor(self._advice, self._rejected_before, examined)
         return examined.answer(
             decision,
-            dedup,
             decision_id=None,
             memory_id=None,
             queue_id=None,
             took_ms=(time.perf_counter() - started) * 1000,
             rejected_before=rejected_before,
-            at_place=at_place,
-            echo=echo,
         )
 
     async def _look_up_place_and_echo(
@@ -347,7 +345,7 @@ class Gate(Examiner):
     async def examine_edit(self, item: PendingMemory, content: str) -> Examined:
         """As `Examiner.examine_edit`. Waiting items, of which this is one, say nothing against an edit."""
         examined = await super().examine_edit(item, content)
-        return replace(examined, paraphrases=stored_only(examined.paraphrases))
+        return examined.knowing(paraphrases=stored_only(examined.facts.paraphrases))
 
     async def _ask_judge(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
         return await weigh(
@@ -403,4 +401,4 @@ class Gate(Examiner):
 
 def _tier_without_neighbours(examined: Examined) -> Tier:
     """Where the claim goes when its owner has stored nothing like it: no neighbour ever lets it do better."""
-    return examined.decide(Neighbours()).tier
+    return examined.knowing(dedup=Neighbours()).decide().tier

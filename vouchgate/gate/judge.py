@@ -28,6 +28,7 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.pipeline import Examined, Inspected, examine
 from vouchgate.ingest.policy import JudgePolicy, Policy, PolicyError
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.judge import JudgeClient
 from vouchgate.storage import judge_budget
 from vouchgate.storage.errors import StorageError
@@ -35,7 +36,6 @@ from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
 
-VERIFIED_RULE = 8  # of the router: what it stores rests on its citations, which is what a judge can doubt
 ASKED_ABOUT = frozenset({"support_on_topic", "support_unclear"})  # findings of `ingest.checks.support`
 WORRYING = 3  # questions in a row without an answer that counts: one or two may be bad luck
 
@@ -191,7 +191,7 @@ async def weigh(
     if not questions:
         return examined
     known = Neighbours() if neighbours is None else _stored_only(await neighbours(examined))
-    if examined.decide(known).rule != VERIFIED_RULE:
+    if examined.knowing(dedup=known).decide().rule is not Rule.CITATION_VERIFIED:
         # Decided again under the owner's lock, where that claim may be gone: unasked, it must not pass then.
         said: Mapping[str, Judgement] = {question.found.citation.key: NOT_NEW for question in questions}
     elif judge is None:
@@ -200,15 +200,17 @@ async def weigh(
         said = await judge.ask(examined.claim.content, questions, seconds)
     readings = [_with_judgements(reading, said) for reading in examined.readings]
     again = examine(inspected, readings, examined.policy, examined.capture_time)
-    return replace(examined, readings=again.readings, supported=again.supported)
+    return replace(examined, readings=again.readings, findings=again.findings)
 
 
 def _questions(examined: Examined) -> list[Question]:
-    if not examined.policy.judge.enabled or examined.decide(Neighbours()).rule != VERIFIED_RULE:
+    if not examined.policy.judge.enabled:
+        return []
+    if examined.knowing(dedup=Neighbours()).decide().rule is not Rule.CITATION_VERIFIED:
         return []
     sources = {reading.citation.key: reading for reading in examined.readings if isinstance(reading, Found)}
     questions = []
-    for finding in examined.supported:
+    for finding in examined.findings.cited:
         if finding.code not in ASKED_ABOUT:
             continue
         if finding.citation is None:  # passed over, its source would go unasked

@@ -6,17 +6,14 @@ from datetime import datetime
 
 from vouchgate.ingest.claims.types import Claim, Decision, ItemKind, Neighbour, Neighbours, Tier
 from vouchgate.ingest.dedup.signature import SignatureKeys
+from vouchgate.ingest.rules import Rule
 from vouchgate.storage.dedup import index
 from vouchgate.storage.dedup.window import Candidate, CandidateSet, DedupIndexView
-
-ALREADY_WAITING = (
-    4  # the router's rule by which a claim adds to an item that waits, and makes none of its own
-)
 
 
 def resulting_item_kind(decision: Decision) -> ItemKind | None:
     """What a gate would have kept of a claim decided so: a memory, a pending item, or nothing new."""
-    if decision.tier is Tier.BLOCKED or decision.rule == ALREADY_WAITING:
+    if decision.tier is Tier.BLOCKED or decision.rule is Rule.ALREADY_PENDING:
         return None
     return ItemKind.MEMORY if decision.tier is Tier.STORED else ItemKind.PENDING
 

@@ -375,4 +375,4 @@ def claim_of(examiner: Examiner, principal: Principal, row: ImportRow, defaults:
 
 def must_wait(examined: Examined) -> bool:
     """Whether the claim goes to its owner even when that owner has stored nothing like it."""
-    return examined.decide(Neighbours()).tier is Tier.QUEUED
+    return examined.knowing(dedup=Neighbours()).decide().tier is Tier.QUEUED

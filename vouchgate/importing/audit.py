@@ -17,6 +17,7 @@ from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.ahead import PreparedRow
 from vouchgate.importing.feed import reason_of
 from vouchgate.ingest.checks import dedup
+from vouchgate.ingest.checks.citations import DETECT, VERIFY
 from vouchgate.ingest.claims.types import (
     BLOCKING_HEDGES,
     EchoFacts,
@@ -253,19 +254,20 @@ class Auditor:
         """What the checks of the text and of its citations say."""
         if examined.claim.secrets:
             self._secret(row, examined)
-        hedge = examined.hedge
+        hedge = examined.findings["hedge"][0]
         if hedge.code in BLOCKING_HEDGES:
             self._flag(row, Flag.SPECULATION, hedge)
         elif hedge.verdict is not Verdict.PASS:
             self._flag(row, Flag.SOFTENED, hedge)
-        cited = (*examined.verified, *examined.supported)
-        refuted = [finding for finding in cited if finding.verdict in (Verdict.FAIL, Verdict.DOUBT)]
-        unknown = [finding for finding in examined.verified if finding.verdict is Verdict.UNKNOWN]
+        refuted = [
+            finding for finding in examined.findings.cited if finding.verdict in (Verdict.FAIL, Verdict.DOUBT)
+        ]
+        unknown = [finding for finding in examined.findings.of(VERIFY) if finding.verdict is Verdict.UNKNOWN]
         if refuted:
             self._flag(row, Flag.CITATION, *refuted)
         elif unknown and not examined.claim.secrets:  # of those with a credential nothing was asked
             self._flag(row, Flag.UNCHECKED, *unknown)
-        if examined.detected.verdict is not Verdict.PASS:
+        if examined.findings[DETECT][0].verdict is not Verdict.PASS:
             self._flag(row, Flag.UNGROUNDED)
 
     def _secret(self, row: AuditedRow, examined: Examined) -> None:
@@ -296,7 +298,7 @@ class Auditor:
         """What the gate would have done with the row after those before it, and what the rows to come find of it."""
         kept = tuple(item for item in near.items if item.id not in self._not_kept)
         facts = near if len(kept) == len(near.items) else Neighbours(items=kept)
-        decision = examined.decide(facts, echo=self._echo(examined, keys, facts))
+        decision = examined.knowing(dedup=facts, echo=self._echo(examined, keys, facts)).decide()
         self._would[OUTCOMES[decision.tier], reason_of(decision)] += 1
         kind = resulting_item_kind(decision)
         if examined.claim.secrets or (repeats is not None and (kind is None or kept)):

@@ -13,11 +13,11 @@ from vouchgate.importing.ahead import PreparedRow
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Citation, Decision, Found, SourceReading, ValidationResult
 from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.rules import Rule
 
 # Claims whose citations are read at the same time. One host is asked only so often, and each claim waits for its own
 # within the policy's deadline: more at once would only let the last of them run out of time.
 READING_AT_ONCE = 16
-CITED_BADLY = 7  # the router's rule whose reason names what was cited; in a count these stand together
 _KEPT_CHARACTERS = 50_000_000  # of texts that were read and may be asked for again
 
 
@@ -36,8 +36,8 @@ async def examine_all(examiner: Examiner, rows: Sequence[PreparedRow]) -> list[E
 
 
 def reason_of(decided: Decision | ValidationResult) -> str:
-    """The reason by which decisions are counted."""
-    return "Cites something that does not hold" if decided.rule == CITED_BADLY else decided.reason
+    """The reason by which decisions are counted. One that names what was cited would make a count of its own."""
+    return "Cites something that does not hold" if decided.rule == Rule.REFUTED else decided.reason
 
 
 class ReadOnceSources:

@@ -38,7 +38,7 @@ class Metrics:
             ("tier", "rule"),
             registry=self._registry,
         )
-        self._by_kind: dict[tuple[Tier, int], Counter] = {}  # finding a label costs more than counting
+        self._by_kind: dict[tuple[Tier, str], Counter] = {}  # finding a label costs more than counting
         self._seconds = Histogram(
             "vouchgate_claim_seconds",
             "Seconds from a claim's arrival to its decision.",

@@ -45,7 +45,7 @@ class Sources:
     def __init__(
         self,
         git: GitSource,
-        elsewhere: Mapping[CitationType, Source],
+        elsewhere: Mapping[str, Source],
         kept: ReadingCache | None = None,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),

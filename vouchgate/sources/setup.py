@@ -26,6 +26,7 @@ from vouchgate.ingest.sources.registries.pep import Pep
 from vouchgate.ingest.sources.registries.rfc import Rfc
 from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.ingest.sources.web.source import WebSource
+from vouchgate.plugins import install_kinds, sources_of
 from vouchgate.settings import Settings, plain
 from vouchgate.sources.reader import ReadingCache, Source, Sources
 
@@ -58,12 +59,14 @@ def open_sources(
     """Everything that can be read, closed at the end, `kept` with it. `shared` is the folder in which several
     processes keep to the limits of a host together."""
     with ExitStack() as opened:
-        elsewhere: dict[CitationType, Source] = {}
+        kinds = install_kinds(settings)
+        elsewhere: dict[str, Source] = {}
         if not settings.offline:
             outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds, shared)
             extractor = Extractor()
             opened.callback(extractor.close)
             elsewhere = _open_registries(settings, outbound, extractor)
+            elsewhere |= sources_of(kinds, settings, outbound)
         sources = Sources(git, elsewhere, kept)
         opened.callback(sources.close)
         yield sources
@@ -82,9 +85,7 @@ def outbound_of(
     )
 
 
-def _open_registries(
-    settings: Settings, outbound: Outbound, extractor: Extractor
-) -> dict[CitationType, Source]:
+def _open_registries(settings: Settings, outbound: Outbound, extractor: Extractor) -> dict[str, Source]:
     def forge(kind: type[AnyForge], base: str, token: SecretStr | None, repository: str | None) -> AnyForge:
         return kind(outbound, base=base, token=plain(token), repository=repository, clock=_now)
 

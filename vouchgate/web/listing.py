@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from vouchgate.ingest.claims.types import MemoryType
+from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages.queue import Order, QueueListing
 from vouchgate.storage.claims.memories import storable
 from vouchgate.web.pages import PageProblem
@@ -24,12 +25,12 @@ def listing_of(query: Mapping[str, str]) -> QueueListing:
     if len(q) > MOST_TEXT:
         raise PageProblem(422, f"A search has at most {MOST_TEXT} characters.")
     rule = given["rule"]
-    if rule and not (rule.isascii() and rule.isdecimal() and len(rule) <= 3):
+    if rule and rule not in set(Rule):
         raise PageProblem(422, "This address names a reason that there is not.")
     if given["type"] and given["type"] not in set(MemoryType):
         raise PageProblem(422, "This address names a type of memory that there is not.")
     return QueueListing(
-        rule=int(rule) if rule else None,
+        rule=Rule(rule) if rule else None,
         sender=given["sender"] or None,
         cited=given["cited"] or None,
         memory_type=MemoryType(given["type"]) if given["type"] else None,

@@ -161,7 +161,9 @@ class Rechecker:
                 if not any(isinstance(reading, Found) for reading in then.evidence.sources):
                     return
                 again = await self._reexamine(item.decision_id, then, self._clock(), fresh=False)
-                news = refuted(again.examined.decide(Neighbours()).findings) - refuted(then.findings)
+                news = refuted(again.examined.knowing(dedup=Neighbours()).decide().findings) - refuted(
+                    then.findings
+                )
                 if news:
                     settle = partial(recheck.settle_before_approval, item=item, again=again)
                     await self._write(item.owner_id, settle)
@@ -251,7 +253,9 @@ class Rechecker:
             examined = replace(examined, similar=then.similar)
         took_ms = (time.perf_counter() - begun) * 1000
         again = await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)
-        return replace(again, rejected_before=then.rejected_before, echo=then.evidence.echo)
+        # Asking again is not sending again, so it counts as often sent as it did then.
+        examined = again.examined.knowing(echo=then.evidence.echo)
+        return replace(again, examined=examined, rejected_before=then.rejected_before)
 
     async def _read_all(self, cited: Sequence[Citation]) -> list[SourceReading]:
         """A reading of each, with its text; UNKNOWN for what is later than the policy's deadline."""

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from vouchgate.cli.demo.samples import Sample
 from vouchgate.ingest.claims.types import Finding, Found, Outcome, ValidationResult, Verdict
+from vouchgate.ingest.rules import Rule
 
 WIDE = 100  # columns from which the source has a column of its own
 _COLOURS = {Outcome.STORED: "green", Outcome.QUEUED: "yellow", Outcome.BLOCKED: "red"}
@@ -20,14 +21,14 @@ _OUTCOME, _SOURCE, _GAP = (
     13,
     2,
 )  # widths in columns: the longest outcome and source, and what parts columns
-# Which findings' words a rule of the router rests on: the checks, and the verdicts that count.
+# Which findings' words a rule rests on: the checks, and the verdicts that count.
 _CITED = frozenset({"citation_verify", "support"})
-_DECIDING: dict[int, tuple[frozenset[str], frozenset[Verdict]]] = {
-    1: (frozenset({"hedge"}), frozenset({Verdict.FAIL, Verdict.DOUBT})),
-    5: (frozenset({"hedge"}), frozenset({Verdict.FAIL, Verdict.DOUBT})),
-    7: (_CITED, frozenset({Verdict.FAIL, Verdict.DOUBT})),
-    8: (frozenset({"citation_verify"}), frozenset({Verdict.PASS})),
-    11: (_CITED, frozenset({Verdict.UNKNOWN})),
+_DECIDING: dict[str, tuple[frozenset[str], frozenset[Verdict]]] = {
+    Rule.SPECULATION: (frozenset({"hedge"}), frozenset({Verdict.FAIL, Verdict.DOUBT})),
+    Rule.TECHNICAL_HEDGE: (frozenset({"hedge"}), frozenset({Verdict.FAIL, Verdict.DOUBT})),
+    Rule.REFUTED: (_CITED, frozenset({Verdict.FAIL, Verdict.DOUBT})),
+    Rule.CITATION_VERIFIED: (frozenset({"citation_verify"}), frozenset({Verdict.PASS})),
+    Rule.CITATION_UNKNOWN: (_CITED, frozenset({Verdict.UNKNOWN})),
 }
 
 
@@ -104,7 +105,7 @@ def deciding_spans(answer: ValidationResult) -> Iterator[tuple[int, int]]:
     for finding in answer.findings:
         if finding.check in checks and finding.verdict in verdicts:
             yield from ((span.start, span.end) for span in finding.spans)
-        if answer.rule == 3 and finding.check == "dedup":
+        if answer.rule == Rule.CONFLICT and finding.check == "dedup":
             yield from _changed(answer.evidence.claim.content, finding)
 
 
@@ -118,11 +119,11 @@ def _changed(content: str, finding: Finding) -> Iterator[tuple[int, int]]:
 
 def _detail(answer: ValidationResult) -> str:
     """A fact beyond the reason: what was found for the citation, or which values differ."""
-    if answer.rule == 3:
+    if answer.rule == Rule.CONFLICT:
         return next(f.message for f in answer.findings if f.check == "dedup")
-    if answer.rule == 8:
+    if answer.rule == Rule.CITATION_VERIFIED:
         return " ".join(source.detail for source in answer.evidence.sources if isinstance(source, Found))
-    if answer.rule == 11:
+    if answer.rule == Rule.CITATION_UNKNOWN:
         return " ".join(f.message for f in answer.findings if f.verdict is Verdict.UNKNOWN and f.citation)
     return ""
 

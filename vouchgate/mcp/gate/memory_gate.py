@@ -24,6 +24,7 @@ from vouchgate.client import (
     VouchgateError,
 )
 from vouchgate.ingest.claims.types import DeliveryOp, MemoryStatus, Outcome, ValidationResult
+from vouchgate.ingest.rules import Rule
 from vouchgate.mcp.gate.calls import CallWriter
 from vouchgate.mcp.gate.config import CallWrite, Config, GraphWrite
 from vouchgate.mcp.gate.graph_writer import GraphWriter
@@ -52,7 +53,6 @@ from vouchgate.mcp.gate.writes import (
 _LOOKS = (0.0, 0.2, 0.5, 1.0)
 # How often what the server declines is tried before it is given up, so that what stands behind it can go on.
 _TRIES = 3
-_DUPLICATE = 2  # the rule of the router
 _REMEMBERED = 1000  # outcomes of deliveries that no call has asked for
 
 T = TypeVar("T")
@@ -225,7 +225,9 @@ class MemoryGate:
         ]
         stored = [(write, row) for write, row in verdicts if row.outcome is Outcome.STORED]
         doubles = [
-            (write, row) for write, row in verdicts if row.rule == _DUPLICATE and write.op is DeliveryOp.PUT
+            (write, row)
+            for write, row in verdicts
+            if row.rule == Rule.DUPLICATE and write.op is DeliveryOp.PUT
         ]
         ids = [row.memory_id for _, row in stored if row.memory_id is not None]
         found = _WrittenPlaces()

@@ -1,0 +1,39 @@
+"""What the router sees, put together from findings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vouchgate.ingest.check import Findings
+from vouchgate.ingest.claims.types import Citation, CitationType, Finding, MemoryType, Source
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.router import Case, Ruling
+from vouchgate.ingest.router import route as route_case
+
+CITED = Citation(type=CitationType.ADR, value="ADR-7", key="adr:7")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The findings that are there of each claim, those on what it cites, and `more`."""
+
+    hedge: Finding
+    dedup: Finding
+    citations: Sequence[Finding] = ()
+    score: float | None = None
+    source: Source = Source.AI_SYNTHESIS
+    memory_type: MemoryType = MemoryType.FACT
+    more: Sequence[Finding] = ()
+
+    def case(self) -> Case:
+        """As the router sees it: every finding by its check, and on a thing cited where it is about one."""
+        cited = (each.model_copy(update={"citation": CITED}) for each in self.citations)
+        hedge = self.hedge.model_copy(update={"check": "hedge", "citation": None})
+        dedup = self.dedup.model_copy(update={"check": "dedup", "citation": None})
+        return Case(Findings((hedge, *cited, dedup, *self.more)), self.score, self.source, self.memory_type)
+
+
+def route(parts: Parts, policy: Policy) -> Ruling:
+    """What the router makes of them."""
+    return route_case(parts.case(), policy)

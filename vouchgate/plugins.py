@@ -1,0 +1,107 @@
+"""Kinds of citation that an installation adds: by entry points of installed packages, and by TOML files of trackers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from importlib import resources
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from vouchgate.ingest.citations.kinds import CitationKind, KindError, Reader, install
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.ingest.sources.tracker import Tracker, load_trackers
+from vouchgate.settings import Settings, SettingsError, plain
+
+KINDS, SOURCES = "vouchgate.citations", "vouchgate.sources.reader"
+
+
+def install_kinds(settings: Settings) -> tuple[CitationKind, ...]:
+    """Every kind that this installation adds, from now on in use. Raises SettingsError, which names what cannot be used
+    and why, in a sentence."""
+    try:
+        kinds = (*_with_sources(list(_plugins())), *_trackers(settings))
+        install(kinds)
+    except KindError as error:
+        raise SettingsError(str(error)) from error
+    return kinds
+
+
+def sources_of(kinds: tuple[CitationKind, ...], settings: Settings, outbound: Outbound) -> dict[str, Reader]:
+    """What reads the things that citations of these kinds name."""
+    own = {"VOUCHGATE_JIRA_TOKEN": settings.jira_token, "VOUCHGATE_LINEAR_TOKEN": settings.linear_token}
+    known = os.environ | {name: value for name, secret in own.items() if (value := plain(secret)) is not None}
+    return {
+        kind.name: _opened(kind, outbound, {name: known[name] for name in kind.settings if name in known})
+        for kind in kinds
+        if kind.source is not None
+    }
+
+
+def _opened(kind: CitationKind, outbound: Outbound, values: Mapping[str, str]) -> Reader:
+    if kind.source is None:
+        raise SettingsError(f"nothing reads citations of the kind {kind.name!r}")
+    try:
+        return kind.source(outbound, values)
+    except Exception as error:
+        raise SettingsError(f"the source of the kind {kind.name!r} could not be opened: {error}") from error
+
+
+def _plugins() -> Iterator[CitationKind]:
+    for entry in sorted(entry_points(group=KINDS), key=lambda each: each.name):
+        kind = _loaded(entry)
+        if not isinstance(kind, CitationKind) or kind.name != entry.name:
+            raise KindError(f"the plugin {_named(entry)} is no CitationKind of this name")
+        yield kind
+
+
+def _with_sources(kinds: list[CitationKind]) -> Iterator[CitationKind]:
+    """The kinds with the sources that other plugins bring for them."""
+    brought: dict[str, Any] = {}
+    for entry in sorted(entry_points(group=SOURCES), key=lambda each: each.name):
+        if entry.name in brought or not any(
+            kind.name == entry.name and kind.source is None for kind in kinds
+        ):
+            raise KindError(
+                f"the plugin {_named(entry)} is for a kind that is not there, or has a source already"
+            )
+        brought[entry.name] = _loaded(entry)
+    return (replace(kind, source=brought.get(kind.name, kind.source)) for kind in kinds)
+
+
+def _loaded(entry: EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise KindError(
+            f"the plugin {_named(entry)} could not be loaded ({what}); mend or remove it"
+        ) from error
+
+
+def _named(entry: EntryPoint) -> str:
+    package = "" if entry.dist is None else f" of {entry.dist.name}"
+    return f"{entry.name!r}{package} ({entry.group}, {entry.value})"
+
+
+def _trackers(settings: Settings) -> Iterator[CitationKind]:
+    data = Path(str(resources.files("vouchgate.ingest.data")))
+    if settings.jira_url is not None:
+        for tracker in load_trackers(data / "jira.toml"):
+            changed = {"base": settings.jira_url, "projects": settings.jira_projects}
+            yield _checked(tracker.model_dump() | changed | {"example": f"{settings.jira_projects[0]}-12"})
+    if settings.linear_teams:
+        for tracker in load_trackers(data / "linear.toml"):
+            changed = {"base": settings.linear_url, "projects": settings.linear_teams}
+            yield _checked(tracker.model_dump() | changed | {"example": f"{settings.linear_teams[0]}-12"})
+    for file in settings.trackers:
+        yield from (tracker.kind() for tracker in load_trackers(file))
+
+
+def _checked(fields: dict[str, Any]) -> CitationKind:
+    try:
+        return Tracker.model_validate(fields).kind()
+    except ValueError as error:
+        raise KindError(f"{fields['name']}: {error}") from error
