@@ -18,6 +18,8 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from vouchgate.ingest.net.addresses import parse_opening
+
 PREFIX = "VOUCHGATE_"
 DEFAULT_ADR_DIRS = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
 
@@ -74,6 +76,7 @@ class Settings(BaseSettings):
     judge_second_model: str | None = None
     judge_token: SecretStr | None = None
     allow_networks: Words = ()
+    citation_networks: Words = ()
     offline: bool = False
 
     @field_validator("repo", mode="before")
@@ -81,7 +84,7 @@ class Settings(BaseSettings):
     def _split_paths(cls, value: object) -> object:
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
-    @field_validator("adr_dirs", "allow_networks", mode="before")
+    @field_validator("adr_dirs", "allow_networks", "citation_networks", mode="before")
     @classmethod
     def _split_words(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
@@ -103,6 +106,13 @@ class Settings(BaseSettings):
     def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for network in value:
             ipaddress.ip_network(network)
+        return value
+
+    @field_validator("citation_networks")
+    @classmethod
+    def _openings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for opening in value:
+            parse_opening(opening)
         return value
 
     @model_validator(mode="after")

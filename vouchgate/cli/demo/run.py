@@ -62,18 +62,25 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
         repo=(folder / "shop",),
         host=HOST,
         port=port,
-        allow_networks=(f"{HOST}/32",),  # where its website is; a gate asks no private address without this
     )
     screen = console()
-    with _website() as site, open_service(settings) as service:
+    with _website() as site:
+        # A gate lets no claim cite a private address without this.
+        settings = settings.model_copy(update={"citation_networks": (site.removeprefix("http://"),)})
+        _serve_and_send(settings, screen, {**commits, "site": site}, once=once)
+
+
+def _serve_and_send(settings: Settings, screen: Console, named: dict[str, str], *, once: bool) -> None:
+    with open_service(settings) as service:
         _, agent = make_token(service.store, Role.AGENT, "demo agent", sources=GRANTED)
         owner, reviewer = make_token(service.store, Role.REVIEWER, "demo reviewer")
-        with _serving(service, port) as (listener, stopped):
+        with _serving(service, settings.port) as (listener, stopped):
             address = address_of(listener)
             screen.print(
-                f"A gate at {address}, with an empty database, a small git repository and a website at {site}."
+                f"A gate at {address}, with an empty database, a small git repository and a website at "
+                f"{named['site']}."
             )
-            _send(screen, address, agent, {**commits, "site": site})
+            _send(screen, address, agent, reviewer, named)
             if not once:
                 link = make_link(service, owner, port_of(listener))
                 _say_more(screen, address, link, reviewer, settings.database_url)
@@ -143,12 +150,15 @@ def _website() -> Iterator[str]:
         thread.join()
 
 
-def _send(screen: Console, address: str, agent: str, named: dict[str, str]) -> None:
+def _send(screen: Console, address: str, agent: str, reviewer: str, named: dict[str, str]) -> None:
+    """Sends each claim as the agent, and shows its decision as the reviewer, who is shown what private pages say."""
     table = DemoTable(screen)
     table.head()
-    headers = {"Authorization": f"Bearer {agent}"}
+    owner = {"Authorization": f"Bearer {reviewer}"}
     # A proxy of the environment has no business with our own address.
-    with httpx.Client(base_url=address, headers=headers, trust_env=False, timeout=30) as client:
+    with httpx.Client(
+        base_url=address, headers={"Authorization": f"Bearer {agent}"}, trust_env=False, timeout=30
+    ) as client:
         for sample in SAMPLES:
             body = {
                 "content": sample.content.format_map(named),
@@ -159,6 +169,8 @@ def _send(screen: Console, address: str, agent: str, named: dict[str, str]) -> N
             response = client.post("/v1/claims", json=body)
             milliseconds = (time.perf_counter() - started) * 1000
             try:
+                decision_id = ValidationResult.model_validate_json(response.content).decision_id
+                response = client.get(f"/v1/decisions/{decision_id}", headers=owner)
                 answer = ValidationResult.model_validate_json(response.content)
             except ValidationError as error:
                 raise Failure(
