@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from multiprocessing.connection import Connection
 from random import Random
@@ -88,13 +89,15 @@ def _serve_site(commands: Connection) -> None:
     asyncio.run(serve())
 
 
-def _serve_gate(listener: socket.socket, folder: str) -> None:
+def _serve_gate(listener: socket.socket, folder: str, site_port: int) -> None:
     from vouchgate.cli.serve import tune_interpreter
     from vouchgate.server.app import create_app
     from vouchgate.service import open_service
     from vouchgate.settings import Settings
 
-    settings = Settings(database_url=f"sqlite:///{folder}/gate.db", allow_networks=("127.0.0.0/8",))
+    settings = Settings(
+        database_url=f"sqlite:///{folder}/gate.db", citation_networks=(f"127.0.0.0/8:{site_port}",)
+    )
     with open_service(settings) as service:
         tune_interpreter()
         serve_app(create_app(service), listener)
@@ -174,7 +177,7 @@ def run() -> None:
     hosts, site_port = ours.recv()
     with tempfile.TemporaryDirectory() as folder:
         token = token_for(folder)
-        with server(_serve_gate, folder) as port:
+        with server(partial(_serve_gate, site_port=site_port), folder) as port:
             asyncio.run(_plain(port, token, random))  # warm-up
             alone = asyncio.run(_plain(port, token, random))
             urls = [f"http://{hosts[n % HOSTS]}:{site_port}/page-{n}" for n in range(IN_FLIGHT)]

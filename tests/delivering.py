@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.claims import NOW, examined, submission_of
 from vouchgate.gate import deliveries as acts
+from vouchgate.gate.deliveries import NotServed
 from vouchgate.ingest.claims.types import DeliveryOp, DeliveryTarget, Source, ValidationResult
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.outgoing import deliveries
@@ -18,6 +19,7 @@ from vouchgate.storage.store import Store
 
 SINK = "shelf"
 ANN = frozenset({"ann"})
+AGENT = "agent-1"  # who sends claims, and so serves their sinks
 SECOND = timedelta(seconds=1)
 
 
@@ -29,9 +31,10 @@ def send(store: Store, content: str, place: str, **more: Any) -> ValidationResul
         op=more.pop("op", DeliveryOp.PUT),
         data=more.pop("data", {}),
     )
+    token_id = more.pop("token_id", AGENT)
     one = examined(content, **more)
     one = replace(one, claim=one.claim.model_copy(update={"delivery": wanted}))
-    answer = store.writer.submit(submission_of(one)).result()
+    answer = store.writer.submit(submission_of(one, principal_id=token_id)).result()
     assert isinstance(answer, Decided)
     return answer.answer
 
@@ -57,14 +60,17 @@ def take(
     *,
     sink: str = SINK,
     owners: frozenset[str] | None = ANN,
+    token_id: str = AGENT,
 ) -> list[LeasedDelivery]:
-    """Leases what is due."""
-    return acts.lease_deliveries(store, sink, owners, now, most)
+    """Leases what is due, as the token that put it there."""
+    found = acts.lease_deliveries(store, sink, owners, now, most, token_id=token_id)
+    assert not isinstance(found, NotServed)
+    return found
 
 
 def done(store: Store, handed: LeasedDelivery, now: datetime = NOW) -> bool:
     """Reports it as delivered; whether that was noted."""
-    answer = acts.mark_done(store, ANN, handed.record.id, handed.lease, now)
+    answer = acts.mark_done(store, ANN, handed.record.id, handed.lease, now, token_id=AGENT)
     assert answer is not None
     return isinstance(answer, DeliveryRecord)
 
@@ -74,7 +80,14 @@ def fail(
 ) -> DeliveryRecord | None:
     """Reports a failure; the delivery as it is then, None when it was not noted."""
     answer = acts.mark_failed(
-        store, ANN, handed.record.id, handed.lease, now, error="the shelf is full", final=final
+        store,
+        ANN,
+        handed.record.id,
+        handed.lease,
+        now,
+        error="the shelf is full",
+        final=final,
+        token_id=AGENT,
     )
     assert answer is not None
     return answer if isinstance(answer, DeliveryRecord) else None

@@ -45,6 +45,11 @@ class WebServer:
     asked: list[Asked] = field(default_factory=list)
     most_at_once: int = 0
 
+    @property
+    def place(self) -> str:
+        """Address and port, as VOUCHGATE_CITATION_NETWORKS takes them."""
+        return self.url.removeprefix("http://")
+
     def paths(self) -> list[str]:
         """`METHOD /path` of every request in order."""
         return [f"{one.method} {one.path}" for one in self.asked]

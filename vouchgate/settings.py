@@ -19,6 +19,7 @@ from pydantic_settings import (
 )
 
 from vouchgate.ingest.language.spelling import did_you_mean
+from vouchgate.ingest.net.addresses import parse_opening
 
 PREFIX = "VOUCHGATE_"
 DEFAULT_ADR_DIRS = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
@@ -91,6 +92,7 @@ class Settings(BaseSettings):
     judge_second_model: str | None = None
     judge_token: SecretStr | None = None
     allow_networks: Words = ()
+    citation_networks: Words = ()
     offline: bool = False
 
     @field_validator("repo", "trackers", mode="before")
@@ -98,7 +100,9 @@ class Settings(BaseSettings):
     def _split_paths(cls, value: object) -> object:
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
-    @field_validator("adr_dirs", "allow_networks", "jira_projects", "linear_teams", mode="before")
+    @field_validator(
+        "adr_dirs", "allow_networks", "citation_networks", "jira_projects", "linear_teams", mode="before"
+    )
     @classmethod
     def _split_words(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
@@ -120,6 +124,13 @@ class Settings(BaseSettings):
     def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for network in value:
             ipaddress.ip_network(network)
+        return value
+
+    @field_validator("citation_networks")
+    @classmethod
+    def _openings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for opening in value:
+            parse_opening(opening)
         return value
 
     @model_validator(mode="after")

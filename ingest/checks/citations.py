@@ -67,22 +67,28 @@ def judge_reading(reading: SourceReading, banned: frozenset[str]) -> Finding:
     if _names_banned(citation, banned):
         return _finding(reading, Verdict.FAIL, "citation_banned", f"{citation.value} is on the banned list.")
     if isinstance(reading, Found) and is_banned(reading, banned):
-        message = (
-            f"{citation.value} leads to {reading.site or reading.source_id}, which is on the banned list."
-        )
+        where = "a page" if reading.private else reading.site or reading.source_id
+        message = f"{citation.value} leads to {where}, which is on the banned list."
         return _finding(reading, Verdict.FAIL, "citation_banned", message)
+    # A message goes where the evidence does not, such as the reason that an agent reads of its waiting claim.
+    said = _describe_private(reading) if reading.private else reading.detail
     match reading:
         case Missing():
-            return _finding(reading, Verdict.FAIL, "citation_missing", reading.detail)
+            return _finding(reading, Verdict.FAIL, "citation_missing", said)
         case Unreachable():
-            return _finding(
-                reading, Verdict.UNKNOWN, "citation_unchecked", reading.detail, because=reading.code
-            )
+            return _finding(reading, Verdict.UNKNOWN, "citation_unchecked", said, because=reading.code)
         case Found(standing=Standing.IN_FORCE):
-            return _finding(reading, Verdict.PASS, "citation_verified", reading.detail)
+            return _finding(reading, Verdict.PASS, "citation_verified", said)
         case Found():
             code = _NOT_SUPPORT[reading.standing]
-            return _finding(reading, Verdict.FAIL, code, reading.detail, because=reading.standing.value)
+            return _finding(reading, Verdict.FAIL, code, said, because=reading.standing.value)
+
+
+def _describe_private(reading: SourceReading) -> str:
+    """What is said of a page in a private network, without a word of it."""
+    verbs = {"found": "exists", "missing": "does not exist", "unreachable": "could not be read"}
+    status = "" if reading.status is None else f" (HTTP status {reading.status})"
+    return f"{reading.citation.value} {verbs[reading.kind]}{status}, in a private network."
 
 
 def _names_banned(citation: Citation, banned: frozenset[str]) -> bool:

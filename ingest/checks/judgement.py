@@ -28,7 +28,8 @@ def judge(found: Found) -> Finding | None:
         case Judged() as said:
             return _finding(found, said, Verdict.DOUBT, "judge_doubts", _doubt(said, found.name))
         case NotJudged() as none:
-            return _finding(found, none, Verdict.UNKNOWN, "judge_unavailable", none.detail)
+            detail = f"The judge said nothing of {found.source_id}." if found.private else none.detail
+            return _finding(found, none, Verdict.UNKNOWN, "judge_unavailable", detail)
         case _ as never:
             assert_never(never)
 

@@ -202,7 +202,8 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
         case SupportVerdict.CONFLICT:
             verdict, code = Verdict.FAIL, "support_conflict"
             ours = content[slice(*(support.claim or (0, 0)))]
-            message = f"{name} says “{_short(support.says)}” where the claim says “{_short(ours)}”."
+            theirs = "something else" if found.private else f"“{_short(support.says)}”"
+            message = f"{name} says {theirs} where the claim says “{_short(ours)}”."
         case SupportVerdict.UNKNOWN:
             verdict, code, message = _UNKNOWN.get(support.rule, _UNCLEAR)
             message = message.format(name=name)

@@ -140,10 +140,10 @@ def _meant(value: str) -> str:
     first = _FIRST.match(value)
     if first is None:
         return ""
-    known = [needle for rule in RULES for needle in rule.needles if needle.isalpha()]
+    known = [needle for rule in _RULES.every for needle in rule.needles if needle.isalpha()]
     nearest = nearest_name(first.group(), known)
     meant = f"{(nearest or '').upper()}{value[first.end() :]}"
-    found = nearest is not None and any(rule.whole(_readable(rule, meant)) for rule in RULES)
+    found = nearest is not None and any(rule.whole(_readable(rule, meant)) for rule in _RULES.every)
     return f" (did you mean {meant}?)" if found else ""
 
 

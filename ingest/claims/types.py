@@ -202,12 +202,18 @@ class NotJudged(Frozen):
 Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
 
 
+# Whether it was read, or came by, an address that is not public, which the operator opened to citations. Agents are
+# told that it is there and whether it holds, and no word of it (`review.private_pages`).
+Private = Annotated[bool, Field(exclude_if=lambda private: not private)]
+
+
 class Found(Frozen):
     """The cited thing was read. `standing` says whether it still holds."""
 
     kind: Literal["found"] = "found"
     citation: Citation
-    source_id: str  # `ADR-003`, `commit:a1b2c3d`, the final URL, `issue:owner/repo#12`
+    # `ADR-003`, `commit:a1b2c3d`, `issue:owner/repo#12`, the final URL, of a private page the one that was cited
+    source_id: str
     standing: Standing
     detail: str  # one sentence for a human: what was found, and where
     title: str = ""
@@ -222,6 +228,7 @@ class Found(Frozen):
     status: int | None = None  # the HTTP status it was answered with
     judgement: Judgement | None = None  # None: no judge was asked
     took_ms: float | None = None  # how long reading it took
+    private: Private = False
     # The whole text, from which `excerpt` is chosen for one claim; it is emptied then, and never stored here.
     text: str = Field(default="", exclude=True, repr=False)
 
@@ -239,6 +246,7 @@ class Missing(Frozen):
     detail: str
     status: int | None = None
     took_ms: float | None = None
+    private: Private = False
 
 
 class Unreachable(Frozen):
@@ -254,6 +262,7 @@ class Unreachable(Frozen):
     status: int | None = None
     retry_after: datetime | None = None  # when the source itself said to come back
     took_ms: float | None = None
+    private: Private = False
 
 
 SourceReading = Annotated[Found | Missing | Unreachable, Field(discriminator="kind")]
@@ -661,6 +670,7 @@ class Action(StrEnum):
     WEBHOOK_REMOVED = "webhook.removed"
     SINK_CREATED = "sink.created"  # a webhook that gets every memory of its owner
     SINK_REMOVED = "sink.removed"
+    SINK_HANDED_OVER = "sink.handed_over"  # another token serves it, by the operator's word
     DELIVERY_RETRIED = "delivery.retried"  # a dead letter put back
     DELIVERY_DROPPED = "delivery.dropped"  # a dead letter given up for good
 

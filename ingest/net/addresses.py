@@ -21,6 +21,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 PORTS = frozenset({80, 443, 8080, 8443})
+WEB_PORTS = frozenset({80, 443})  # of a network that is opened to citations without naming a port
 URL_CHARACTERS = 8_192  # of a URL as given, and of its path and query as sent; servers take about as many
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -29,6 +30,9 @@ _AUTHORITY = re.compile(r"(?:\[(?P<six>[^\[\]]*)\]|(?P<name>[^:\[\]]*))(?::(?P<p
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _IPV4 = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}")
 _IPV6 = re.compile(r"[0-9A-Fa-f:.]{2,45}")
+_OPENING = re.compile(
+    r"(?:\[(.+)\]|([^:\[\]]+))(?::([^:/]*))?|([^\[\]]+/[0-9]+)"
+)  # the last: IPv6, which has colons
 _NUMERIC = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")  # a last label like this makes the host a number (WHATWG)
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _UNSAFE = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\ud800-\udfff]")  # \s has the white space of all scripts
@@ -216,18 +220,37 @@ def embedded_address(address: Address) -> tuple[ipaddress.IPv4Address, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """A network that may be contacted although it is not public, by any name. `ports` None: on any port."""
+
+    network: Network
+    ports: frozenset[int] | None = None
+
+
+def parse_opening(text: str) -> Opening:
+    """`10.1.0.0/16`, `127.0.0.1:8443` or `[::1]:8000`: a network with a port, or with those of the web when none is
+    named. Raises ValueError."""
+    match = _OPENING.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not a network with or without a port, like 10.1.0.0/16 or [::1]:8000")
+    network = ipaddress.ip_network(match[1] or match[2] or match[4])
+    return Opening(network, WEB_PORTS if match[3] is None else frozenset({_port(match[3], 0)}))
+
+
+@dataclass(frozen=True, slots=True)
 class AddressRules:
-    """Which names, ports and addresses may be contacted. `allowed` networks may be although they are not
-    public, by any name and on any port."""
+    """Which names, ports and addresses may be contacted. What is in `allowed` may be although it is not public."""
 
     special: tuple[tuple[Network, str], ...]  # with what an address in it is
     internal: frozenset[str]
-    allowed: tuple[Network, ...]
+    allowed: tuple[Opening, ...]
     ports: frozenset[int]
 
-    def is_allowed(self, address: Address) -> bool:
+    def is_allowed(self, address: Address, port: int) -> bool:
         """Whether it was opened by name."""
-        return any(address in network for network in self.allowed)
+        return any(
+            address in one.network and (one.ports is None or port in one.ports) for one in self.allowed
+        )
 
     def kind(self, address: Address) -> str:
         """What an address is that is not public, such as "a loopback address"; "" for a public one."""
@@ -255,7 +278,7 @@ class AddressRules:
     def objection(self, place: Target, addresses: Sequence[Address]) -> str:
         """Why none of the addresses that `place` resolved to may be contacted; "" when all of them may."""
         for address in addresses:
-            if self.is_allowed(address):
+            if self.is_allowed(address, place.port):
                 continue
             if doubt := self.doubt(place):
                 return doubt
@@ -269,7 +292,7 @@ class AddressRules:
         return len(labels) == 1 or any(".".join(labels[at:]) in self.internal for at in range(len(labels)))
 
 
-def load_rules(allowed: Sequence[Network] = (), extra_ports: frozenset[int] = frozenset()) -> AddressRules:
+def load_rules(allowed: Sequence[Opening] = (), extra_ports: frozenset[int] = frozenset()) -> AddressRules:
     """The rules of `ingest/data/outbound.toml`, with what the settings and the policy open."""
     raw = read_data("outbound.toml")
     special = tuple(

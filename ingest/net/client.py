@@ -7,8 +7,10 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from vouchgate.ingest.net.addresses import (
     URL_CHARACTERS,
     Address,
     Network,
+    Opening,
     Target,
     follow,
     load_rules,
@@ -76,6 +79,7 @@ class _Trail:
 
     url: str
     hops: list[str] = field(default_factory=list)
+    private: bool = False  # whether a hop was in an opened network
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +98,10 @@ class Outbound:
     """Fetches http(s) URLs that an agent chose, from public addresses only, within bounds of time and size.
 
     A URL is read once and its host looked up once; every address of it must be public, or in
-    `allow_networks`, and the connection goes to one of those, never to a name. Redirects are new URLs. Nothing is
-    remembered from one request to the next but when each host may be asked again. Used within one event loop.
-    `shared` is a folder for limits that hold over several processes; `dial` is what makes connections.
+    `allow_networks` (on any port), and the connection goes to one of those, never to a name. Redirects are new URLs,
+    under the same rules. Nothing is remembered from one request to the next but when each host may be asked again.
+    Used within one event loop. `shared` is a folder for limits that hold over several processes; `dial` is what makes
+    connections.
     """
 
     def __init__(
@@ -111,12 +116,20 @@ class Outbound:
         shared: Path | None = None,
         dial: Dial = dial_tcp,
     ) -> None:
-        self._rules = load_rules(allow_networks, extra_ports)
+        self._extra_ports = extra_ports
+        self._rules = load_rules([Opening(network) for network in allow_networks], extra_ports)
         self._names = NameResolver(resolve)
         self._hosts = HostLimits(per_host, spacing_seconds, shared)
         self._tls = tls  # None: made when it is first needed, for it takes time
         self._dial = dial
         self._agent = f"vouchgate/{version('vouchgate')}"
+
+    def opened_to(self, openings: Sequence[Opening]) -> Outbound:
+        """The same client, with the same turns at each host, for requests that may reach these networks and no others
+        that are not public."""
+        other = copy(self)
+        other._rules = load_rules(openings, self._extra_ports)
+        return other
 
     async def fetch(
         self,
@@ -147,15 +160,15 @@ class Outbound:
         except Exception as error:  # noqa: BLE001  (a bug here must not cost the claim its other findings)
             _log.exception("fetching %.200r failed", trail.url)
             outcome = HopFailure("connection", f"an unexpected {type(error).__name__}")
-        return (
-            outcome.as_failure(trail.url, tuple(trail.hops)) if isinstance(outcome, HopFailure) else outcome
-        )
+        if isinstance(outcome, HopFailure):
+            return outcome.as_failure(trail.url, tuple(trail.hops), private=trail.private)
+        return replace(outcome, private=trail.private)
 
     async def _follow(self, ask: _Ask, trail: _Trail) -> Fetched | HopFailure:
         place = parse_url(trail.url)
         while not isinstance(place, HopFailure):
             trail.url = place.url
-            answer = await self._ask_host(place, ask, tuple(trail.hops))
+            answer = await self._ask_host(place, ask, trail)
             if not isinstance(answer, _Redirect):
                 return answer
             if len(trail.hops) == REDIRECTS:
@@ -170,9 +183,7 @@ class Outbound:
             place = there
         return place
 
-    async def _ask_host(
-        self, place: Target, ask: _Ask, hops: tuple[str, ...]
-    ) -> Fetched | _Redirect | HopFailure:
+    async def _ask_host(self, place: Target, ask: _Ask, trail: _Trail) -> Fetched | _Redirect | HopFailure:
         """One hop, in its turn."""
         doubt = self._rules.doubt(place)
         if place.address is not None:
@@ -183,12 +194,12 @@ class Outbound:
             async with self._hosts.slot(place.host) as pause:
                 if pause:
                     return _limited(place, pause)
-                return await self._ask_addresses(place, ask, hops)
+                return await self._ask_addresses(place, ask, trail)
         except LimitsUnavailable as error:
             return HopFailure("rate_limited", str(error))
 
     async def _ask_addresses(
-        self, place: Target, ask: _Ask, hops: tuple[str, ...]
+        self, place: Target, ask: _Ask, trail: _Trail
     ) -> Fetched | _Redirect | HopFailure:
         addresses = await self._addresses(place)
         request = self._request(place, ask)
@@ -196,11 +207,13 @@ class Outbound:
             return addresses
         if isinstance(request, HopFailure):
             return request
+        is_opened = partial(self._rules.is_allowed, port=place.port)
+        trail.private |= any(map(is_opened, addresses))
         transport = PinnedTransport(
-            place, addresses, tls=self._context(place), own=self._rules.is_allowed, dial=self._dial
+            place, addresses, tls=self._context(place), own=is_opened, dial=self._dial
         )
         try:
-            return await self._exchange(place, request, transport, ask, hops)
+            return await self._exchange(place, request, transport, ask, tuple(trail.hops))
         except (
             WrongPeer,
             httpcore.ProtocolError,

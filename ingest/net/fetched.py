@@ -17,6 +17,7 @@ class Fetched:
     body: bytes  # decoded, at most as many bytes as asked for
     whole: bool  # False: the body went on past that
     hops: tuple[str, ...] = ()  # the URLs that redirected, the one asked for first
+    private: bool = False  # some hop was at an address that may be asked only because it was opened
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class FetchFailed:
     url: str  # the URL of the hop that failed
     hops: tuple[str, ...] = field(default=())
     retry_after: datetime | None = None
+    private: bool = False  # as of Fetched, as far as it came
 
 
 FetchOutcome = Fetched | FetchFailed
@@ -45,8 +47,7 @@ class HopFailure:
     reason: str
     retry_after: datetime | None = None
 
-    def as_failure(self, url: str, hops: tuple[str, ...]) -> FetchFailed:
+    def as_failure(self, url: str, hops: tuple[str, ...], *, private: bool = False) -> FetchFailed:
         """The same for the hop at `url`."""
-        return FetchFailed(
-            self.code, f"{self.code.replace('_', ' ')}: {self.reason}", url, hops, self.retry_after
-        )
+        detail = f"{self.code.replace('_', ' ')}: {self.reason}"
+        return FetchFailed(self.code, detail, url, hops, self.retry_after, private)

@@ -45,6 +45,8 @@ _URL = re.compile(r"https?://[^\s<>()\[\]\"'`|\\^{}]{1,500}", re.IGNORECASE)
 class NoAnswer(Exception):
     """It could not be found out. `code` is one of the words of `Unreachable.code`, `detail` one sentence."""
 
+    private = False  # as of `ingest.claims.types.Unreachable`
+
     def __init__(
         self, code: str, detail: str, *, status: int | None = None, retry_after: datetime | None = None
     ) -> None:
@@ -85,6 +87,7 @@ async def read_or_unreachable(
             detail=error.detail,
             status=error.status,
             retry_after=error.retry_after,
+            private=error.private,
         )
     except TimeoutError:
         _log.info("%.200a could not be checked: no answer within %s s", citation.key, seconds)

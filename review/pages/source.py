@@ -82,6 +82,7 @@ class SourceView:
     state_words: str
     kind: str
     detail: Pieces
+    private: bool  # its findings do not say what was found there, so the detail is shown beside them
     status: str
     link: LinkView | None
     leads_to: LinkView | None
@@ -145,6 +146,7 @@ def source_view(
         state_words=_state(reading),
         kind=worst(findings),
         detail=pieces(reading.detail),
+        private=reading.private,
         status="" if reading.status is None else f"HTTP {reading.status}",
         link=link,
         leads_to=leads_to,

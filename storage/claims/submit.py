@@ -269,6 +269,7 @@ class _SubmissionGroup:
         """Notes every row of a decision."""
         owner_id, at = submission.owner_id, submission.examined.capture_time
         answer, rows, limits = decided.answer, self._rows, submission.examined.policy.queue
+        self._outbox.claimed(submission.examined.claim, submission.principal_id, at)
         rows.decisions.append(
             decisions.row_of(answer, decided.json, principal_id=submission.principal_id, at=at)
         )

@@ -26,6 +26,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.storage import ids
 from vouchgate.storage.identity.owners import TABLE as OWNER
+from vouchgate.storage.sink_consumers import Consumers
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among, fetch, time_of
 from vouchgate.storage.tables.claims import PendingRow
 from vouchgate.storage.tables.doors import DeliveryRow, SinkRow
@@ -103,11 +104,12 @@ class Outbox:
         self._connection = connection
         self._known: dict[OwnerPlace, AtPlace] = {}
         self._horizons: dict[OwnerPlace, datetime | None] = {}
+        self._consumers: Consumers | None = None  # None: no claim names a sink
         self._told: list[tuple[str, str, DeliveryTarget | None, datetime]] = []  # owner, memory, where, when
         self._rows: list[dict[str, Any]] = []  # without their numbers
 
     def load(self, claims: Iterable[Claim]) -> None:
-        """Reads what the gate knows of the places that these claims name: two statements, or none."""
+        """Reads what the gate knows of the places that these claims name: three statements, or none."""
         asked = sorted({(c.owner_id, c.delivery.sink, c.delivery.place) for c in claims if c.delivery})
         if not asked:
             return
@@ -116,6 +118,7 @@ class Outbox:
             one = Neighbour(kind=ItemKind.MEMORY, id=memory_id, content=content)
             self._known[key] = AtPlace(memory=one)
             self._horizons[key] = None if horizon is None else time_of(horizon)
+        self._consumers = Consumers(self._connection, {(owner, sink) for owner, sink, _ in asked})
         names = {"owner_ids": {a[0] for a in asked}, "names": {f"{sink} {place}" for _, sink, place in asked}}
         for row in self._connection.execute(_REMOVALS, names):
             one = Neighbour(kind=ItemKind.PENDING, id=row.id, content=row.content)
@@ -139,6 +142,11 @@ class Outbox:
         if found is not None and horizon is not None and horizon <= now:
             found = found.model_copy(update={"memory": None})
         return None if found == AtPlace() else found
+
+    def claimed(self, claim: Claim, token_id: str, at: datetime) -> None:
+        """A claim was decided: a sink that nobody serves yet is from now on served by the claim's token."""
+        if claim.delivery is not None and self._consumers is not None:
+            self._consumers.claimed(claim.owner_id, claim.delivery.sink, token_id, at)
 
     def note_waiting_removal(self, claim: Claim, item_id: str) -> None:
         """Shows a removal that was just queued to the claims that follow."""

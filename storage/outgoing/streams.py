@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from vouchgate.storage.identity.owners import TABLE as OWNER
+from vouchgate.storage.sink_consumers import is_served_by
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.doors import DeliveryRow, SinkRow
 
@@ -73,6 +74,7 @@ _OF_ANY = {"sqlite": _of_any("INDEXED BY delivery_waiting"), "postgresql": _of_a
 _OF_OWNERS = _due(OWNER, OWNER.c.owner_id, bindparam("of_sink")).where(among(OWNER.c.owner_id, "owner_ids"))
 _OF_WEBHOOKS = _due(_SINK, _SINK.c.owner_id, _SINK.c.id)
 _UP_TO_NOW = TABLE.c.due_at <= bindparam("now")
+_SERVED = is_served_by(TABLE.c.owner_id, bindparam("of_sink"), bindparam("of_token"))
 _DEAD = select(func.count()).select_from(TABLE).where(TABLE.c.state == "dead")
 _COUNT = (
     select(TABLE.c.state, func.count().label("how_many"))
@@ -82,16 +84,23 @@ _COUNT = (
 
 
 def owners_due(
-    connection: Connection, sink: str, owners: frozenset[str] | None, now: datetime, most: int
+    connection: Connection,
+    sink: str,
+    owners: frozenset[str] | None,
+    now: datetime,
+    most: int,
+    *,
+    token_id: str,
 ) -> list[str]:
-    """Of these owners (None: of all) those whose stream to `sink` has something that can be leased, at most so many,
-    first the one that has been due for longest."""
-    asked: dict[str, Any] = {"of_sink": sink, "now": now}
+    """Of these owners (None: of all) those whose stream to `sink` has something that this token can lease, at most so
+    many, first the one that has been due for longest."""
+    asked: dict[str, Any] = {"of_sink": sink, "now": now, "of_token": token_id}
     if owners is None:
         statement = _OF_ANY[connection.dialect.name]
     else:
         statement, asked = _OF_OWNERS, asked | {"owner_ids": owners}
-    return [row.owner_id for row in connection.execute(statement.where(_UP_TO_NOW).limit(most), asked)]
+    rows = connection.execute(statement.where(_UP_TO_NOW, _SERVED).limit(most), asked)
+    return [row.owner_id for row in rows]
 
 
 def webhooks_due(connection: Connection, now: datetime, most: int) -> list[tuple[str, str]]:

@@ -68,6 +68,17 @@ class SinkRow(SQLModel, table=True):
     created_at: datetime = Field(sa_type=UtcTime)
 
 
+class SinkConsumerRow(SQLModel, table=True):
+    """The agent's token that serves a sink which claims name; see `storage.sink_consumers`."""
+
+    __tablename__ = "sink_consumer"
+    __table_args__ = (Index("sink_consumer_by_token", "sink", "token_id"),)
+    owner_id: str = Field(primary_key=True)
+    sink: str = Field(primary_key=True)
+    token_id: str
+    since: datetime = Field(sa_type=UtcTime)
+
+
 class DeliveryRow(SQLModel, table=True):
     """One thing that a store behind the gate is to be told, written in the transaction of what it tells of; see
     `storage.outgoing.outbox`, which writes rows, and `storage.outgoing.deliveries`, which hands them out. Rows are kept."""

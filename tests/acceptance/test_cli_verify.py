@@ -37,7 +37,11 @@ def test_every_type_exists_or_is_missing(tmp_path: Path) -> None:
     with web_server(dict(ROUTES)) as web:
         bases = ("GITHUB", "DOI", "ARXIV", "RFC", "PEP", "CVE")
         environment = {f"VOUCHGATE_{base}_URL": web.url for base in bases}
-        environment |= {"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8", "VOUCHGATE_GITHUB_REPO": "acme/app"}
+        environment |= {
+            "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
+            "VOUCHGATE_CITATION_NETWORKS": web.place,
+            "VOUCHGATE_GITHUB_REPO": "acme/app",
+        }
         there = {
             "ADR-1": "ADR-001",
             commit[:10]: f"commit:{commit[:7]}",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import pytest
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, store, submit
 from tests.visiting import Browser, is_page
 from vouchgate.cli.app import run
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.storage.identity import tokens
 
 LEASE = "/v1/deliveries/lease"
 
@@ -186,9 +188,91 @@ def test_one_token_for_several_owners_fetches_for_each_of_them(site: Site) -> No
             both, f"Hook {number} carries {number + 7} ropes", user_id=owner, delivery=to(f"{number}", sink)
         )
     assert [one["owner_id"] for one in lease(both, sink, user_id=second)] == [second]
-    found = lease(site.agent(), sink)  # for any owner
-    assert [(one["owner_id"], one["place"]) for one in found] == [(first, "0"), (first, "2")]
+    any_owner = site.agent()
+    third = site.owner()
+    store(any_owner, "Hook 9 carries 3 ropes", user_id=third, delivery=to("9", sink))
+    assert [one["owner_id"] for one in lease(any_owner, sink)] == [
+        third
+    ]  # the others are served by another token
+    assert [(one["owner_id"], one["place"]) for one in lease(both, sink)] == [(first, "0"), (first, "2")]
     assert lease(both, sink) == []
+
+
+def test_no_other_agent_swallows_what_the_owner_takes_back(site: Site, owner: str) -> None:
+    consumer, thief, reviewer = site.agent(owner), site.agent(owner), site.reviewer(owner)
+    assert lease(thief) == []  # asking first gives no right to it
+    memory_id = store(consumer, "The safe holds 12 bars", delivery=to("safe"))
+    store(thief, "The safe was made in 1911", delivery=to("safe/made"))
+    first, second = lease(consumer)
+    assert report(consumer, first).is_success
+    assert report(consumer, second).is_success
+    assert reviewer.delete(f"/v1/memories/{memory_id}").is_success
+    for body in ({"sink": "shelf"}, {"sink": "shelf", "user_id": owner}):
+        is_problem(thief.post(LEASE, json=body), 403, "sink_of_another_token")
+    (removal,) = lease(consumer)
+    for what, more in (("done", {}), ("failed", {"error": "no", "final": True})):
+        is_problem(report(thief, removal, what, **more), 403, "sink_of_another_token")
+    assert listed(consumer, state="waiting")[0]["attempts"] == 0
+    assert report(consumer, removal).json()["state"] == "delivered"
+    assert (removal["op"], removal["place"]) == ("remove", "safe")
+
+
+def test_the_operator_hands_the_sinks_of_a_token_to_another(
+    site: Site, owner: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(*arguments: str) -> tuple[int, str]:
+        capsys.readouterr()
+        status = run(["delivery", *arguments, "--database-url", site.url])
+        output, errors = capsys.readouterr()
+        return status, output + errors
+
+    (old, old_secret), (new, new_secret) = (
+        site.token(Role.AGENT, owner, sources=frozenset({Source.USER})) for _ in range(2)
+    )
+    before, after = site.caller(old_secret), site.caller(new_secret)
+    store(before, "The dam is 40 metres high", delivery=to("dam"))
+    (held,) = lease(before)
+    status, said = command("sinks")
+    assert (status, [owner, "shelf", old.id] in [line.split()[:3] for line in said.splitlines()]) == (
+        0,
+        True,
+    ), said
+    stranger, _ = site.token(Role.AGENT, site.owner())
+    reviewer, _ = site.token(Role.REVIEWER, owner)
+    for refused, why in (
+        (stranger.id, "does not act for"),
+        (reviewer.id, "no agent's token"),
+        ("0" * 16, "no agent's token"),
+    ):
+        status, said = command("hand-over", "--from", old.id, "--to", refused)
+        assert (status, why in said) == (2, True), said
+    for wrong in (
+        ["--owner", owner],
+        [],
+        ["--from", old.id, "--owner", owner, "--sink", "shelf"],
+        ["--owner", owner, "--sink", "sink_01"],
+    ):
+        assert command("hand-over", "--to", new.id, *wrong)[0] == 2
+    assert command("hand-over", "--from", "0" * 16, "--to", new.id)[0] == 1
+    is_problem(after.post(LEASE, json={"sink": "shelf"}), 403, "sink_of_another_token")
+    status, said = command("hand-over", "--from", old.id, "--to", new.id)
+    assert (status, "1 sink handed over" in said) == (0, True), said
+    is_problem(report(before, held), 403, "sink_of_another_token")
+    is_problem(before.post(LEASE, json={"sink": "shelf"}), 403, "sink_of_another_token")
+    assert lease(after) == []  # until the old lease ends
+    assert site.actions(owner).count("sink.handed_over") == 1
+    assert tokens.revoke(site.store, new.id, actor="test", now=datetime.now(UTC))
+    status, said = command("hand-over", "--from", new.id, "--to", new.id)
+    assert (status, "was revoked" in said) == (2, True), said
+
+
+def test_a_sink_can_be_given_to_a_token_before_anybody_names_it(site: Site, owner: str) -> None:
+    (consumer, secret), other = site.token(Role.AGENT, owner), site.agent(owner)
+    arguments = ["--owner", owner, "--sink", "shelf", "--to", consumer.id, "--database-url", site.url]
+    assert run(["delivery", "hand-over", *arguments]) == 0
+    store(other, "The mill grinds 3 sacks", delivery=to("mill"))
+    is_problem(other.post(LEASE, json={"sink": "shelf"}), 403, "sink_of_another_token")
+    assert [one["place"] for one in lease(site.caller(secret))] == ["mill"]
 
 
 def test_pages_go_from_the_newest_to_the_oldest(site: Site, owner: str) -> None:

@@ -57,9 +57,12 @@ def web() -> Iterator[WebServer]:
 
 
 @pytest.fixture(scope="module", params=["sqlite"])  # what is shown does not depend on where it was kept
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory, web: WebServer) -> Iterator[Site]:
     url = f"sqlite:///{tmp_path_factory.mktemp('database')}/vouchgate.db"
-    with open_site(url, environment={"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as opened:
+    leads = web.routes["/moved"]
+    assert isinstance(leads, Answer)
+    networks = f"{web.place},{urlsplit(leads.headers['Location']).netloc}"
+    with open_site(url, environment={"VOUCHGATE_CITATION_NETWORKS": networks}) as opened:
         yield opened
 
 

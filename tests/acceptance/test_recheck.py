@@ -147,14 +147,13 @@ def test_a_claim_is_promoted_when_its_source_is_back(database_url: str, groundin
 
 
 def test_a_page_that_was_down_is_asked_again(database_url: str, grounding: Grounding) -> None:
-    environment = {"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
     says = "<html><head><title>Pump</title></head><body><article><h1>The pump</h1>{}</article></body></html>"
     text = (
         "<p>The blue pump in the cellar runs at 1450 turns a minute. It was built for that in Graz.</p>" * 3
     )
     with (
         web_server({"/pump": Answer("busy", 503)}) as web,
-        served(database_url, grounding, environment=environment) as site,
+        served(database_url, grounding, environment={"VOUCHGATE_CITATION_NETWORKS": web.place}) as site,
     ):
         owner = site.owner()
         content = f"The blue pump in the cellar runs at 1450 turns a minute, see {web.url}/pump"

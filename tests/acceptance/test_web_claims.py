@@ -71,14 +71,22 @@ def web() -> Iterator[WebServer]:
 
 
 @pytest.fixture(scope="module")
+def busy() -> Iterator[WebServer]:
+    """Another host, which wants fewer requests."""
+    with web_server({"/ports": Answer("busy", 429, {"Retry-After": "120"})}, host="127.0.0.2") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
 def site(
-    module_database_url: str, web: WebServer, tmp_path_factory: pytest.TempPathFactory
+    module_database_url: str, web: WebServer, busy: WebServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     """A gate that may ask this machine, and whose forge is the same server."""
     policy = tmp_path_factory.mktemp("policy") / "policy.toml"
     policy.write_text(POLICY)
     environment = {
         "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
+        "VOUCHGATE_CITATION_NETWORKS": f"{web.place},{busy.place}",
         "VOUCHGATE_GITHUB_URL": f"{web.url}/api",
         "VOUCHGATE_GITHUB_REPO": "acme/shop",
         "VOUCHGATE_GITHUB_TOKEN": "forge-token",
@@ -88,8 +96,11 @@ def site(
 
 
 def sent(site: Site, content: str, status: int, **more: Any) -> ValidationResult:
-    """The answer to a claim of a new owner that nobody but its citation vouches for."""
-    return submit(site.agent(site.owner()), claim(content, "ai_synthesis", **more), status)
+    """The decision on a claim of a new owner that nobody but its citation vouches for, as auditors read it."""
+    owner = site.owner()
+    answer = submit(site.agent(owner), claim(content, "ai_synthesis", **more), status)
+    read = site.auditor(owner).get(f"/v1/decisions/{answer.decision_id}")
+    return ValidationResult.model_validate_json(read.content)
 
 
 def test_a_page_that_answers_carries_a_claim_that_only_points_at_it(site: Site, web: WebServer) -> None:
@@ -112,7 +123,10 @@ def test_a_page_that_speaks_of_the_claim_carries_it(site: Site, web: WebServer) 
 
 def test_the_final_address_is_what_is_cited(site: Site, web: WebServer) -> None:
     answer = sent(site, f"The gateway exports its metrics on port 9410, see {web.url}/moved", 201)
-    assert answer.evidence.source_id == f"{web.url}/ports"
+    (source,) = answer.evidence.sources
+    assert f"/moved redirects to {web.url}/ports, which exists" in source.detail
+    # Where a private server leads to is for reviewers: a memory names what was cited.
+    assert answer.evidence.source_id == f"{web.url}/moved"
 
 
 def test_a_page_about_something_else_does_not_carry_it(site: Site, web: WebServer) -> None:
@@ -124,8 +138,9 @@ def test_a_page_about_something_else_does_not_carry_it(site: Site, web: WebServe
 def test_a_page_that_says_otherwise_does_not_carry_it(site: Site, web: WebServer) -> None:
     answer = sent(site, f"The gateway exports its metrics on port 9500, see {web.url}/ports", 202)
     assert answer.rule == "refuted"
-    assert "support_conflict" in {finding.code for finding in answer.findings}
-    assert "9410" in answer.reason
+    (conflict,) = (finding for finding in answer.findings if finding.code == "support_conflict")
+    assert "9410" in str(conflict.facts["source_words"])
+    assert "“port 9500”" in answer.reason
 
 
 def test_a_made_up_link_is_caught(site: Site, web: WebServer) -> None:
@@ -170,21 +185,17 @@ def test_what_could_not_be_found_out_waits(site: Site, web: WebServer, path: str
     web.routes["/slow"] = Answer(PAGE)  # so that whoever asks again does not wait so long
 
 
-def test_a_host_that_asks_for_peace_gets_it(site: Site) -> None:
-    busy = Answer("busy", 429, {"Retry-After": "120"})
-    with web_server({"/ports": busy}, host="127.0.0.2") as host:
-        first = sent(site, f"The gateway exports its metrics on port 9410, see {host.url}/ports", 202)
-        (source,) = first.evidence.sources
-        assert isinstance(source, Unreachable)
-        assert (first.rule, source.code) == ("citation_unknown", "rate_limited")
-        assert source.retry_after is not None
-        assert 110 < (source.retry_after - first.evidence.capture_time).total_seconds() < 130
-        asked = len(host.asked)
-        assert (
-            sent(site, f"The gateway restarts at night, see {host.url}/nights", 202).rule
-            == "citation_unknown"
-        )
-        assert len(host.asked) == asked
+def test_a_host_that_asks_for_peace_gets_it(site: Site, busy: WebServer) -> None:
+    first = sent(site, f"The gateway exports its metrics on port 9410, see {busy.url}/ports", 202)
+    (source,) = first.evidence.sources
+    assert isinstance(source, Unreachable)
+    assert (first.rule, source.code) == ("citation_unknown", "rate_limited")
+    assert source.retry_after is not None
+    assert 110 < (source.retry_after - first.evidence.capture_time).total_seconds() < 130
+    asked = len(busy.asked)
+    second = sent(site, f"The gateway restarts at night, see {busy.url}/nights", 202)
+    assert second.rule == "citation_unknown"
+    assert len(busy.asked) == asked
 
 
 def test_an_address_that_is_not_safe_is_never_asked(site: Site) -> None:
@@ -214,7 +225,7 @@ def test_verify_says_what_each_address_is(web: WebServer, tmp_path: Path) -> Non
         "http://10.1.2.3/",
         "file:///etc/passwd",
     ]
-    done = cli("verify", "--json", *addresses, cwd=tmp_path, env={"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.1/32"})
+    done = cli("verify", "--json", *addresses, cwd=tmp_path, env={"VOUCHGATE_CITATION_NETWORKS": web.place})
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["verdict"] for row in rows] == ["exists", "missing", "UNKNOWN", "refused", "refused"]
     assert all(row["reading"]["detail"].startswith("refused: ") for row in rows[3:])

@@ -11,7 +11,7 @@ import pytest
 
 from tests.claims import NOW
 from tests.conftest import THRESHOLD
-from tests.delivering import ANN, SECOND, SINK, all_of, ask, done, fail, places, put, states, take
+from tests.delivering import AGENT, ANN, SECOND, SINK, all_of, ask, done, fail, places, put, states, take
 from tests.reviews import history, memory, queue_of, reviewer
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, Outdated
@@ -86,12 +86,14 @@ def test_a_report_is_for_who_may_act_for_the_owner_and_names_the_lease(store: St
     put(store, 1)
     (handed,) = take(store)
     of = handed.record.id
-    assert acts.mark_done(store, BOB, of, handed.lease, NOW) is None
-    assert acts.mark_failed(store, BOB, of, handed.lease, NOW, error="", final=True) is None
-    assert acts.mark_done(store, ANN, "dlv_0", handed.lease, NOW) is None
-    assert acts.mark_done(store, ANN, "a\x00b", handed.lease, NOW) is None
-    assert isinstance(acts.mark_done(store, ANN, of, "", NOW), LeaseNotHeld)
-    assert isinstance(acts.mark_failed(store, ANN, of, "x", NOW, error="", final=True), LeaseNotHeld)
+    assert acts.mark_done(store, BOB, of, handed.lease, NOW, token_id=AGENT) is None
+    assert acts.mark_failed(store, BOB, of, handed.lease, NOW, error="", final=True, token_id=AGENT) is None
+    assert acts.mark_done(store, ANN, "dlv_0", handed.lease, NOW, token_id=AGENT) is None
+    assert acts.mark_done(store, ANN, "a\x00b", handed.lease, NOW, token_id=AGENT) is None
+    assert isinstance(acts.mark_done(store, ANN, of, "", NOW, token_id=AGENT), LeaseNotHeld)
+    assert isinstance(
+        acts.mark_failed(store, ANN, of, "x", NOW, error="", final=True, token_id=AGENT), LeaseNotHeld
+    )
     assert states(store) == ["waiting"]
 
 
@@ -221,7 +223,9 @@ def test_errors_are_kept_short_and_readable(store: Store) -> None:
     put(store, 1)
     (handed,) = take(store)
     error = "\x1b[31mno\N{RIGHT-TO-LEFT OVERRIDE}\nroom \ud800" + "x" * 9000
-    acts.mark_failed(store, ANN, handed.record.id, handed.lease, NOW, error=error, final=False)
+    acts.mark_failed(
+        store, ANN, handed.record.id, handed.lease, NOW, error=error, final=False, token_id=AGENT
+    )
     (record,) = all_of(store)
     assert record.last_error is not None
     assert record.last_error.startswith("[31mno  room  xxx")

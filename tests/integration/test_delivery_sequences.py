@@ -19,8 +19,10 @@ from hypothesis import strategies as st
 
 from tests.claims import NOW, examined, submission_of
 from tests.conftest import THRESHOLD
+from tests.delivering import AGENT
 from tests.reviews import queue_of, reviewer
 from vouchgate.gate import deliveries as acts
+from vouchgate.gate.deliveries import NotServed
 from vouchgate.ingest.claims.types import (
     DeliveryOp,
     DeliveryTarget,
@@ -160,7 +162,11 @@ class Sequence:
             self.memories += [after.memory_id] if after is not None and after.memory_id else []
 
     def _take(self, most: int = 20) -> list[LeasedDelivery]:
-        return acts.lease_deliveries(self.store, SINK, frozenset({self.owner}), self.now, most)
+        found = acts.lease_deliveries(
+            self.store, SINK, frozenset({self.owner}), self.now, most, token_id=AGENT
+        )
+        assert not isinstance(found, NotServed)
+        return found
 
     def _apply(self, handed: LeasedDelivery) -> None:
         """As a consumer does, who knows nothing but what it was handed."""
@@ -176,7 +182,7 @@ class Sequence:
             for handed in taken:
                 self._apply(handed)
                 whose = frozenset({self.owner})
-                acts.mark_done(self.store, whose, handed.record.id, handed.lease, self.now)
+                acts.mark_done(self.store, whose, handed.record.id, handed.lease, self.now, token_id=AGENT)
 
     def _fail(self, *, final: bool) -> None:
         """The first that is due fails; of one that is not given up, the answer is lost after it was applied."""
@@ -191,6 +197,7 @@ class Sequence:
                 self.now,
                 error="the shelf is full",
                 final=final,
+                token_id=AGENT,
             )
 
     def retry(self) -> None:

@@ -29,6 +29,7 @@ from tests.service import ALL_SOURCES
 from vouchgate import ApiError, AsyncClient, Client, Unreachable
 from vouchgate.adapters.langgraph import GatedStore, NotWritten, Unrenderable, WriteAnswer
 from vouchgate.client import QueueFull
+from vouchgate.gate.deliveries import hand_over
 from vouchgate.ingest.claims.types import Outcome, Role
 
 
@@ -220,7 +221,8 @@ def test_what_is_older_than_the_gate_is_not_written_over_by_who_keeps_it_from_th
 def test_nobody_writes_into_the_namespace_of_another_owner(site: Site) -> None:
     """Both owners' deliveries go to the same store; which namespace is whose, only the application knows."""
     ada, bob = site.owner("ada"), site.owner("bob")
-    both = site.token(Role.AGENT, ada, bob, sources=ALL_SOURCES)[1]
+    application, both = site.token(Role.AGENT, ada, bob, sources=ALL_SOURCES)
+    hand_over(site.store, [(bob, "langgraph")], application.id, actor="test", now=datetime.now(UTC))
     bobs = site.token(Role.AGENT, bob, sources=ALL_SOURCES)[1]
     inner = InMemoryStore()
     with Client(site.running.url, both) as client, Client(site.running.url, bobs) as agent:

@@ -55,7 +55,7 @@ def web() -> Iterator[WebServer]:
 @pytest.fixture(scope="module")
 def gate(module_database_url: str, web: WebServer) -> Iterator[Site]:
     """A gate that may ask the hosts of this machine."""
-    with open_site(module_database_url, environment={"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as opened:
+    with open_site(module_database_url, environment={"VOUCHGATE_CITATION_NETWORKS": web.place}) as opened:
         yield opened
 
 

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vouchgate.ingest.net.addresses import Target, embedded_address, follow, load_rules, parse_url
+from vouchgate.ingest.net.addresses import (
+    Opening,
+    Target,
+    embedded_address,
+    follow,
+    load_rules,
+    parse_opening,
+    parse_url,
+)
 from vouchgate.ingest.net.fetched import HopFailure
 
 RULES = load_rules()
@@ -356,8 +364,45 @@ def test_ports() -> None:
     assert not load_rules((), frozenset({8000})).doubt(place("http://pages.test:8000/"))
 
 
+def test_what_is_opened_to_citations_is_opened_on_one_port_or_those_of_the_web() -> None:
+    rules = load_rules(
+        [parse_opening("10.1.0.0/16"), parse_opening("127.0.0.1:8443"), parse_opening("[::1]:8000")]
+    )
+    opened = {
+        url: rules.objection(there, [there.address]) == ""
+        for url in (
+            "http://10.1.2.3/",
+            "https://10.1.2.3/",
+            "http://10.1.2.3:8080/",  # fine in public
+            "http://10.1.2.3:11434/",
+            "http://127.0.0.1:8443/",
+            "http://127.0.0.1/",
+            "http://127.0.0.2:8443/",
+            "http://[::1]:8000/",
+            "http://[::1]/",
+        )
+        if (there := place(url)).address is not None
+    }
+    assert [url for url, is_open in opened.items() if is_open] == [
+        "http://10.1.2.3/",
+        "https://10.1.2.3/",
+        "http://127.0.0.1:8443/",
+        "http://[::1]:8000/",
+    ]
+    assert "loopback" in rules.objection(place("http://pages.test/"), [ipaddress.ip_address("127.0.0.1")])
+
+
+@pytest.mark.parametrize(
+    "text", ["", ":80", "10.0.0.0/8:", "10.0.0.0/8:0", "10.0.0.0/8:65536", "10.0.0.0/8:http", "::1", "::1:80",
+             "[::1", "[::1]80", "localhost:80", "10.0.0.1/8", "1.2.3.4:80:80", "10.0.0.0/8 :80"],
+)  # fmt: skip
+def test_what_is_no_network_with_or_without_a_port_is_an_error(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_opening(text)
+
+
 def test_allowed_networks_open_names_ports_and_addresses_but_every_answer_counts() -> None:
-    rules = load_rules([ipaddress.ip_network("10.1.0.0/16"), ipaddress.ip_network("fd12::/16")])
+    rules = load_rules([Opening(ipaddress.ip_network(one)) for one in ("10.1.0.0/16", "fd12::/16")])
     inside, outside, private = (ipaddress.ip_address(one) for one in ("10.1.2.3", "9.9.9.9", "10.2.0.1"))
     wiki, public = place("http://wiki:9000/"), place("http://pages.test/")
     assert rules.objection(wiki, [inside, ipaddress.ip_address("fd12::1")]) == ""

@@ -60,7 +60,9 @@ def test_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOUCHGATE_REPO", os.pathsep.join(["/a", "/b"]))
     monkeypatch.setenv("VOUCHGATE_ADR_DIRS", "adr, docs/decisions")
     monkeypatch.setenv("VOUCHGATE_ALLOW_NETWORKS", "127.0.0.0/8,::1/128")
+    monkeypatch.setenv("VOUCHGATE_CITATION_NETWORKS", "10.1.0.0/16, 127.0.0.1:8443,[::1]:8000,fd00::/8")
     settings = load_settings(os.environ)
+    assert settings.citation_networks == ("10.1.0.0/16", "127.0.0.1:8443", "[::1]:8000", "fd00::/8")
     assert settings.repo == (Path("/a"), Path("/b"))
     assert settings.adr_dirs == ("adr", "docs/decisions")
     assert settings.allow_networks == ("127.0.0.0/8", "::1/128")
@@ -73,6 +75,10 @@ def test_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("VOUCHGATE_PORT", "eighty", "VOUCHGATE_PORT"),
         ("VOUCHGATE_PORT", "70000", "VOUCHGATE_PORT"),
         ("VOUCHGATE_ALLOW_NETWORKS", "10.0.0.0/99", "VOUCHGATE_ALLOW_NETWORKS"),
+        ("VOUCHGATE_CITATION_NETWORKS", "10.0.0.0/8,127.0.0.1:0", "VOUCHGATE_CITATION_NETWORKS"),
+        ("VOUCHGATE_CITATION_NETWORKS", "::1:80", "VOUCHGATE_CITATION_NETWORKS"),
+        ("VOUCHGATE_CITATION_NETWORKS", "localhost:80", "VOUCHGATE_CITATION_NETWORKS"),
+        ("VOUCHGATE_CITATION_NETWORKS", "10.0.0.1/8", "VOUCHGATE_CITATION_NETWORKS"),
         ("VOUCHGATE_GITHUB_REPO", "no-slash", "VOUCHGATE_GITHUB_REPO"),
         ("VOUCHGATE_PUBLIC_URL", "gate.example.org", "VOUCHGATE_PUBLIC_URL"),
         ("VOUCHGATE_PUBLIC_URL", "ftp://gate.example.org", "VOUCHGATE_PUBLIC_URL"),

@@ -31,6 +31,7 @@ from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import Outcome, Principal, ValidationResult
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
+from vouchgate.review import private_pages
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
@@ -131,15 +132,17 @@ def _error_of(answer: KeyReused | QueueFull | TokenGone) -> ProblemError:
             return token_needed()
 
 
-def _respond(request: Request, answer: SubmitAnswer) -> Response:
+def _respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:
     match answer:
         case Decided():
             metrics_of(request).count_decision(answer.answer)
-            return Response(answer.json, status_of(answer.answer), media_type="application/json")
+            shown = private_pages.json_for(principal, answer.json)
+            return Response(shown, status_of(answer.answer), media_type="application/json")
         case Repeated():
             stored = ValidationResult.model_validate_json(answer.json)
             headers = {"Idempotency-Replayed": "true"}
-            return Response(answer.json, status_of(stored), headers, media_type="application/json")
+            shown = private_pages.json_for(principal, answer.json)
+            return Response(shown, status_of(stored), headers, media_type="application/json")
         case KeyReused() | QueueFull() | TokenGone():
             raise _error_of(answer)
 
@@ -178,14 +181,15 @@ async def submit_claim(
     """Decides about a claim and keeps what was decided. The answer says where it went and why."""
     limit_rate(request, principal)
     gate = service_of(request).gate
-    return _respond(request, await gate.submit(principal, sent, _idempotency(gate, idempotency_key, sent)))
+    answer = await gate.submit(principal, sent, _idempotency(gate, idempotency_key, sent))
+    return _respond(request, principal, answer)
 
 
 @router.post("/claims/check", responses=problem_responses(429, body=True), status_code=200)
 async def check_claim(request: Request, sent: ClaimIn, principal: Checker) -> ValidationResult:
     """What a submit would answer now. Nothing is written."""
     limit_rate(request, principal)
-    return await service_of(request).gate.check(principal, sent)
+    return private_pages.answer_for(principal, await service_of(request).gate.check(principal, sent))
 
 
 @router.post(
@@ -224,11 +228,13 @@ async def submit_batch(
         # A line break cannot be in a key that was sent, so a row never meets the key of another call.
         key = None if idempotency_key is None else f"{idempotency_key}\n{number}"
         waiting.append(gate.send(principal, row[1], _idempotency(gate, key, row[0])))
-    results = [await _row(request, gate, item) for item in waiting]
+    results = [await _row(request, principal, gate, item) for item in waiting]
     return Response(f'{{"results":[{",".join(results)}]}}', media_type="application/json")
 
 
-async def _row(request: Request, gate: Gate, item: asyncio.Future[SubmitAnswer] | dict[str, Any]) -> str:
+async def _row(
+    request: Request, principal: Principal, gate: Gate, item: asyncio.Future[SubmitAnswer] | dict[str, Any]
+) -> str:
     if isinstance(item, dict):
         return _as_json(item)
     try:
@@ -238,9 +244,9 @@ async def _row(request: Request, gate: Gate, item: asyncio.Future[SubmitAnswer] 
     match answer:
         case Decided():
             metrics_of(request).count_decision(answer.answer)
-            return answer.json
+            return private_pages.json_for(principal, answer.json)
         case Repeated():
-            return answer.json
+            return private_pages.json_for(principal, answer.json)
         case KeyReused() | QueueFull() | TokenGone():
             return _as_json(_error_of(answer).body)
 
@@ -252,4 +258,4 @@ def get_decision(request: Request, decision_id: str, principal: DecisionReader) 
         found = decisions.get(connection, decision_id, owners=owners_in_scope(principal, None))
     if found is None:
         raise not_found("decision")
-    return Response(found, media_type="application/json")
+    return Response(private_pages.json_for(principal, found), media_type="application/json")

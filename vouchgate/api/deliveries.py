@@ -18,7 +18,7 @@ from vouchgate.api.base import (
 )
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate import deliveries as acts
-from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, Outdated
+from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, NotServed, Outdated
 from vouchgate.ingest.checks.secrets import mask
 from vouchgate.ingest.claims.types import DeliveryOp, MemoryType, Principal
 from vouchgate.review.rules import Act, is_owner
@@ -117,9 +117,12 @@ class DeliveryPage(BaseModel):
 @router.post("/lease", responses=problem_responses(body=True))
 def lease_deliveries(request: Request, sent: LeaseIn, principal: Deliverer) -> LeaseOut:
     """The oldest deliveries to a sink that are due, for 60 seconds. A later one never comes before an earlier one of
-    the same owner was delivered or given up."""
+    the same owner was delivered or given up. 403 `sink_of_another_token` when another token serves the sink."""
     owners = owners_in_scope(principal, sent.user_id)
-    found = acts.lease_deliveries(service_of(request).store, sent.sink, owners, datetime.now(UTC), sent.most)
+    store, now = service_of(request).store, datetime.now(UTC)
+    found = acts.lease_deliveries(store, sent.sink, owners, now, sent.most, token_id=principal.id)
+    if isinstance(found, NotServed):
+        raise _not_served(found)
     return LeaseOut(deliveries=[LeasedOut.of(handed) for handed in found])
 
 
@@ -127,7 +130,9 @@ def lease_deliveries(request: Request, sent: LeaseIn, principal: Deliverer) -> L
 def delivery_done(request: Request, delivery_id: str, sent: DoneIn, principal: Deliverer) -> DeliveryRecord:
     """The sink has it. What is left of the lease lasts another 60 seconds. Saying it again changes nothing."""
     owners, store = owners_in_scope(principal, None), service_of(request).store
-    return _record_or_problem(acts.mark_done(store, owners, delivery_id, sent.lease, datetime.now(UTC)))
+    return _record_or_problem(
+        acts.mark_done(store, owners, delivery_id, sent.lease, datetime.now(UTC), token_id=principal.id)
+    )
 
 
 @router.post("/{delivery_id}/failed", responses=problem_responses(404, 409, body=True))
@@ -148,14 +153,25 @@ def delivery_failed(
                 sent.error, detector.find(sent.error)
             ),  # a store's error may tell how to sign in to it
             final=sent.final,
+            token_id=principal.id,
         )
     )
 
 
-def _record_or_problem(answer: DeliveryRecord | LeaseNotHeld | None) -> DeliveryRecord:
+def _not_served(answer: NotServed) -> ProblemError:
+    detail = (
+        f"Another token serves the sink {answer.sink} of this owner; nothing was handed out or noted. "
+        "The operator can hand it to this one: vouchgate delivery hand-over."
+    )
+    return ProblemError(403, "sink_of_another_token", detail)
+
+
+def _record_or_problem(answer: DeliveryRecord | LeaseNotHeld | NotServed | None) -> DeliveryRecord:
     match answer:
         case DeliveryRecord():
             return answer
+        case NotServed():
+            raise _not_served(answer)
         case LeaseNotHeld():
             detail = "This lease does not hold the delivery, or does not any more; nothing was noted."
             current = answer.record.model_dump(mode="json")

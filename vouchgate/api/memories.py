@@ -31,6 +31,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
+from vouchgate.review.private_pages import evidence_for
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, memories
@@ -136,7 +137,7 @@ def get_evidence(request: Request, memory_id: str, principal: MemoryReader) -> E
         found = decisions.get(connection, memory.decision_id, owners=frozenset({memory.owner_id}))
     if found is None:
         raise not_found("evidence")
-    evidence = ValidationResult.model_validate_json(found).evidence
+    evidence = evidence_for(principal, ValidationResult.model_validate_json(found).evidence)
     return EvidenceOut(**dict(evidence), stale_since=memory.stale_since, stale_reason=memory.stale_reason)
 
 

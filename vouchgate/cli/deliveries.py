@@ -6,15 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
+from pydantic import TypeAdapter
+
 from vouchgate.cli.database import open_store
 from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, one_line, say, show_table, write_json
 from vouchgate.cli.tokens import ACTOR
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import NotDeadLetter, Outdated
 from vouchgate.settings import Settings
+from vouchgate.storage import sink_consumers
 from vouchgate.storage.outgoing import deliveries, sinks
 from vouchgate.storage.outgoing.deliveries import DeliveryFilter, DeliveryRecord, DeliveryState
 from vouchgate.storage.store import Store
+from vouchgate.wire import SinkName
+
+_SINK_NAME: TypeAdapter[str] = TypeAdapter(SinkName)
 
 
 def create(settings: Settings, *, owner: str, url: str) -> int:
@@ -58,6 +64,57 @@ def remove(settings: Settings, sink_id: str) -> int:
     if not known:
         raise Failure(f"there is no sink {sink_id!r}; vouchgate sink list shows the ids")
     hint(f"Sink {sink_id} is removed. What is being sent at this moment may still arrive.")
+    return 0
+
+
+def show_consumers(settings: Settings, *, as_json: bool) -> int:
+    """Every sink that claims named, and the token that serves it."""
+    with open_store(settings) as store, store.read() as connection:
+        found = sink_consumers.listing(connection)
+    if as_json:
+        for one in found:
+            write_json(one.model_dump(mode="json"))
+    elif not found:
+        hint("No claim has named a sink yet.")
+    else:
+        rows = [
+            (
+                one_line(one.owner_id),
+                one.sink,
+                one.token_id,
+                one.token_name or "?",
+                f"{one.since:%Y-%m-%d %H:%M}Z",
+            )
+            for one in found
+        ]
+        show_table(("owner", "sink", "token", "name", "since"), rows, whole=3)
+    return 0
+
+
+def hand_over(settings: Settings, *, to: str, owner: str | None, sink: str | None, former: str | None) -> int:
+    """Has the token `to` serve one sink of an owner, or all that the token `former` serves. Raises Failure when it
+    cannot, and then nothing is changed."""
+    if (owner is None) != (sink is None) or (owner is None) == (former is None):
+        raise Failure("give --owner and --sink, or --from", USAGE)
+    try:
+        keys = [] if owner is None else [(owner, _SINK_NAME.validate_python(sink))]
+    except ValueError:
+        raise Failure(f"{sink!r} is no name that a claim can give to a sink", USAGE) from None
+    with open_store(settings) as store:
+        if former is not None:
+            with store.read() as connection:
+                listed = sink_consumers.listing(connection)
+            keys = [(one.owner_id, one.sink) for one in listed if one.token_id == former]
+            if not keys:
+                raise Failure(f"no sink is served by a token {former!r}; vouchgate delivery sinks shows them")
+        try:
+            handed = acts.hand_over(store, keys, to, actor=ACTOR, now=datetime.now(UTC))
+        except ValueError as error:
+            raise Failure(str(error), USAGE) from error
+    hint(
+        f"{handed} {'sink' if handed == 1 else 'sinks'} handed over. "
+        f"What the old token has leased comes to {to} within a minute."
+    )
     return 0
 
 

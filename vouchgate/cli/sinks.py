@@ -82,6 +82,37 @@ def delivery_list(
     raise typer.Exit(status)
 
 
+@delivery.command("sinks", epilog="Example: vouchgate delivery sinks")
+def delivery_sinks(database_url: operator.DatabaseUrl = None, as_json: operator.Json = False) -> None:
+    """Show the sinks that claims name, and the token that serves each."""
+    from vouchgate.cli import deliveries as command
+
+    raise typer.Exit(
+        command.show_consumers(operator.settings_from(database_url=database_url), as_json=as_json)
+    )
+
+
+@delivery.command("hand-over", epilog="Example: vouchgate delivery hand-over --from OLD --to NEW")
+def delivery_hand_over(
+    *,
+    to: Annotated[str, typer.Option(metavar="TOKEN", help="The id of the token that serves from now on.")],
+    former: Annotated[
+        str | None, typer.Option("--from", metavar="TOKEN", help="All that the token of this id serves.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(metavar="ID", help="One sink, of this owner.")] = None,
+    sink_name: Annotated[str | None, typer.Option("--sink", metavar="NAME", help="Its name.")] = None,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Have another agent's token serve a sink: one of an owner, or all of a token that is replaced.
+
+    A sink that no claim has named yet can be given to a token ahead. The owner's log says so.
+    """
+    from vouchgate.cli import deliveries as command
+
+    settings = operator.settings_from(database_url=database_url)
+    raise typer.Exit(command.hand_over(settings, to=to, owner=owner, sink=sink_name, former=former))
+
+
 @delivery.command("retry", epilog="Example: vouchgate delivery retry ID")
 def delivery_retry(ids: Ids, database_url: operator.DatabaseUrl = None) -> None:
     """Put dead letters back, to be tried as often as new ones.

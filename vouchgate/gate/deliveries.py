@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.types import Action, Role
 from vouchgate.ingest.policy import canonical_json
+from vouchgate.storage import sink_consumers
+from vouchgate.storage.identity import tokens
+from vouchgate.storage.identity.names import valid_owner_id
 from vouchgate.storage.ids import new_id_suffix
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing import deliveries
@@ -42,51 +45,73 @@ class Outdated:
     record: DeliveryRecord
 
 
+@dataclass(frozen=True, slots=True)
+class NotServed:
+    """Another token serves the sink, so nothing was handed out or noted."""
+
+    sink: str
+
+
 R = TypeVar("R")
 Owners = frozenset[str] | None  # None: of any
 
 
 def lease_deliveries(
-    store: Store, sink: str, owners: Owners, now: datetime, most: int
-) -> list[LeasedDelivery]:
-    """Leases up to `most` deliveries to a sink, in order per owner: of the owner first whose have waited longest.
-    Raises StorageError."""
+    store: Store, sink: str, owners: Owners, now: datetime, most: int, *, token_id: str
+) -> list[LeasedDelivery] | NotServed:
+    """Leases up to `most` deliveries to a sink, in order per owner: of the owner first whose have waited longest, and
+    only of those for whom this token serves the sink. Raises StorageError."""
     name = new_id_suffix(now)
     while True:
         with store.read() as connection:
-            owner_ids = delivery_streams.owners_due(connection, sink, owners, now, most)
-        if not owner_ids:
-            return []
+            owner_ids = delivery_streams.owners_due(connection, sink, owners, now, most, token_id=token_id)
+            if not owner_ids:
+                refused = sink_consumers.is_refused(connection, sink, owners, token_id)
+                return NotServed(sink) if refused else []
 
         def work(connection: Connection, owner_ids: list[str] = owner_ids) -> list[LeasedDelivery]:
             taken: list[LeasedDelivery] = []
             for owner_id in owner_ids:
-                if room := most - len(taken):
+                room = most - len(taken)
+                if room and sink_consumers.serves(connection, owner_id, sink, token_id, now):
                     taken += deliveries.lease(connection, owner_id, sink, now, most=room, name=name)
             return taken
 
-        # Empty: others took it meanwhile, or none of it was needed any more. Either way those are not due now.
+        # Empty: others took it meanwhile, or it is another token's by now, or none of it was needed any more. In any
+        # case those are not due now.
         if taken := store.writer.run(owner_ids, work).result():
             return taken
 
 
 def mark_done(
-    store: Store, owners: Owners, delivery_id: str, lease: str, now: datetime
-) -> DeliveryRecord | LeaseNotHeld | None:
+    store: Store, owners: Owners, delivery_id: str, lease: str, now: datetime, *, token_id: str
+) -> DeliveryRecord | LeaseNotHeld | NotServed | None:
     """The sink has it. None: there is no such delivery of these owners. Raises StorageError."""
 
-    def work(connection: Connection, record: DeliveryRecord) -> LeaseNotHeld | None:
+    def work(connection: Connection, record: DeliveryRecord) -> LeaseNotHeld | NotServed | None:
+        if not sink_consumers.serves(connection, record.owner_id, record.sink, token_id, now):
+            return NotServed(record.sink)
         return None if deliveries.mark_done(connection, record, lease, now) else LeaseNotHeld(record)
 
     return _locked(store, owners, delivery_id, work)
 
 
 def mark_failed(
-    store: Store, owners: Owners, delivery_id: str, lease: str, now: datetime, *, error: str, final: bool
-) -> DeliveryRecord | LeaseNotHeld | None:
+    store: Store,
+    owners: Owners,
+    delivery_id: str,
+    lease: str,
+    now: datetime,
+    *,
+    error: str,
+    final: bool,
+    token_id: str,
+) -> DeliveryRecord | LeaseNotHeld | NotServed | None:
     """A try came to nothing; with `final` no other one is made. Else as `mark_done`."""
 
-    def work(connection: Connection, record: DeliveryRecord) -> LeaseNotHeld | None:
+    def work(connection: Connection, record: DeliveryRecord) -> LeaseNotHeld | NotServed | None:
+        if not sink_consumers.serves(connection, record.owner_id, record.sink, token_id, now):
+            return NotServed(record.sink)
         due_at = None if final else deliveries.next_try(record.attempts, now)
         tried = record.attempts + 1
         held = deliveries.mark_failed(
@@ -130,6 +155,35 @@ def drop(
     return _locked(store, owners, delivery_id, work)
 
 
+def hand_over(
+    store: Store, keys: Collection[tuple[str, str]], token_id: str, *, actor: str, now: datetime
+) -> int:
+    """Has a token serve these sinks (owner and name), whoever did; how many it did not serve before. What the old token
+    has leased comes to the new one when the lease ends. Raises ValueError, with a sentence for the person who asked,
+    when the token cannot serve one of them: then nothing is changed. StorageError when it could not be written."""
+    with store.read() as connection:
+        found = next((one for one in tokens.listing(connection) if one.id == token_id), None)
+    if found is None or found.role is not Role.AGENT:
+        raise ValueError(f"There is no agent's token {token_id!r}.")
+    if found.revoked_at is not None or (found.expires_at is not None and found.expires_at <= now):
+        raise ValueError(f"The token {token_id} was revoked or has expired.")
+    for owner_id in sorted({owner for owner, _ in keys}):
+        if not valid_owner_id(owner_id) or not (found.any_owner or owner_id in found.owners):
+            raise ValueError(f"The token {token_id} does not act for the owner {owner_id!r}.")
+
+    def work(connection: Connection) -> int:
+        changed = 0
+        for owner_id, sink in sorted(keys):
+            before = sink_consumers.hand_over(connection, (owner_id, sink), token_id, now)
+            if before != token_id:
+                changed += 1
+                about = {"sink": sink, "from": before, "to": token_id}
+                _write_entry(connection, owner_id, Action.SINK_HANDED_OVER, sink, about, actor=actor, now=now)
+        return changed
+
+    return store.writer.run(sorted({owner_id for owner_id, _ in keys}), work).result()
+
+
 def _locked(
     store: Store, owners: Owners, delivery_id: str, work: Callable[[Connection, DeliveryRecord], R | None]
 ) -> DeliveryRecord | R | None:
@@ -153,12 +207,25 @@ def _locked(
 
 def _log(connection: Connection, record: DeliveryRecord, action: Action, actor: str, now: datetime) -> None:
     about = {"id": record.id, "sink": record.sink, "place": record.place}
+    _write_entry(connection, record.owner_id, action, record.id, about, actor=actor, now=now)
+
+
+def _write_entry(
+    connection: Connection,
+    owner_id: str,
+    action: Action,
+    subject_id: str,
+    about: Mapping[str, str | None],
+    *,
+    actor: str,
+    now: datetime,
+) -> None:
     log.append(
         connection,
-        record.owner_id,
+        owner_id,
         at=now,
         actor=actor,
         action=action,
-        subject_id=record.id,
+        subject_id=subject_id,
         content_digest=hashlib.sha256(canonical_json(about).encode()).hexdigest(),
     )

@@ -8,10 +8,12 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urldefrag
 
 from pydantic import SecretStr
 
-from vouchgate.ingest.claims.types import Citation, CitationType, SourceReading
+from vouchgate.ingest.claims.types import Citation, CitationType, Found, SourceReading
+from vouchgate.ingest.net.addresses import parse_opening
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.sources.forges.forge import Forge
@@ -45,7 +47,11 @@ class UrlSource:
         for forge in self._forges:
             if forge.issue_at(citation.value) is not None:
                 return await forge.read_url(citation)
-        return await self._web.read(citation)
+        reading = await self._web.read(citation)
+        if isinstance(reading, Found) and reading.private:
+            # Where a private server sent us on to is its word, and the name of a source is shown to everybody.
+            return reading.model_copy(update={"source_id": urldefrag(citation.key.partition(":")[2]).url})
+        return reading
 
 
 @contextmanager
@@ -65,7 +71,8 @@ def open_sources(
             outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds, shared)
             extractor = Extractor()
             opened.callback(extractor.close)
-            elsewhere = _open_registries(settings, outbound, extractor)
+            pages = outbound.opened_to([parse_opening(each) for each in settings.citation_networks])
+            elsewhere = _open_registries(settings, outbound, WebSource(pages, extractor, _now))
             elsewhere |= sources_of(kinds, settings, outbound)
         sources = Sources(git, elsewhere, kept)
         opened.callback(sources.close)
@@ -75,7 +82,8 @@ def open_sources(
 def outbound_of(
     settings: Settings, policy: Policy, per_host: int, spacing_seconds: float, shared: Path | None = None
 ) -> Outbound:
-    """The client for all that leaves the machine, with the networks and ports that may be asked."""
+    """The client for the operator's own endpoints, with the networks and ports that may be asked. What agents cite is
+    asked by one that is `opened_to` other networks."""
     return Outbound(
         allow_networks=[ipaddress.ip_network(network) for network in settings.allow_networks],
         extra_ports=frozenset(policy.web.extra_ports),
@@ -85,7 +93,7 @@ def outbound_of(
     )
 
 
-def _open_registries(settings: Settings, outbound: Outbound, extractor: Extractor) -> dict[str, Source]:
+def _open_registries(settings: Settings, outbound: Outbound, web: WebSource) -> dict[str, Source]:
     def forge(kind: type[AnyForge], base: str, token: SecretStr | None, repository: str | None) -> AnyForge:
         return kind(outbound, base=base, token=plain(token), repository=repository, clock=_now)
 
@@ -98,7 +106,7 @@ def _open_registries(settings: Settings, outbound: Outbound, extractor: Extracto
     elif settings.forgejo_repo is not None:
         issues = forgejo
     return {
-        CitationType.URL: UrlSource(WebSource(outbound, extractor, _now), (github, gitlab, forgejo)),
+        CitationType.URL: UrlSource(web, (github, gitlab, forgejo)),
         CitationType.ISSUE: issues,
         CitationType.DOI: Doi(outbound, base=settings.doi_url),
         CitationType.ARXIV: Arxiv(outbound, base=settings.arxiv_url),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urldefrag
 
@@ -88,14 +88,19 @@ class WebSource:
         if citation.type is not CitationType.URL or kind != "url":
             raise NoAnswer("not_supported", f"A citation like {citation.key!r} is not looked up on the web.")
         asked = urldefrag(url).url
+        way = _Way()
         try:
-            return await self._look(citation, asked)
+            return await self._look(citation, asked, way)
         except _Absent as absent:
-            return Missing(citation=citation, detail=absent.detail, status=absent.status)
+            return Missing(citation=citation, detail=absent.detail, status=absent.status, private=way.private)
+        except NoAnswer as none:
+            none.private = way.private
+            raise
 
-    async def _look(self, citation: Citation, asked: str) -> Found:
+    async def _look(self, citation: Citation, asked: str, way: _Way) -> Found:
         """What is there. Raises _Absent and NoAnswer."""
         outcome, read = await self._ask(asked)
+        way.private = outcome.private
         hops: tuple[str, ...] = ()
         for last in (False,) * REFRESHES + (True,):
             answer = _existing(asked, outcome, self._clock())
@@ -106,13 +111,15 @@ class WebSource:
                 break
             hops = (*answer.hops, answer.url)
             outcome, read = await self._get(page.refresh, ranged=True), True
+            way.private |= outcome.private
         look = judge_page(asked, page, self._words)
         _raise_for(look, asked, answer)
         if look is AnswerKind.NEEDS_SCRIPT:
             page = replace(page, text="")
         # In a thread, because a long text takes some time.
         page = await asyncio.to_thread(without_echo, page, (asked, *answer.hops, answer.url))
-        return self._found(citation, asked, answer, page, read=read)
+        found = self._found(citation, asked, answer, page, read=read)
+        return found.model_copy(update={"private": way.private})
 
     # --- asking
 
@@ -132,7 +139,7 @@ class WebSource:
             return head, False
         # The redirects are known by now and need not be walked again.
         got = await self._get(head.url, ranged=_is_long(head))
-        return replace(got, hops=(*head.hops, *got.hops)), True
+        return replace(got, hops=(*head.hops, *got.hops), private=head.private or got.private), True
 
     async def _get(self, url: str, *, ranged: bool) -> FetchOutcome:
         """A GET, of the first bytes only if the server knows how."""
@@ -177,6 +184,13 @@ class WebSource:
             cut=page.cut or (bool(page.text) and _is_part(answer)),
             text=page.text,
         )
+
+
+@dataclass(slots=True)
+class _Way:
+    """What was passed on the way to an answer."""
+
+    private: bool = False
 
 
 class _Absent(Exception):

@@ -61,18 +61,25 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
         repo=(folder / "shop",),
         host=HOST,
         port=port,
-        allow_networks=(f"{HOST}/32",),  # where its website is; a gate asks no private address without this
     )
     screen = console()
-    with _website() as site, open_service(settings) as service:
+    with _website() as site:
+        # A gate lets no claim cite a private address without this.
+        settings = settings.model_copy(update={"citation_networks": (site.removeprefix("http://"),)})
+        _serve_and_send(settings, screen, {**commits, "site": site}, once=once)
+
+
+def _serve_and_send(settings: Settings, screen: Console, named: dict[str, str], *, once: bool) -> None:
+    with open_service(settings) as service:
         _, agent = make_token(service.store, Role.AGENT, "demo agent", sources=GRANTED)
         owner, reviewer = make_token(service.store, Role.REVIEWER, "demo reviewer")
-        with _serving(service, port) as (listener, stopped):
+        with _serving(service, settings.port) as (listener, stopped):
             address = address_of(listener)
             screen.print(
-                f"A gate at {address}, with an empty database, a small git repository and a website at {site}."
+                f"A gate at {address}, with an empty database, a small git repository and a website at "
+                f"{named['site']}."
             )
-            _send(screen, address, agent, {**commits, "site": site})
+            _send(screen, address, agent, reviewer, named)
             if not once:
                 link = make_link(service, owner, port_of(listener))
                 _say_more(screen, address, link, reviewer, settings.database_url)
@@ -142,18 +149,21 @@ def _website() -> Iterator[str]:
         thread.join()
 
 
-def _send(screen: Console, address: str, agent: str, named: dict[str, str]) -> None:
+def _send(screen: Console, address: str, agent: str, reviewer: str, named: dict[str, str]) -> None:
+    """Sends each claim as the agent, and shows its decision as the reviewer, who is shown what private pages say."""
     table = DemoTable(screen)
     table.head()
-    with Client(address, agent) as gate:
+    with Client(address, agent) as gate, Client(address, reviewer) as owner:
         for sample in SAMPLES:
             content = sample.content.format_map(named)
             started = time.perf_counter()
             try:
-                answer = gate.save(content, memory_type=sample.memory_type.value, source=sample.source.value)
+                verdict = gate.save(content, memory_type=sample.memory_type.value, source=sample.source.value)
+                took_ms = (time.perf_counter() - started) * 1000
+                answer = owner.decision(verdict.decision_id or "")
             except VouchgateError as error:
                 raise Failure(f"no verdict came back: {error}") from error
-            table.row(sample, answer, (time.perf_counter() - started) * 1000)
+            table.row(sample, answer, took_ms)
     table.foot()
 
 

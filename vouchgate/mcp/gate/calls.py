@@ -128,6 +128,36 @@ def contains_written(text: str, wanted: object) -> bool:
     )
 
 
+def proves(read: ReadBack, asked: Arguments, answer: ServerAnswer, text: str, wanted: object) -> bool:
+    """Whether a text that was read and holds what was written shows that it is there. What was asked with the text
+    itself comes back with it whether it is there or not, so then only a field of a structured answer counts that is
+    the text, and is not named like an argument."""
+    parts, texts = [leaf.strip() for leaf in texts_in(wanted) if leaf.strip()], list(texts_in(asked))
+    if not parts:  # that something was read is all there is to go by
+        return read.find is not None or read.missing is not None
+    if not all(any(part in sent for sent in texts) for part in parts):
+        return True
+    if read.find is None or _is_text_answer(answer, text) or read.find.rsplit(".", 1)[-1] in asked:
+        return False
+    return read.expect is not None or (isinstance(wanted, str) and text.strip() == wanted.strip())
+
+
+def says_missing(read: ReadBack, asked: Arguments, said: str, *, lines: bool = True) -> bool:
+    """Whether an answer says that there is nothing, in words that are not those it was asked with. Without `lines`, in
+    a single line: a longer text may hold these words as what was written."""
+    if read.missing is None:
+        return False
+    for sent in texts_in(asked):
+        if len(sent) >= len(read.missing):  # a shorter one cannot have brought them
+            said = said.replace(sent, "")
+    return read.missing.casefold() in said.casefold() and (lines or "\n" not in said.strip())
+
+
+def _is_text_answer(answer: ServerAnswer, text: str) -> bool:
+    """Whether a text is all that was answered: structured content of one text is that text in a wrapping."""
+    return text.strip() == answer.text.strip()
+
+
 def fit_to_schema(schema: Mapping[str, Any] | None, words: str) -> dict[str, Any] | None:
     """Structured content that says these words in the shape a tool promises; None when it promises another shape."""
     told = {"result": words}
@@ -255,11 +285,17 @@ class CallWriter:
             raise DeadLetter("Something else came there since, and would be taken away: look at it by hand.")
         more = write.replace if replacing else {}
         answer = await self._server.call(tool, {**write.always, **arguments, **more})
-        if not await self._is_there(write, arguments):
-            raise ServerDeclined(
-                f"It was written, and is not there when it is read back. {tool} answered: {answer.text}"
-            )
-        return answer
+        match await self._is_there(write, arguments):
+            case True:
+                return answer
+            case False:
+                raise ServerDeclined(
+                    f"It was written, and is not there when it is read back. {tool} answered: {answer.text}"
+                )
+            case None:  # to send it again would be as unsure, and might write it twice
+                raise DeadLetter(
+                    f"Sent, not confirmed: what {write.read.tool} answers does not show that it is there."
+                )
 
     async def _remove(
         self, tool: str, write: CallWrite, place: str, given: Arguments, was: object
@@ -280,8 +316,13 @@ class CallWriter:
 
     async def _take_back(self, tool: str, write: CallWrite, arguments: Arguments) -> None:
         """What the gate wrote is no memory any more."""
-        if not await self._is_there(write, arguments):
+        there = await self._is_there(write, arguments)
+        if there is False:
             return
+        if there is None:
+            raise DeadLetter(
+                f"What {write.read.tool} answers does not show whether it is there: it has to be undone by hand."
+            )
         undo, text = write.undo, arguments.get(write.text or "")
         if undo is None or not isinstance(text, str):
             raise DeadLetter(f"The gate cannot take back what {tool} did: it has to be undone by hand.")
@@ -289,30 +330,38 @@ class CallWriter:
         if not undo.part and found is not None and found[0].strip() != text.strip():
             raise DeadLetter("There is more by now than the gate wrote, so it was left: look at it by hand.")
         answer = await self._server.call(undo.tool, fill_arguments(undo.arguments, arguments))
-        if await self._is_there(write, arguments):
+        if await self._is_there(write, arguments) is not False:
             raise ServerDeclined(f"It is still there. {undo.tool} answered: {answer.text}")
 
-    async def _is_there(self, write: CallWrite, arguments: Arguments) -> bool:
-        found = await self._read(write.read, arguments)
+    async def _is_there(self, write: CallWrite, arguments: Arguments) -> bool | None:
+        """None: what was read does not show it."""
+        read, wanted = write.read, None if write.text is None else arguments.get(write.text, "")
+        found = await self._read(read, arguments)
         if found is None:
             return False
-        if write.read.expect is not None:
-            return contains_written(found[0], fill_template(write.read.expect, arguments))
-        return write.text is None or contains_written(found[0], arguments.get(write.text, ""))
+        if read.expect is not None:
+            wanted = fill_template(read.expect, arguments)
+        if not contains_written(found[0], wanted):
+            return False
+        asked = fill_arguments(read.arguments, arguments)
+        return proves(read, asked, found[1], found[0], wanted) or None
 
     async def _is_something_else_there(self, write: CallWrite, given: Arguments) -> bool:
         return await self._read(write.read, given) is not None and not await self._is_there(write, given)
 
     async def _read(self, read: ReadBack, arguments: Arguments) -> tuple[str, ServerAnswer] | None:
         """The text that is there and the answer it was in; None when nothing is."""
+        asked = fill_arguments(read.arguments, arguments)
         try:
-            answer = await self._server.call(read.tool, fill_arguments(read.arguments, arguments))
+            answer = await self._server.call(read.tool, asked)
         except ServerDeclined as error:
-            if read.missing is not None and read.missing.casefold() in str(error).casefold():
+            if says_missing(read, asked, str(error)):
                 return None
             raise
         text = answer.text if read.find is None else value_at_path(answer.structured, read.find)
         if not isinstance(text, str):
+            return None
+        if _is_text_answer(answer, text) and says_missing(read, asked, text, lines=False):
             return None
         for path, template in read.where.items():
             if not str(value_at_path(answer.structured, path)).startswith(fill_template(template, arguments)):
@@ -333,7 +382,7 @@ class CallWriter:
                 arguments = approved_arguments(
                     tool, kept, configured.text, write.data.get("text"), write.content
                 )
-                done = await self._is_there(configured, arguments)
+                done = await self._is_there(configured, arguments) is True
             if done:
                 found.add(write.place)
         return frozenset(found)

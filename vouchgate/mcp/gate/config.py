@@ -34,10 +34,11 @@ class ReadBack(Strict):
     """How to find out what is there: the tool to call, and where in its answer the text is.
 
     In `arguments`, `{name}` stands for an argument of the write; an argument that is only that, of a write without it,
-    is left out. `missing`: what an error says when there is nothing; any other error is one. `find` is a path through
-    the structured answer (`result.content`); without one, it is the whole text. `where`: what must stand at other
-    paths, or begin so, for it to be the same thing. `expect`: what has to be there, instead of the text that was
-    written.
+    is left out. `missing`: what an error says when there is nothing, or a text answer of one line; any other error is
+    one. `find` is a path through the structured answer (`result.content`); without one, it is the whole text. `where`:
+    what must stand at other paths, or begin so, for it to be the same thing. `expect`: what has to be there, instead of
+    the text that was written. Arguments that hold the text itself prove nothing by a text answer, which may repeat
+    them: then `find` has to name the field that is the text.
     """
 
     tool: str

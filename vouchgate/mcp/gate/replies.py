@@ -74,7 +74,7 @@ def describe_write(write: Write, row: VerdictOrProblem, state: WriteState, failu
         WriteState.THERE: "There already",
         WriteState.GONE: "Not written, it was taken out of the memory server and its owner has to bring it back",
         WriteState.ON_ITS_WAY: "Stored by Vouchgate, and on its way to the memory server",
-        WriteState.FAILED: f"Stored by Vouchgate, but not in the memory server ({failure})",
+        WriteState.FAILED: f"Stored by Vouchgate, but not in the memory server as far as is known ({failure})",
         WriteState.QUEUED: "Not written" if write.op is DeliveryOp.PUT else "Not removed",
     }.get(state, "Not written")
     if state in (WriteState.QUEUED, WriteState.BLOCKED):
