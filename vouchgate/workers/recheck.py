@@ -251,6 +251,7 @@ class Rechecker:
             examined = replace(examined, similar=then.similar)
         took_ms = (time.perf_counter() - begun) * 1000
         again = await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)
+        await asyncio.wrap_future(self._store.comparer.look(again.examined, again.keys))
         return replace(again, rejected_before=then.rejected_before, echo=then.evidence.echo)
 
     async def _read_all(self, cited: Sequence[Citation]) -> list[SourceReading]:
@@ -302,7 +303,7 @@ def _prepared(decision_id: str, examined: Examined, now: datetime, took_ms: floa
     claim, kind = examined.claim, examined.claim.memory_type.value
     return Reexamined(
         decision_id=decision_id,
-        examined=examined,
+        examined=examined.comparing(),
         keys=signature_keys(tokens(claim.content), kind, examined.policy.threshold),
         bands=similar.keys_of(claim.content, kind),
         suffix=new_id_suffix(now),
