@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from vouchgate.ingest.check import FACTS, NO_FACTS, Facts, Findings, ReadClaim
 from vouchgate.ingest.checks import citations as citation_checks
 from vouchgate.ingest.checks import dedup as dedup_check
+from vouchgate.ingest.checks.dedup import Comparison, Comparisons
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.types import (
@@ -114,6 +115,8 @@ class Examined:
     similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
     facts: Facts = NO_FACTS
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
+    # What was compared before, and need not be again; no answer depends on it. None: nothing was.
+    known: Comparisons | None = field(default=None, compare=False, repr=False)
 
     def knowing(self, **facts: Any) -> Examined:
         """The same with these facts, by the names of `Facts`."""
@@ -123,8 +126,19 @@ class Examined:
         """The earlier claim that this one is again, with no value changed; None when it is none, or nobody knows."""
         if not isinstance(dedup, Neighbours) or not dedup.items:
             return None
-        _, nearest = dedup_check.judge(self.claim.content, dedup, self.policy.threshold, self.policy.values)
+        _, nearest = self._judge(dedup)
         return None if nearest is None or nearest.changed else nearest.neighbour
+
+    def comparing(self) -> Examined:
+        """The same, remembering from now on what it is compared with."""
+        if self.known is not None:
+            return self
+        return replace(self, known=Comparisons(self.claim.content, self.policy.threshold, self.policy.values))
+
+    def _judge(self, dedup: DedupFacts) -> tuple[Finding, Comparison | None]:
+        return dedup_check.judge(
+            self.claim.content, dedup, self.policy.threshold, self.policy.values, self.known
+        )
 
     def decide(self) -> Decision:
         """The decision that follows. Pure: the same claim, facts and policy give the same decision."""
@@ -290,10 +304,10 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         rejected_before=stored.rejected_before,
     )
     differences = []
-    for field in ValidationResult.model_fields:
-        was, now = getattr(stored, field), getattr(again, field)
+    for name in ValidationResult.model_fields:
+        was, now = getattr(stored, name), getattr(again, name)
         if was != now:
-            differences.append(f"{field}: was {_difference_value(was)}, is now {_difference_value(now)}")
+            differences.append(f"{name}: was {_difference_value(was)}, is now {_difference_value(now)}")
     return tuple(differences)
 
 

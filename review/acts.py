@@ -13,7 +13,7 @@ from datetime import datetime
 from pydantic import ValidationError
 from sqlalchemy import Connection, insert
 
-from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.checks.dedup import Comparisons, tokens
 from vouchgate.ingest.claims.types import (
     Action,
     Claim,
@@ -60,6 +60,7 @@ class Approval:
     supersede: bool | None
     edited: Examined | None
     bands: tuple[int, ...]  # storage.dedup.similar.keys_of what is to be stored
+    known: Comparisons  # of what is to be stored with what the owner had shortly before
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +99,25 @@ def approve(
     if over is not None:
         return over
     keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
-    facts = stored_only(index.find_neighbours(connection, item.owner_id, keys, asked.now))
+    allowance = index.new_allowance()
+    every = index.find_neighbours(
+        connection, item.owner_id, keys, asked.now, known=asked.known, allowance=allowance
+    )
+    if allowance.used_up:
+        return ApprovalRefused("dedup_unavailable", "Many claims like this one came just now. Try again.")
+    facts, content, known = stored_only(every), claim.content, asked.known
     recorded = _recorded_conflict(connection, item, asked.now)
     settled = check_conflicts(
-        claim.content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place
+        content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place, known=known
     )
     if isinstance(settled, ApprovalRefused):
         return settled
     decision_id = item.decision_id
     if asked.edited is not None:
         decision_id = ids.decision_id(asked.suffix)
-        placed = replace(asked.edited, claim=claim.model_copy(update={"delivery": delivery}))
-        answer = _decide_edit(connection, item, asked, placed, facts)
+        placed = claim.model_copy(update={"delivery": delivery})
+        edited = replace(asked.edited, claim=placed, known=asked.known)
+        answer = _decide_edit(connection, item, asked, edited, facts)
     memory = memories.from_answer(
         answer,
         decision_id=decision_id,

@@ -43,18 +43,20 @@ def check_conflicts(
     supersede: bool | None,
     recorded: str | None,
     at_place: str | None = None,
+    known: dedup.Comparisons | None = None,
 ) -> ApprovalAllowed | ApprovalRefused:
-    """Holds the text against the stored memories as they are now. `at_place` is the memory over which it would be
-    written in a store behind the gate: that one is replaced, and no other.
+    """Holds the text against the stored memories as they are now; `known` is what of that was done before. `at_place`
+    is the memory over which it would be written in a store behind the gate: that one is replaced, and no other.
 
     `recorded` is the conflicting memory that the item names, None when it is not in force any more. One
     approval replaces at most one memory, the one the reviewer was shown: `recorded` while it conflicts,
     else the nearest that does; other conflicting memories stay in force. When the text conflicts with
     nothing (any more), `supersede=True` still replaces `recorded`: the reviewer asked for that.
     """
+    known = known or dedup.Comparisons(content, policy.threshold, policy.values)
     if at_place is not None:
-        return _settle_over(at_place, content, facts, policy, supersede)
-    finding, nearest = dedup.judge(content, facts, policy.threshold, policy.values)
+        return _settle_over(at_place, content, facts, policy, supersede=supersede, known=known)
+    finding, nearest = dedup.judge(content, facts, policy.threshold, policy.values, known)
     if isinstance(facts, DedupUnavailable) or finding.verdict is Verdict.UNKNOWN:
         return ApprovalRefused(
             "dedup_unavailable",
@@ -71,7 +73,7 @@ def check_conflicts(
             " edited content.",
             same,
         )
-    conflicts = dedup.compare(content, facts.items, policy.threshold, policy.values)
+    conflicts = dedup.compare(content, facts.items, policy.threshold, policy.values, known)
     target = next((c for c in conflicts if c.neighbour.id == recorded), nearest)
     if supersede is None:
         return ApprovalRefused(
@@ -85,12 +87,18 @@ def check_conflicts(
 
 
 def _settle_over(
-    at_place: str, content: str, facts: DedupFacts, policy: Policy, supersede: bool | None
+    at_place: str,
+    content: str,
+    facts: DedupFacts,
+    policy: Policy,
+    *,
+    supersede: bool | None,
+    known: dedup.Comparisons,
 ) -> ApprovalAllowed | ApprovalRefused:
     others = facts
     if isinstance(facts, Neighbours):
         others = facts.model_copy(update={"items": tuple(i for i in facts.items if i.id != at_place)})
-    settled = check_conflicts(content, others, policy, supersede=supersede, recorded=None)
+    settled = check_conflicts(content, others, policy, supersede=supersede, recorded=None, known=known)
     if isinstance(settled, ApprovalRefused):
         return settled
     if settled.replaces is not None:
@@ -98,7 +106,7 @@ def _settle_over(
         return ApprovalRefused(
             "one_place", f"{message} (supersede false), or reject this item.", settled.replaces
         )
-    nothing_else = dedup.judge(content, others, policy.threshold, policy.values)[1] is None
+    nothing_else = dedup.judge(content, others, policy.threshold, policy.values, known)[1] is None
     if supersede is False and nothing_else:
         message = f"It is written over {at_place}: both cannot be kept. Approve it to replace that one, or reject it."
         return ApprovalRefused("one_place", message, at_place)

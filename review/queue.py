@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
+from vouchgate.ingest.checks.dedup import Comparisons
 from vouchgate.ingest.claims.types import Action, Embedding, Memory, PendingMemory, Principal, ReviewStatus
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
@@ -36,7 +37,7 @@ from vouchgate.review.rules import Act, may_rule_on
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims import source_cache as sources
-from vouchgate.storage.dedup import similar
+from vouchgate.storage.dedup import index, similar
 from vouchgate.storage.identity import sessions
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
@@ -86,7 +87,10 @@ class ReviewQueue(QueueReader):
             return NotFound()
         content = seen.content if edited is None else edited.claim.content
         bands = similar.keys_of(content, seen.memory_type.value)
-        asked = acts.Approval(principal, now, ids.new_id_suffix(now), note, supersede, edited, bands)
+        with self._store.read() as connection:
+            known = self._compared(connection, seen, content, now)
+        suffix = ids.new_id_suffix(now)
+        asked = acts.Approval(principal, now, suffix, note, supersede, edited, bands, known)
 
         def work(connection: Connection, item: PendingMemory) -> Approved | Removed | ApprovalRefused:
             if item.removal_of is not None:
@@ -128,7 +132,10 @@ class ReviewQueue(QueueReader):
         seen = found
         restored = self._replaced(seen, now)
         bands = {memory.id: similar.keys_of(memory.content, memory.memory_type.value) for memory in restored}
-        asked = undoing.UndoRequest(principal.id, now, bands, dict(embeddings))
+        with self._store.read() as connection:
+            back: list[PendingMemory | Memory] = [seen, *restored]
+            known = {one.id: self._compared(connection, one, one.content, now) for one in back}
+        asked = undoing.UndoRequest(principal.id, now, bands, dict(embeddings), known)
 
         def work(connection: Connection) -> Undone | ItemChanged | NotUndoable:
             item = acts.reload(connection, seen)
@@ -140,6 +147,13 @@ class ReviewQueue(QueueReader):
         answer = self._store.writer.run([seen.owner_id], work).result()
         self._tell(answer, now)
         return answer
+
+    def _compared(
+        self, connection: Connection, one: PendingMemory | Memory, content: str, now: datetime
+    ) -> Comparisons:
+        """What is to be in force held against what its owner has, before others have to wait for it."""
+        kind = one.memory_type.value
+        return index.compared(connection, one.owner_id, content, kind, self._policy, now=now)
 
     def undo_until(self, item: PendingMemory) -> datetime | None:
         """When it is too late to take an item's decision back; None for one that no reviewer decided."""

@@ -179,7 +179,10 @@ def settle_memory(
 def _decide(connection: Connection, item: PendingMemory, again: Reexamined) -> tuple[Examined, Decision]:
     """The decision that follows now. The item itself is no neighbour of its claim; what else waits is, as it
     was when the claim was sent."""
-    facts = index.find_neighbours(connection, item.owner_id, again.keys, again.now)
+    before = again.examined.known
+    facts = index.find_neighbours(
+        connection, item.owner_id, again.keys, again.now, known=before, allowance=index.new_allowance()
+    )
     if isinstance(facts, Neighbours):
         others = tuple(neighbour for neighbour in facts.items if neighbour.id != item.id)
         facts = facts.model_copy(update={"items": others})

@@ -53,6 +53,7 @@ class UndoRequest:
     now: datetime
     bands: Mapping[str, tuple[int, ...]]  # storage.dedup.similar.keys_of memories that may be restored, by id
     embeddings: Mapping[str, Embedding]  # of the item and of what is restored, by id
+    known: Mapping[str, dedup.Comparisons]  # of these texts with what the owner had shortly before, by id
 
 
 def undo_deadline(item: PendingMemory, policy: Policy) -> datetime | None:
@@ -86,14 +87,20 @@ def undo_refusal(item: PendingMemory, policy: Policy, now: datetime) -> NotUndoa
 
 
 def same_claim(
-    item: PendingMemory, content: str, facts: DedupFacts, policy: Policy, leaving: str | None
+    item: PendingMemory,
+    content: str,
+    facts: DedupFacts,
+    policy: Policy,
+    leaving: str | None,
+    *,
+    known: dedup.Comparisons | None = None,
 ) -> NotUndoable | None:
     """What the owner has by now says against this text being in force, or waiting, again. `leaving` is the memory
-    that goes with the approval."""
+    that goes with the approval, `known` what was compared before."""
     if not isinstance(facts, DedupUnavailable):
         others = tuple(neighbour for neighbour in facts.items if neighbour.id != leaving)
         facts = Neighbours(items=others, complete=facts.complete)
-    finding, nearest = dedup.judge(content, facts, policy.threshold, policy.values)
+    finding, nearest = dedup.judge(content, facts, policy.threshold, policy.values, known)
     if nearest is not None and not nearest.changed:
         found = nearest.neighbour
         became = "stored" if found.kind is ItemKind.MEMORY else "queued"
@@ -170,8 +177,11 @@ def _conflicting_items(
         return NotUndoable("not_embedded", message, item)
     for one in back:
         keys = signature_keys(dedup.tokens(one.content), one.memory_type.value, policy.threshold)
-        facts = index.find_neighbours(connection, item.owner_id, keys, asked.now)
-        refused = same_claim(item, one.content, facts, policy, leaving=item.memory_id)
+        known = asked.known.get(one.id) or dedup.Comparisons(one.content, policy.threshold, policy.values)
+        facts = index.find_neighbours(
+            connection, item.owner_id, keys, asked.now, known=known, allowance=index.new_allowance()
+        )
+        refused = same_claim(item, one.content, facts, policy, item.memory_id, known=known)
         if refused is not None:
             return refused
     return None

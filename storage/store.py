@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage import engine as engines
 from vouchgate.storage.columns import UtcTime
+from vouchgate.storage.comparing import Comparer
 from vouchgate.storage.dedup.reindex import Report, is_ready, reindex
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.tables.claims import PolicyRow
@@ -27,11 +28,13 @@ _LOAD_POLICY = select(_POLICY.c.document).where(_POLICY.c.digest == bindparam("w
 
 
 class Store:
-    """What the service holds: reads through `read`, writes through `writer`. Close it at the end."""
+    """What the service holds: reads through `read`, writes through `writer`, claims through `comparer`, which hands
+    them to the writer. Close it at the end."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.writer = Writer(engine)
+        self.comparer = Comparer(self.read, self.writer)
 
     @classmethod
     def open(
@@ -100,6 +103,7 @@ class Store:
 
     def close(self) -> None:
         """Writes what still waits, then closes every connection."""
+        self.comparer.close()
         self.writer.close()
         self._engine.dispose()
 

@@ -21,9 +21,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from vouchgate.ingest.checks.dedup import Allowance
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import Decided, Submission, SubmitAnswer, write_submissions
-from vouchgate.storage.dedup import builds
+from vouchgate.storage.dedup import builds, index
 from vouchgate.storage.engine import is_busy, reading
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from vouchgate.storage.identity.owners import lock_owners
@@ -33,20 +34,27 @@ T = TypeVar("T")
 
 MAX_WAITING = 10_000  # units; more would only wait longer than any caller does
 MAX_GROUP = 256  # claims in one transaction: past this, the disk is a small part of it
+MAX_GROUP_CHARACTERS = 65_536  # of their texts: others wait for the keys of long ones to be read and written
 ATTEMPTS = 3  # of a transaction that another process was in the way of
 _GATHER_SECONDS = 0.0005  # at 16 connections a tenth more claims a second; longer gains nothing
 _ASK_SECONDS = 5.0  # how long to ask whether a commit happened, after its connection was lost
 
 
 @dataclass(slots=True, eq=False)
-class _Unit:
-    """A claim (`submission`) or other work that waits to be written, and who waits for it."""
+class Unit:
+    """A claim (`submission`) or other work that waits to be written, and who waits for it: a thread, or a coroutine of
+    `loop`, which is woken once for all claims of a transaction."""
 
     future: Future[Any] | asyncio.Future[Any]
     loop: asyncio.AbstractEventLoop | None = None
     submission: Submission | None = None
     owner_ids: Sequence[str] = ()
     work: Callable[[Connection], Any] | None = None
+
+    @property
+    def characters(self) -> int:
+        """Of the claim's text."""
+        return 0 if self.submission is None else len(self.submission.examined.claim.content)
 
     def start(self) -> bool:
         """False when the caller does not wait any more; nothing is written then."""
@@ -73,10 +81,12 @@ class _CommitLost(Exception):
 class Writer:
     """Writes in the order of arrival, in a thread of its own. Its methods may be called from any thread."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, allow: Callable[[], Allowance] = index.new_allowance) -> None:
+        """`allow` makes what comparing one owner's claims may cost in a transaction."""
         self._engine = engine
+        self._allow = allow
         self._connection: Connection | None = None  # of the writer thread alone
-        self._waiting: deque[_Unit] = deque()
+        self._waiting: deque[Unit] = deque()
         self._change = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="vouchgate-writer", daemon=True)
@@ -85,15 +95,7 @@ class Writer:
     def submit(self, submission: Submission) -> Future[SubmitAnswer]:
         """Writes a claim. The future fails with StoreBusy or StoreClosed when it could not be."""
         future: Future[SubmitAnswer] = Future()
-        self._add(_Unit(future, submission=submission))
-        return future
-
-    def submit_async(self, submission: Submission) -> asyncio.Future[SubmitAnswer]:
-        """As `submit`, for a coroutine of the running event loop. The loop is woken once for all claims of a
-        transaction, not once for each, which is most of what waking it costs."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[SubmitAnswer] = loop.create_future()
-        self._add(_Unit(future, loop, submission=submission))
+        self.add(Unit(future, submission=submission))
         return future
 
     def run(self, owner_ids: Sequence[str], work: Callable[[Connection], T]) -> Future[T]:
@@ -103,7 +105,7 @@ class Writer:
         `work` may be called again, so it must do nothing that a rollback does not undo.
         """
         future: Future[T] = Future()
-        self._add(_Unit(future, owner_ids=tuple(owner_ids), work=work))
+        self.add(Unit(future, owner_ids=tuple(owner_ids), work=work))
         return future
 
     def close(self) -> None:
@@ -113,28 +115,28 @@ class Writer:
             self._change.notify()
         self._thread.join()
 
-    def _add(self, unit: _Unit) -> None:
+    def add(self, unit: Unit) -> None:
+        """Has a unit written when its turn comes."""
         with self._change:
             if not self._closed and len(self._waiting) < MAX_WAITING:
                 self._waiting.append(unit)
                 self._change.notify()
                 return
             closed = self._closed
-        error = (
-            StoreClosed("the store is closed") if closed else StoreBusy("too many claims wait to be written")
+        fail(
+            unit,
+            StoreClosed("the store is closed") if closed else StoreBusy("too many claims wait to be written"),
         )
-        unit.start()
-        unit.future.set_exception(error)
 
     def _serve(self) -> None:
-        units: list[_Unit] = []
+        units: list[Unit] = []
         while units := self._next(gather=len(units) > 1):
             live = [unit for unit in units if unit.start()]
             if live:
                 _tell(live, self._outcomes(live))
         self._drop_connection()
 
-    def _next(self, *, gather: bool) -> list[_Unit]:
+    def _next(self, *, gather: bool) -> list[Unit]:
         """The claims at the head of the queue, or one other work; nothing when the writer is closed.
 
         With `gather` it waits a moment for more: those who were told of the last group are about to send
@@ -150,11 +152,15 @@ class Writer:
                 return []
             units = [self._waiting.popleft()]
             if units[0].work is None:
+                left = MAX_GROUP_CHARACTERS - units[0].characters
                 while self._waiting and self._waiting[0].work is None and len(units) < MAX_GROUP:
+                    left -= self._waiting[0].characters
+                    if left < 0:
+                        break
                     units.append(self._waiting.popleft())
             return units
 
-    def _outcomes(self, units: list[_Unit]) -> list[Any]:
+    def _outcomes(self, units: list[Unit]) -> list[Any]:
         """What to tell each unit: its result, or _Failed."""
         try:
             return self._attempt(units)
@@ -165,7 +171,7 @@ class Writer:
                 return [_Failed(_for_caller(error))]
         return [outcome for unit in units for outcome in self._outcomes([unit])]
 
-    def _attempt(self, units: list[_Unit]) -> list[Any]:
+    def _attempt(self, units: list[Unit]) -> list[Any]:
         """The results of one committed transaction. Raises StoreBusy, or whatever the work raised."""
         refused: DBAPIError | None = None
         lock_total = False
@@ -196,13 +202,13 @@ class Writer:
             raise refused
         raise StoreBusy("the database is busy or cannot be reached; try again later") from busy
 
-    def _transaction(self, units: list[_Unit], *, lock_total: bool) -> list[Any]:
+    def _transaction(self, units: list[Unit], *, lock_total: bool) -> list[Any]:
         try:
             if self._connection is None:
                 self._connection = self._engine.connect().execution_options(vouchgate_write=True)
             transaction = self._connection.begin()
             try:
-                results = _write(self._connection, units, lock_total=lock_total)
+                results = self._write(self._connection, units, lock_total=lock_total)
             except BaseException:
                 transaction.rollback()
                 raise
@@ -216,6 +222,15 @@ class Writer:
         except Exception:
             self._drop_connection()
             raise
+
+    def _write(self, connection: Connection, units: list[Unit], *, lock_total: bool) -> list[Any]:
+        work = units[0].work
+        if work is None:
+            submissions = [unit.submission for unit in units if unit.submission is not None]
+            return list(write_submissions(connection, submissions, lock_total=lock_total, allow=self._allow))
+        builds.hold(connection)
+        lock_owners(connection, units[0].owner_ids)
+        return [work(connection)]
 
     def _drop_connection(self) -> None:
         """Closes it for good: after a failure, nobody knows what state the server left it in."""
@@ -240,14 +255,10 @@ class Writer:
         return False
 
 
-def _write(connection: Connection, units: list[_Unit], *, lock_total: bool) -> list[Any]:
-    work = units[0].work
-    if work is None:
-        submissions = [unit.submission for unit in units if unit.submission is not None]
-        return list(write_submissions(connection, submissions, lock_total=lock_total))
-    builds.hold(connection)
-    lock_owners(connection, units[0].owner_ids)
-    return [work(connection)]
+def fail(unit: Unit, error: Exception) -> None:
+    """Tells who waits that nothing was written."""
+    if unit.start():
+        _tell([unit], [_Failed(error)])
 
 
 def _for_caller(error: Exception) -> Exception:
@@ -258,7 +269,7 @@ def _for_caller(error: Exception) -> Exception:
     return error
 
 
-def _tell(units: list[_Unit], outcomes: list[Any]) -> None:
+def _tell(units: list[Unit], outcomes: list[Any]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
     for unit, outcome in zip(units, outcomes, strict=True):
         if isinstance(unit.future, Future):

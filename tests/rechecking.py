@@ -18,7 +18,7 @@ from sqlalchemy import select
 from tests.claims import NOW, submission_of
 from tests.claims import policy as built_in_policy
 from tests.repos import TestRepository
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.types import (
     Citation,

@@ -7,10 +7,13 @@ the pure half; the index that finds candidates is `storage.dedup.index`, with ke
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from vouchgate.ingest.check import Check, Known
 from vouchgate.ingest.claims.types import (
@@ -24,7 +27,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.dedup.order import changed_window, harmless_order
-from vouchgate.ingest.dedup.rewording import Unit, units_of
+from vouchgate.ingest.dedup.rewording import RewrittenClaim, Unit
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import tokens, word_list
 
@@ -48,8 +51,9 @@ _NAMED = 8
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> Fraction:
     """Size of the overlap over size of the union, exact; two empty sets are equal, so 1."""
-    union = len(left | right)
-    return Fraction(len(left & right), union) if union else Fraction(1)
+    shared = len(left & right)
+    union = len(left) + len(right) - shared
+    return Fraction(shared, union) if union else Fraction(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +70,17 @@ def _named(units: Iterable[Unit]) -> list[str]:
     return list(dict.fromkeys(unit.shown for unit in units))[:_NAMED]
 
 
-def _surplus(units: list[Unit], other: list[Unit]) -> list[Unit]:
+def _surplus(units: list[Unit], counts: Counter[str], other: Counter[str]) -> list[Unit]:
     """The units that the other text does not have, or not as often: then the last ones."""
-    left = Counter(unit.key for unit in other)
+    more = counts - other
+    left = {key: other[key] for key in more}
     found = []
-    for unit in units:
-        if left[unit.key] > 0:
-            left[unit.key] -= 1
-        else:
-            found.append(unit)
+    for unit in units if more else ():
+        if unit.key in left:
+            if left[unit.key] > 0:
+                left[unit.key] -= 1
+            else:
+                found.append(unit)
     return found
 
 
@@ -85,10 +91,12 @@ def changed_values(claim: str, other: str, words: ValueWords) -> tuple[str, ...]
     inflection, spelling, and an order that exchanges no roles. Words that only changed places are named as
     well; at most eight of each text are. Linear in the texts.
     """
-    if word_list(claim) == word_list(other):
-        return ()  # the commonest case, at a fraction of the time
-    ours, theirs = units_of(claim, other, words)
-    if only := _named(_surplus(ours, theirs)) + _named(_surplus(theirs, ours)):
+    return Comparisons(claim, Fraction(0), words).changed(other)
+
+
+def _changed(ours: list[Unit], theirs: list[Unit], words: ValueWords) -> tuple[str, ...]:
+    left, right = Counter([unit.key for unit in ours]), Counter([unit.key for unit in theirs])
+    if only := _named(_surplus(ours, left, right)) + _named(_surplus(theirs, right, left)):
         return tuple(dict.fromkeys(only))
     if harmless_order(ours, theirs, words):
         return ()
@@ -99,18 +107,104 @@ def changed_values(claim: str, other: str, words: ValueWords) -> tuple[str, ...]
     return tuple(dict.fromkeys(_named(one for one, _ in moved) + _named(two for _, two in moved)))
 
 
+class Allowance:
+    """How much comparing may still cost: so many texts held against claims word by word, and so many seconds of the
+    processor, whoever shares it. What is over it is left out, and the answer says that it is not complete."""
+
+    def __init__(self, texts: int, seconds: float, clock: Callable[[], float] = time.thread_time) -> None:
+        """`clock` counts seconds; by default those that this thread computed, not those that it waited."""
+        self.texts = texts
+        self.seconds = seconds
+        self.compared = 0  # texts so far
+        self._clock = clock
+        self._spent = 0.0
+
+    @property
+    def used_up(self) -> bool:
+        """Whether nothing more may be compared."""
+        return self.compared >= self.texts or self._spent >= self.seconds
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Counts what is done in it."""
+        started = self._clock()
+        try:
+            yield
+        finally:
+            self._spent += self._clock() - started
+
+
+class Comparisons:
+    """A claim held against earlier ones, each text once however often it is asked about: what was compared before
+    a transaction costs nothing inside of it. What it says follows from the two texts and the policy alone."""
+
+    def __init__(self, claim: str, threshold: Fraction, words: ValueWords) -> None:
+        self.threshold = threshold
+        self._claim = claim
+        self._values = words
+        self._similar: dict[str, Fraction] = {}
+        self._changed: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(self._listed)
+
+    @cached_property
+    def _listed(self) -> list[str]:
+        return word_list(self._claim)
+
+    @cached_property
+    def _rewritten(self) -> RewrittenClaim:
+        return RewrittenClaim(self._claim, self._values)
+
+    def near(self, other: str, allowance: Allowance | None = None) -> Fraction | None:
+        """The similarity of two texts; None when it is not known and the allowance is used up."""
+        known = self._similar.get(other)
+        if known is not None or (allowance is not None and allowance.used_up):
+            return known
+        with allowance.spending() if allowance is not None else nullcontext():
+            known = self._similar[other] = jaccard(self._words, tokens(other))
+        return known
+
+    def changed(self, other: str) -> tuple[str, ...]:
+        """`changed_values` of the claim and this text."""
+        known = self._changed.get(other)
+        if known is None:
+            # The commonest case, at a fraction of the time.
+            same = self._similar.get(other, 1) == 1 and self._listed == word_list(other)
+            known = () if same else _changed(*self._rewritten.beside(other), self._values)
+            self._changed[other] = known
+        return known
+
+    def compare(self, other: str, allowance: Allowance | None = None) -> bool:
+        """Sees to it that `changed` is known; False when it is not, and the allowance is used up. A text that is the
+        claim letter by letter costs nothing."""
+        if other in self._changed or other == self._claim or allowance is None:
+            self.changed(other)
+            return True
+        if allowance.used_up:
+            return False
+        allowance.compared += 1
+        with allowance.spending():
+            self.changed(other)
+        return True
+
+
 def compare(
-    content: str, facts: tuple[Neighbour, ...], threshold: Fraction, words: ValueWords
+    content: str,
+    facts: tuple[Neighbour, ...],
+    threshold: Fraction,
+    words: ValueWords,
+    known: Comparisons | None = None,
 ) -> tuple[Comparison, ...]:
     """Every neighbour at or over the threshold, nearest first; equals are ordered by id so that the answer
-    does not depend on the order of the facts."""
-    own = tokens(content)
+    does not depend on the order of the facts. `known` is what was compared before of the same claim."""
+    comparisons = known or Comparisons(content, threshold, words)
     found = []
     for neighbour in facts:
-        similarity = jaccard(own, tokens(neighbour.content))
-        if similarity >= threshold:
-            changed = changed_values(content, neighbour.content, words)
-            found.append(Comparison(neighbour, similarity, changed))
+        similarity = comparisons.near(neighbour.content)
+        if similarity is not None and similarity >= threshold:
+            found.append(Comparison(neighbour, similarity, comparisons.changed(neighbour.content)))
     return tuple(sorted(found, key=lambda c: (-c.similarity, len(c.changed), c.neighbour.id)))
 
 
@@ -120,9 +214,13 @@ UNIQUE = Finding(
 
 
 def judge(
-    content: str, facts: DedupFacts, threshold: Fraction, words: ValueWords
+    content: str,
+    facts: DedupFacts,
+    threshold: Fraction,
+    words: ValueWords,
+    known: Comparisons | None = None,
 ) -> tuple[Finding, Comparison | None]:
-    """One finding, and the comparison it rests on.
+    """One finding, and the comparison it rests on. `known` is what was compared before of the same claim.
 
     In order: duplicate of a stored memory, duplicate of a pending item, conflict with either. A repeat of
     a waiting conflict is that item again, not a second one (ADR-0005).
@@ -131,7 +229,7 @@ def judge(
         return _finding(Verdict.UNKNOWN, "dedup_unavailable", facts.detail), None
     if not facts.items and facts.complete:
         return UNIQUE, None
-    near = compare(content, facts.items, threshold, words)
+    near = compare(content, facts.items, threshold, words, known)
     same = [c for c in near if not c.changed]
     for kind, verdict, code, message in (
         (ItemKind.MEMORY, Verdict.FAIL, "duplicate", "This owner has stored the same claim already."),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+import re
+from typing import NamedTuple
 
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import COMPOUND, COUNTED, MARKED_AS_CODE, split_words, word_list
@@ -20,8 +22,7 @@ _COMMAS = (",", ";", "、", "،")
 _STOPS = (".", "!", "?", ":", "。", "؟", "।")
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(NamedTuple):
     """One thing a claim says. Two units say the same when their keys are equal."""
 
     key: str
@@ -33,8 +34,7 @@ class Unit:
     ends: bool = False  # a sentence ends after it
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     """A normalised word, and what its surroundings say about it."""
 
     text: str
@@ -53,32 +53,29 @@ def _is_exact(shown: str, raw: str, *, opens_sentence: bool) -> bool:
     return shown[:1].isupper() and not opens_sentence
 
 
-def _words(text: str, words: ValueWords) -> list[_Word]:
-    """The words of a text with what stands around them. A text without words is one firm word, itself."""
-    found: list[_Word] = []
-    opens_sentence = True
-    for raw in text.split():
-        if raw.isascii() and raw.isalpha() and raw.islower():
-            found.append(_Word(raw, raw, False, False, False, False))
-            opens_sentence = False
-            continue
-        core = raw.rstrip(_EDGE)
-        ends, comma = core.endswith(_STOPS), core.endswith(_COMMAS)
-        shown = raw.strip(_EDGE).rstrip(".,;:!?…") or raw
-        exact = _is_exact(shown, raw, opens_sentence=opens_sentence)
-        parts = split_words(raw)
-        for index, part in enumerate(parts, 1):
-            firm = exact or (shown[:1].isupper() and part not in words.openers)
-            last = index == len(parts)
-            found.append(
-                _Word(part, shown if len(parts) == 1 else part, exact, firm, last and comma, last and ends)
-            )
-        if parts:
-            opens_sentence = ends
-        elif found and (ends or comma):  # a lone full stop ends what stands before it
-            found[-1] = replace(found[-1], comma=comma, ends=ends or found[-1].ends)
-            opens_sentence = opens_sentence or ends
-    return found or [_Word(word, word, True, True, False, False) for word in word_list(text)]
+class _Piece(NamedTuple):
+    """What stands between two spaces: its words, and what its punctuation says."""
+
+    words: tuple[_Word, ...]
+    comma: bool
+    ends: bool
+
+
+def _piece(raw: str, words: ValueWords, *, opens_sentence: bool) -> _Piece:
+    if raw.isascii() and raw.isalpha() and raw.islower():
+        return _Piece((_Word(raw, raw, False, False, False, False),), False, False)
+    core = raw.rstrip(_EDGE)
+    ends, comma = core.endswith(_STOPS), core.endswith(_COMMAS)
+    shown = raw.strip(_EDGE).rstrip(".,;:!?…") or raw
+    exact = _is_exact(shown, raw, opens_sentence=opens_sentence)
+    parts = split_words(raw)
+    found = []
+    for index, part in enumerate(parts, 1):
+        firm = exact or (shown[:1].isupper() and part not in words.openers)
+        last = index == len(parts)
+        written = shown if len(parts) == 1 else part
+        found.append(_Word(part, written, exact, firm, last and comma, last and ends))
+    return _Piece(tuple(found), comma, ends)
 
 
 def _parts(text: str, exact: frozenset[str], words: ValueWords) -> tuple[str, ...]:
@@ -95,58 +92,147 @@ def _parts(text: str, exact: frozenset[str], words: ValueWords) -> tuple[str, ..
     return (text,)
 
 
-def _written_out(
-    found: list[_Word], exact: frozenset[str], words: ValueWords
-) -> Iterator[tuple[str, _Word, bool]]:
-    """Each word after rewriting, the word it was written as, and whether it is the last one of that."""
-    at = 0
-    while at < len(found):
+class _Text(NamedTuple):
+    """A text as words, and those of them that are names, numbers or identifiers in it."""
+
+    words: list[_Word]
+    exact: frozenset[str]
+
+
+class Rewriter:
+    """Turns texts into units under one policy. It remembers what it made of each word, so that a text which shares
+    most of its words with one before it costs a tenth; keep it no longer than such texts come."""
+
+    def __init__(self, words: ValueWords) -> None:
+        self._values = words
+        self._pieces: dict[tuple[str, bool], _Piece] = {}
+        self._parted: dict[tuple[str, bool], tuple[str, ...]] = {}
+        self._keys: dict[str, str] = {}
+        self._plain: dict[tuple[str, bool], str | None] = {}
+
+    def read(self, text: str) -> _Text:
+        """The words of a text with what stands around them. A text without words is one firm word, itself."""
+        found: list[_Word] = []
+        pieces = self._pieces
+        opens_sentence = True
+        for raw in text.split():
+            piece = pieces.get((raw, opens_sentence))
+            if piece is None:
+                piece = _piece(raw, self._values, opens_sentence=opens_sentence)
+                pieces[raw, opens_sentence] = piece
+            if piece.words:
+                found += piece.words
+                opens_sentence = piece.ends
+            elif found and (piece.ends or piece.comma):  # a lone full stop ends what stands before it
+                found[-1] = found[-1]._replace(comma=piece.comma, ends=piece.ends or found[-1].ends)
+                opens_sentence = opens_sentence or piece.ends
+        found = found or [_Word(word, word, True, True, False, False) for word in word_list(text)]
+        return _Text(found, frozenset(word.text for word in found if word.exact))
+
+    def vocabulary(self, text: _Text) -> frozenset[str]:
+        """Every word and part of a word that its units can be made of, and that it matters of whether it is exact."""
+        found: set[str] = set()
+        for each in {word.text for word in text.words}:
+            found.update((each, *_parts(each, frozenset(), self._values)))
+            for _, right in self._values.rewrites.get(each, ()):
+                found.update(right)
+        return frozenset(found)
+
+    def units(self, text: _Text, exact: frozenset[str]) -> list[Unit]:
+        """A text as units, where the words of `exact` are names, numbers or identifiers."""
+        words, plain = self._values, self._plain
+        droppable, joining = words.droppable, words.joining
+        units: list[Unit] = []
+        joined = article = False
+        before = ""
+        at = 0
+        while at < len(text.words):
+            word = text.words[at]
+            place = word.text, word.text in exact
+            key = plain[place] if place in plain else self._plain_key(*place)
+            if key is not None:  # nearly every word, at a fraction of the time
+                units.append(Unit(key, word.shown, word.firm, joined, article, word.comma, word.ends))
+                joined, article, before = False, False, word.text
+                at += 1
+                continue
+            taken, parts, word = self._written_out(text.words, at, exact)
+            at += taken
+            for index, part in enumerate(parts, 1):
+                last = index == len(parts)
+                if part in droppable:
+                    joined, article = joined or part in joining, part not in joining
+                    if units and last and (word.comma or word.ends):
+                        units[-1] = units[-1]._replace(comma=True, ends=units[-1].ends or word.ends)
+                    before = part
+                    continue
+                ends, comma = last and word.ends, last and word.comma
+                if part == before and len(part) <= _SLIP and part.isalpha() and part not in words.carriers:
+                    units[-1] = units[-1]._replace(comma=comma, ends=ends)
+                else:
+                    own = words.synonyms.get(part, part) if part in exact else self._key(part)
+                    units.append(Unit(own, word.shown, word.firm, joined, article, comma, ends))
+                joined, article, before = False, False, part
+        return units
+
+    def _key(self, word: str) -> str:
+        known = self._keys.get(word)
+        if known is None:
+            known = self._keys[word] = self._values.key(word)
+        return known
+
+    def _plain_key(self, word: str, exact: bool) -> str | None:
+        """The key of a word that is one unit whatever stands around it; None of any other."""
+        values, key = self._values, None
+        slip = word.isalpha() and len(word) <= _SLIP
+        whole = _parts(word, frozenset((word,) if exact else ()), values) == (word,)
+        if whole and not slip and word not in values.droppable and word not in values.rewrites:
+            key = values.synonyms.get(word, word) if exact else values.key(word)
+        self._plain[word, exact] = key
+        return key
+
+    def _written_out(
+        self, found: list[_Word], at: int, exact: frozenset[str]
+    ) -> tuple[int, tuple[str, ...], _Word]:
+        """What the words from this one on are written out as: how many are taken, their parts, and the word that
+        these were written as."""
         word = found[at]
-        rules = words.rewrites.get(word.text, ())
-        if not rules and word.text.isalpha():
-            yield word.text, word, True
-            at += 1
-            continue
-        taken, parts = 1, None
-        for left, right in rules:
+        for left, right in self._values.rewrites.get(word.text, ()):
             if tuple(w.text for w in found[at : at + len(left)]) == left:
-                taken, parts = len(left), right
-                break
+                if len(left) > 1:
+                    shown = " ".join(w.shown for w in found[at : at + len(left)])
+                    word = found[at + len(left) - 1]._replace(shown=shown)
+                return len(left), right, word
+        place = word.text, word.text in exact
+        parts = self._parted.get(place)
         if parts is None:
-            parts = _parts(word.text, exact, words)
-        last = found[at + taken - 1]
-        if taken > 1:
-            shown = " ".join(w.shown for w in found[at : at + taken])
-            word = replace(last, shown=shown)
-        for index, part in enumerate(parts):
-            yield part, word, index == len(parts) - 1
-        at += taken
+            parts = self._parted[place] = _parts(word.text, exact, self._values)
+        return 1, parts, word
 
 
-def _units(found: list[_Word], exact: frozenset[str], words: ValueWords) -> list[Unit]:
-    units: list[Unit] = []
-    joined = article = False
-    before = ""
-    for text, word, last in _written_out(found, exact, words):
-        if text in words.droppable:
-            joined, article = joined or text in words.joining, text not in words.joining
-            if units and last and (word.comma or word.ends):
-                units[-1] = replace(units[-1], comma=True, ends=units[-1].ends or word.ends)
-            before = text
-            continue
-        key = words.synonyms.get(text, text) if text in exact else words.key(text)
-        ends, comma = last and word.ends, last and word.comma
-        if text == before and len(text) <= _SLIP and text.isalpha() and text not in words.carriers:
-            units[-1] = replace(units[-1], comma=comma, ends=ends)
-        else:
-            units.append(Unit(key, word.shown, word.firm, joined, article, comma, ends))
-        joined, article, before = False, False, text
-    return units
+class RewrittenClaim:
+    """A claim that is held against one text after another."""
+
+    def __init__(self, claim: str, words: ValueWords) -> None:
+        self._rewriter = Rewriter(words)
+        self._claim = self._rewriter.read(claim)
+        self._vocabulary = self._rewriter.vocabulary(self._claim)
+        self._units: dict[
+            frozenset[str], list[Unit]
+        ] = {}  # of the last text; by which of the vocabulary are exact
+
+    def beside(self, other: str) -> tuple[list[Unit], list[Unit]]:
+        """The claim and another text as units. What is a name or an identifier in one of them is none the less one
+        in the other, so that the case of a letter alone never makes a difference."""
+        theirs = self._rewriter.read(other)
+        exact = self._claim.exact | theirs.exact
+        known = exact & self._vocabulary
+        ours = self._units.get(known)
+        if ours is None:
+            ours = self._rewriter.units(self._claim, known)
+            self._units = {known: ours}
+        return ours, self._rewriter.units(theirs, exact)
 
 
 def units_of(claim: str, other: str, words: ValueWords) -> tuple[list[Unit], list[Unit]]:
-    """Both texts as units. What is a name or an identifier in one of them is none the less one in the other,
-    so that the case of a letter alone never makes a difference."""
-    ours, theirs = _words(claim, words), _words(other, words)
-    exact = frozenset(word.text for word in ours + theirs if word.exact)
-    return _units(ours, exact, words), _units(theirs, exact, words)
+    """Both texts as units; see `RewrittenClaim.beside`."""
+    return RewrittenClaim(claim, words).beside(other)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, update
 
+from vouchgate.ingest.checks.dedup import Allowance
 from vouchgate.ingest.claims.types import (
     Action,
     DedupFacts,
@@ -31,7 +32,7 @@ from vouchgate.ingest.pipeline import Examined, removes
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import digest_of
 from vouchgate.storage import ids
-from vouchgate.storage.claims import decisions, echoes, memories
+from vouchgate.storage.claims import decisions, echoes, known_keys, memories
 from vouchgate.storage.claims.echoes import Echoes
 from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.dedup.builds import in_use
@@ -42,7 +43,7 @@ from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import pending, rechecks, rejections
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among
-from vouchgate.storage.tables.claims import IdempotencyRow, TokenRow
+from vouchgate.storage.tables.claims import TokenRow
 
 _MEMORIES = BulkInsert(memories.TABLE)
 _PENDING = BulkInsert(pending.TABLE)
@@ -52,18 +53,7 @@ _SEEN_AGAIN = (
     .where(pending.TABLE.c.owner_id == bindparam("of_owner"), pending.TABLE.c.id == bindparam("of_id"))
     .values(seen=pending.TABLE.c.seen + bindparam("times"))
 )
-_IDEMPOTENCY: Table = IdempotencyRow.metadata.tables["idempotency"]
-_KEYS = BulkInsert(_IDEMPOTENCY)
-_KNOWN_KEYS = (
-    select(_IDEMPOTENCY.c.key, _IDEMPOTENCY.c.body_digest, decisions.TABLE.c.answer)
-    .join(
-        decisions.TABLE,
-        (decisions.TABLE.c.owner_id == _IDEMPOTENCY.c.owner_id)
-        & (decisions.TABLE.c.id == _IDEMPOTENCY.c.decision_id),
-    )
-    .where(_IDEMPOTENCY.c.principal_id == bindparam("of_principal"), among(_IDEMPOTENCY.c.key, "keys"))
-)
-
+_KEYS = BulkInsert(known_keys.TABLE)
 _TOKEN: Table = TokenRow.metadata.tables["token"]
 _LIVE_TOKENS = PreparedSelect(
     select(_TOKEN.c.id, _TOKEN.c.expires_at).where(among(_TOKEN.c.id, "ids"), _TOKEN.c.revoked_at.is_(None))
@@ -128,14 +118,19 @@ SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone
 
 
 def write_submissions(
-    connection: Connection, submissions: Sequence[Submission], *, lock_total: bool = False
+    connection: Connection,
+    submissions: Sequence[Submission],
+    *,
+    lock_total: bool = False,
+    allow: Callable[[], Allowance] = index.new_allowance,
 ) -> list[SubmitAnswer]:
     """Decides the claims in order and writes what follows; answers in the same order.
 
-    They may be told to the callers once the transaction is committed, not before. Takes every lock it needs;
-    raises QueueFilledMeanwhile unless `lock_total`.
+    They may be told to the callers once the transaction is committed, not before. Takes every lock it needs; raises
+    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost.
     """
-    group = _SubmissionGroup(connection, submissions, lock_total=lock_total)
+    submissions = [replace(each, examined=each.examined.comparing()) for each in submissions]
+    group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow)
     answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
     return answers
@@ -160,9 +155,15 @@ class _SubmissionGroup:
     """What was read for a group of submissions, and what they changed since."""
 
     def __init__(
-        self, connection: Connection, submissions: Sequence[Submission], *, lock_total: bool
+        self,
+        connection: Connection,
+        submissions: Sequence[Submission],
+        *,
+        lock_total: bool,
+        allow: Callable[[], Allowance],
     ) -> None:
         self._connection = connection
+        self._allowances: defaultdict[str, Allowance] = defaultdict(allow)
         self._submissions = submissions
         self._rejected: dict[rejections.Name, RejectedBefore] | None = None  # None: not looked up
         built, following = in_use(connection)
@@ -180,7 +181,7 @@ class _SubmissionGroup:
         self._known = {
             (principal, row.key): (row.body_digest, row.answer)
             for principal, wanted in keys.items()
-            for row in connection.execute(_KNOWN_KEYS, {"of_principal": principal, "keys": wanted})
+            for row in known_keys.answered(connection, principal, wanted)
         }
         self._window.prepare((s.owner_id, s.keys) for s in submissions if s.keys.threshold == self._threshold)
         self._places = QueueCapacity(connection, lock_total=lock_total)
@@ -246,14 +247,16 @@ class _SubmissionGroup:
 
     def _facts(self, submission: Submission) -> DedupFacts:
         """The neighbours on disk and those of this very group."""
-        examined = submission.examined
+        examined, threshold = submission.examined, submission.examined.policy.threshold
         if removes(examined.claim):
             return Neighbours()
-        threshold = examined.policy.threshold
         if threshold != self._threshold:
             return index.unavailable(self._threshold, threshold)
         reached = self._window.find_candidates(submission.owner_id, submission.keys)
-        return index.select_neighbours(submission.keys, reached, examined.capture_time)
+        allowance = self._allowances[submission.owner_id]
+        return index.select_neighbours(
+            submission.keys, reached, examined.capture_time, examined.known, allowance
+        )
 
     def _rejected_before(self, submission: Submission) -> RejectedBefore | None:
         """The owner's rejection of the same words, if one fell lately. Looked up once for the whole group, and

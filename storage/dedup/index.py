@@ -15,9 +15,10 @@ from fractions import Fraction
 
 from sqlalchemy import Connection, Table, bindparam, select
 
-from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.checks.dedup import Allowance, Comparisons, jaccard, tokens
 from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.policy import Policy
 from vouchgate.storage.dedup.builds import hold
 from vouchgate.storage.dedup.window import Candidate, CandidateSet, DedupIndexView
 from vouchgate.storage.tables.claims import MemoryRow, PendingRow
@@ -28,6 +29,11 @@ _PENDING: Table = PendingRow.metadata.tables["pending"]
 # Neighbours that become evidence. Each is a text in the stored answer, and is compared word by word; a claim has
 # more only where people approved many that differ in a value, or with the bare words of a template.
 MOST_NEIGHBOURS = 32
+# What comparing one owner's claims may cost in a write transaction: so many texts, and so many seconds. What was
+# compared before costs nothing, so this is for what was stored since, and for claims of one group.
+MOST_COMPARED = 256
+COMPARING_SECONDS = 0.05
+_NONE = Neighbours()  # of most claims
 _TEXTS = {
     kind: select(table.c.content, table.c.memory_type).where(
         table.c.owner_id == bindparam("of_owner"), table.c.id == bindparam("of_item")
@@ -36,9 +42,17 @@ _TEXTS = {
 }
 
 
-def find_neighbours(connection: Connection, owner_id: str, keys: SignatureKeys, now: datetime) -> DedupFacts:
+def find_neighbours(
+    connection: Connection,
+    owner_id: str,
+    keys: SignatureKeys,
+    now: datetime,
+    *,
+    known: Comparisons | None = None,
+    allowance: Allowance | None = None,
+) -> DedupFacts:
     """What the dedup check is told about a claim: every item of its owner and type at or over the threshold
-    that the keys are for.
+    that the keys are for; with `known` and `allowance` as in `select_neighbours`.
 
     When the index is of another one it cannot answer, and says so: a part of the neighbours would look like
     all of them.
@@ -47,7 +61,22 @@ def find_neighbours(connection: Connection, owner_id: str, keys: SignatureKeys, 
     reached = window.find_candidates(owner_id, keys)
     if window.threshold != keys.threshold:
         return unavailable(window.threshold, keys.threshold)
-    return select_neighbours(keys, reached, now)
+    return select_neighbours(keys, reached, now, known, allowance)
+
+
+def compared(
+    connection: Connection, owner_id: str, content: str, memory_type: str, policy: Policy, *, now: datetime
+) -> Comparisons:
+    """A text held against what the owner has now, for a transaction to come, which need not do it again."""
+    known = Comparisons(content, policy.threshold, policy.values)
+    keys = signature_keys(tokens(content), memory_type, policy.threshold)
+    find_neighbours(connection, owner_id, keys, now, known=known)
+    return known
+
+
+def new_allowance() -> Allowance:
+    """What comparing one owner's claims may cost in a write transaction."""
+    return Allowance(MOST_COMPARED, COMPARING_SECONDS)
 
 
 def unavailable(built: Fraction | None, threshold: Fraction) -> DedupUnavailable:
@@ -58,20 +87,37 @@ def unavailable(built: Fraction | None, threshold: Fraction) -> DedupUnavailable
     )
 
 
-def select_neighbours(keys: SignatureKeys, reached: CandidateSet, now: datetime) -> Neighbours:
+def select_neighbours(
+    keys: SignatureKeys,
+    reached: CandidateSet,
+    now: datetime,
+    known: Comparisons | None = None,
+    allowance: Allowance | None = None,
+) -> Neighbours:
     """The candidates in force that reach the threshold, by id: all, or the nearest MOST_NEIGHBOURS. The others
-    only share a key, and are no evidence."""
+    only share a key, and are no evidence.
+
+    With `known`, the comparisons of this claim so far, those that become evidence are compared as well, word by
+    word, as far as the `allowance` goes. One that was not is no evidence either, and the answer is not complete: so
+    what was decided can be decided again from the evidence alone, whatever the time was.
+    """
     if not reached.candidates:
-        return Neighbours(complete=reached.complete)
+        return _NONE if reached.complete else Neighbours(complete=False)
     found = []
+    complete = reached.complete
     for candidate in reached.candidates:
         if candidate.counts_at(now):
-            similarity = jaccard(keys.words, tokens(candidate.neighbour.content))
-            if similarity >= keys.threshold:
+            text = candidate.neighbour.content
+            similarity = jaccard(keys.words, tokens(text)) if known is None else known.near(text, allowance)
+            if similarity is None:
+                complete = False
+            elif similarity >= keys.threshold:
                 found.append((-similarity, candidate.neighbour.id, candidate.neighbour))
-    nearest = sorted(found)[:MOST_NEIGHBOURS]
-    items = sorted((neighbour for _, _, neighbour in nearest), key=lambda neighbour: neighbour.id)
-    return Neighbours(items=tuple(items), complete=reached.complete and len(found) == len(nearest))
+    nearest = [neighbour for _, _, neighbour in sorted(found)[:MOST_NEIGHBOURS]]
+    if known is not None:
+        nearest = [one for one in nearest if known.compare(one.content, allowance)]
+    nearest.sort(key=lambda neighbour: neighbour.id)
+    return Neighbours(items=tuple(nearest), complete=complete and len(found) == len(nearest))
 
 
 def add(connection: Connection, owner_id: str, neighbour: Neighbour, memory_type: str) -> None:

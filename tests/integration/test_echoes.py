@@ -212,13 +212,13 @@ def test_the_gate_tells_it_and_a_check_counts_nothing(database_url: str) -> None
         for agent in (agents[0], agents[0], agents[1]):
             found.append(await service.gate.check(agent, sent))
             found.append(await service.gate.check(agent, sent))
-            examined_claim = await service.gate.examine(service.gate.build_claim(agent, sent))
+            examined_claim = await service.gate.examine(service.gate.examiner.build_claim(agent, sent))
             found.append(send(service.store, examined_claim, agent.id))
         return found
 
     with open_service(Settings(database_url=database_url)) as service:
         answers = asyncio.run(all_of_it())
-        assert replay(answers[-1], service.policy, service.gate.detector) == ()
+        assert replay(answers[-1], service.policy, service.gate.examiner.detector) == ()
     assert [echo_of(each) for each in answers] == [
         *(None, None, None),
         *((2, 1), (2, 1), (2, 1)),

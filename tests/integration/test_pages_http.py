@@ -294,7 +294,7 @@ def test_a_source_that_went_back_on_it_is_shown_before_the_approval(
     async def work(desk: Desk) -> None:
         said = "Per ADR-0001 the gateway may listen on port 8080."
         sent = ClaimIn(content=said, memory_type=MemoryType.FACT, source=Source.AI_SYNTHESIS)
-        examined_claim = await desk.service.gate.examine(desk.service.gate.build_claim(agent, sent))
+        examined_claim = await desk.service.gate.examine(desk.service.gate.examiner.build_claim(agent, sent))
         desk.service.store.writer.submit(submission_of(examined_claim)).result()
         (item,) = desk.waiting()
         page = (await desk.get(f"/review/items/{item.id}")).text
@@ -327,7 +327,7 @@ def test_claims_that_cite_one_very_long_address_are_one_group(service: Service) 
         for number in (1, 2):
             said = f"{claim_words(number)} See {address}"
             sent = ClaimIn(content=said, memory_type=MemoryType.FACT, source=Source.AI_SYNTHESIS)
-            examined_claim = await service.gate.examine(service.gate.build_claim(agent, sent))
+            examined_claim = await service.gate.examine(service.gate.examiner.build_claim(agent, sent))
             service.store.writer.submit(submission_of(examined_claim)).result()
         desk.fill(1)
         group = re.search(r'href="(/review\?cited=[^"]+)"', (await desk.get("/review")).text)

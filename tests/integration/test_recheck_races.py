@@ -15,7 +15,7 @@ from tests.claims import NOW, policy
 from tests.racers import Report, race
 from tests.rechecking import Bench, World, bench, send
 from tests.reviews import all_memories, assert_consistent, history, queue_of, reviewer
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.claims.types import Action, ReviewStatus
 from vouchgate.storage.store import Store
 from vouchgate.workers.recheck import RecheckCounts, Rechecker

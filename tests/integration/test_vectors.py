@@ -96,13 +96,13 @@ def send(
             user_id=owner,
             validity_horizon=horizon,
         )
-        examined = await service.gate.examine(service.gate.build_claim(AGENT, sent))
+        examined = await service.gate.examine(service.gate.examiner.build_claim(AGENT, sent))
         answer = await asyncio.wrap_future(
             service.store.writer.submit(submission_of(examined, principal_id=AGENT.id))
         )
         assert isinstance(answer, Decided)
         again = ValidationResult.model_validate_json(answer.json)
-        assert replay(again, service.policy, service.gate.detector) == ()
+        assert replay(again, service.policy, service.gate.examiner.detector) == ()
         return answer.answer
 
     return asyncio.run(submit())

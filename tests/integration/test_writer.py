@@ -174,15 +174,15 @@ def test_too_many_waiting_claims_are_refused_at_once(store: Store, monkeypatch: 
 
 def test_a_coroutine_waits_without_a_thread(store: Store) -> None:
     async def main() -> list[object]:
-        gone = store.writer.submit_async(_claim("gone"))
+        gone = store.comparer.submit_async(_claim("gone"))
         gone.cancel()
-        return list(await asyncio.gather(*(store.writer.submit_async(_claim(n)) for n in range(50))))
+        return list(await asyncio.gather(*(store.comparer.submit_async(_claim(n)) for n in range(50))))
 
     assert all(isinstance(answer, Decided) for answer in asyncio.run(main()))
     bad = submission_of(examined("A time without a zone.", now=NOW.replace(tzinfo=None)))
 
     async def fails() -> None:
-        await store.writer.submit_async(bad)
+        await store.comparer.submit_async(bad)
 
     with pytest.raises(ValueError, match="without a zone"):
         asyncio.run(fails())
@@ -190,7 +190,7 @@ def test_a_coroutine_waits_without_a_thread(store: Store) -> None:
 
 def test_a_loop_that_ended_does_not_stop_the_writer(store: Store) -> None:
     async def leave() -> None:
-        store.writer.submit_async(_claim("left"))
+        store.comparer.submit_async(_claim("left"))
 
     held = Held(store)
     asyncio.run(leave())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.memories import LONG
 from vouchgate.cli.check import LOCAL
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.ahead import PreparedRow, claim_of
 from vouchgate.importing.audit import EXAMPLES, JUNK, Audit, Auditor, Flag
 from vouchgate.importing.report import ReportFacts, format_share, markdown_code, render_html, render_markdown

@@ -14,7 +14,15 @@ from tests.hangs import given_up_after
 from tests.unit.dedup_claims import Word, claim, contradictions, rewordings
 from tests.unit.dedup_claims import text as claim_text
 from tests.unit.dedup_pairs import BASES, EDITS, PAIRS, Edit, Pair
-from vouchgate.ingest.checks.dedup import changed_values, compare, jaccard, judge, tokens
+from vouchgate.ingest.checks.dedup import (
+    Allowance,
+    Comparisons,
+    changed_values,
+    compare,
+    jaccard,
+    judge,
+    tokens,
+)
 from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Verdict
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import word_list
@@ -145,6 +153,56 @@ def test_changed_values_sees_the_same_from_both_sides(ours: str, theirs: str) ->
     assert bool(left) is bool(right)
     assert changed_values(ours, ours, POLICY.values) == ()
     assert all(left) and len(left) <= 16
+
+
+# Words that are read in another way beside other words, or as parts, or as a phrase.
+AWKWARD = [
+    *(
+        "5ms",
+        "ms",
+        "MS",
+        "can't",
+        "not",
+        "to",
+        "To",
+        "well-known",
+        "known",
+        "Known",
+        "in",
+        "order",
+        "IT",
+        "it",
+    ),
+    *("and,", "or", "Kafka;", "retry()", "...", "caches", "Cache", "v1.2", "does", "doesn't.", "2024", "“q”"),
+]
+
+
+@given(st.lists(st.sampled_from(AWKWARD), max_size=9), st.data())
+def test_what_was_compared_before_changes_no_answer(chosen: list[str], data: st.DataObject) -> None:
+    claim_, known = " ".join(chosen), Comparisons(" ".join(chosen), THRESHOLD, POLICY.values)
+    more = st.lists(st.sampled_from([*AWKWARD, *chosen]), max_size=9)
+    for other in data.draw(st.lists(st.one_of(more, st.permutations(chosen)), min_size=2, max_size=5)):
+        text = " ".join(other)
+        for _ in range(2):
+            assert known.near(text) == jaccard(tokens(claim_), tokens(text))
+            assert known.changed(text) == changed_values(claim_, text, POLICY.values)
+
+
+def test_an_allowance_bounds_texts_and_seconds() -> None:
+    known = Comparisons("one two three", THRESHOLD, POLICY.values)
+    texts = Allowance(2, 60.0)
+    assert [known.compare(f"one two {n}", texts) for n in range(4)] == [True, True, False, False]
+    assert known.compare("one two 1", texts)  # known
+    assert known.compare("one two three", texts)  # the very same
+    assert known.near("one two four", texts) is None
+    assert known.near("one two four") == Fraction(2, 4)
+    assert known.near("one two four", texts) == Fraction(2, 4)
+    clock = iter([0.0, 0.25, 1.0, 1.5, 2.0])
+    seconds = Allowance(100, 0.5, lambda: next(clock))
+    assert known.near("one", seconds) == Fraction(1, 3)
+    assert known.compare("one two 9", seconds)
+    assert (seconds.used_up, seconds.compared) == (True, 1)
+    assert not known.compare("one two 8", seconds)
 
 
 SHUFFLED = [

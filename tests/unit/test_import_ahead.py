@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.cli_program import lines
 from vouchgate.cli.check import LOCAL
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.ahead import BATCH, Ahead, Batch, ImportContext, Keys, claim_of
 from vouchgate.importing.feed import ReadOnceSources
 from vouchgate.importing.formats import Format, RowFile

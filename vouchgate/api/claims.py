@@ -154,9 +154,9 @@ def _as_json(body: dict[str, Any]) -> str:
 def _idempotency(gate: Gate, key: str | None, sent: ClaimIn) -> Idempotency | None:
     if key is None:
         return None
-    gate.refuse_secret("Idempotency-Key", key)
+    gate.examiner.refuse_secret("Idempotency-Key", key)
     # Of what is kept: from the digest of a text with a short password the password could be guessed.
-    kept, _ = gate.mask_secrets(sent)
+    kept, _ = gate.examiner.mask_secrets(sent)
     without = (
         {"delivery"} if kept.delivery is None else set[str]()
     )  # bodies sent before there was one keep their digest
@@ -205,7 +205,7 @@ async def submit_batch(
     gate = service_of(request).gate
     if len(sent.claims) > gate.policy.limits.batch_claims:
         raise ClaimRefused("batch_too_large", f"at most {gate.policy.limits.batch_claims} claims a batch")
-    gate.refuse_secret("Idempotency-Key", idempotency_key)
+    gate.examiner.refuse_secret("Idempotency-Key", idempotency_key)
     limit_rate(request, principal, len(sent.claims))
     at_once = asyncio.Semaphore(EXAMINING_AT_ONCE)
 
@@ -213,7 +213,7 @@ async def submit_batch(
         try:
             claim = ClaimIn.model_validate(row)
             async with at_once:
-                return claim, await gate.examine(gate.build_claim(principal, claim))
+                return claim, await gate.examine(gate.examiner.build_claim(principal, claim))
         except ValidationError as error:
             return invalid(error.errors(include_url=False, include_input=False), ("body",))
         except ClaimRefused as error:
@@ -228,6 +228,7 @@ async def submit_batch(
         # A line break cannot be in a key that was sent, so a row never meets the key of another call.
         key = None if idempotency_key is None else f"{idempotency_key}\n{number}"
         waiting.append(gate.send(principal, row[1], _idempotency(gate, key, row[0])))
+        await asyncio.sleep(0)  # the keys of a long text take milliseconds, and others are answered meanwhile
     results = [await _row(request, principal, gate, item) for item in waiting]
     return Response(f'{{"results":[{",".join(results)}]}}', media_type="application/json")
 

@@ -141,7 +141,7 @@ def delivery_failed(
 ) -> DeliveryRecord:
     """A try came to nothing: it is due again later, and what was leased with it waits behind it. After the eighth, or
     with `final`, it is a dead letter, and what comes after it goes on."""
-    detector = service_of(request).gate.secrets
+    detector = service_of(request).gate.examiner.secrets
     return _record_or_problem(
         acts.mark_failed(
             service_of(request).store,

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from vouchgate.cli.database import open_store
 from vouchgate.cli.input import open_input
 from vouchgate.cli.output import FAILED, write_json, write_line
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.lines import BadLine, Line, read_lines

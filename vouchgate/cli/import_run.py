@@ -19,7 +19,7 @@ from vouchgate.cli.import_progress import ImportProgress
 from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, say, show_table
 from vouchgate.cli.progress import of_the_index
 from vouchgate.cli.serve import tune_interpreter
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.ahead import Ahead, Batch, ImportContext
 from vouchgate.importing.audit import Auditor
 from vouchgate.importing.feed import ReadOnceSources, examine_all

@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from sqlalchemy.exc import DBAPIError
 from xxhash import xxh3_64_intdigest
 
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.importing.formats import Format, RowFile, Unreadable
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row
@@ -41,7 +41,7 @@ from vouchgate.storage.claims.submit import Idempotency
 from vouchgate.storage.dedup import similar
 from vouchgate.storage.engine import open_engine, reading
 
-_EXAMINED = tuple(each.name for each in fields(Examined))
+_EXAMINED = tuple(each.name for each in fields(Examined) if each.name != "known")
 BATCH = 256  # rows; as many as the writer puts into one transaction
 _VERSION = b"import 1\0"  # of the keys; rows of another version are sent again, and found to be duplicates
 

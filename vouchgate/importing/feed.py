@@ -6,7 +6,8 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
+from vouchgate.gate.gate import Gate
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.importing.ahead import PreparedRow
@@ -21,7 +22,7 @@ READING_AT_ONCE = 16
 _KEPT_CHARACTERS = 50_000_000  # of texts that were read and may be asked for again
 
 
-async def examine_all(examiner: Examiner, rows: Sequence[PreparedRow]) -> list[Examined | BadRow]:
+async def examine_all(examiner: Examiner | Gate, rows: Sequence[PreparedRow]) -> list[Examined | BadRow]:
     """The claim of each row examined, in their order; or why it cannot be looked at."""
     at_once = asyncio.Semaphore(READING_AT_ONCE)
 

@@ -7,7 +7,8 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 
-from vouchgate.gate.gate import Examiner, Gate
+from vouchgate.gate.examiner import Examiner
+from vouchgate.gate.gate import Gate
 from vouchgate.importing.ahead import Batch, PreparedRow, must_wait
 from vouchgate.importing.feed import examine_all, reason_of
 from vouchgate.importing.rows import BadRow

@@ -253,6 +253,7 @@ class Rechecker:
             examined = replace(examined, similar=then.similar)
         took_ms = (time.perf_counter() - begun) * 1000
         again = await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)
+        await asyncio.wrap_future(self._store.comparer.look(again.examined, again.keys))
         # Asking again is not sending again, so it counts as often sent as it did then.
         examined = again.examined.knowing(echo=then.evidence.echo)
         return replace(again, examined=examined, rejected_before=then.rejected_before)
@@ -306,7 +307,7 @@ def _prepared(decision_id: str, examined: Examined, now: datetime, took_ms: floa
     claim, kind = examined.claim, examined.claim.memory_type.value
     return Reexamined(
         decision_id=decision_id,
-        examined=examined,
+        examined=examined.comparing(),
         keys=signature_keys(tokens(claim.content), kind, examined.policy.threshold),
         bands=similar.keys_of(claim.content, kind),
         suffix=new_id_suffix(now),

@@ -1,0 +1,277 @@
+"""Claims are compared with their owner's earlier ones before they come to the writer, in a thread of its own.
+
+Comparing long texts takes milliseconds for each pair. Inside the write transaction everybody would wait for it; here
+owners take turns. What was compared is remembered with the claim (`ingest.checks.dedup.Comparisons`). The transaction
+looks the earlier claims up again, so nothing is missed, and compares those that are new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection
+
+from vouchgate.ingest.checks.dedup import Allowance
+from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, Neighbours
+from vouchgate.ingest.dedup.signature import SignatureKeys
+from vouchgate.ingest.pipeline import Examined, removes
+from vouchgate.storage.claims.submit import Submission, SubmitAnswer
+from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
+from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
+from vouchgate.storage.writer import MAX_GROUP, MAX_WAITING, Unit, Writer, fail
+
+log = logging.getLogger(__name__)
+
+WAITING_PER_OWNER = 2_000  # claims of one owner; an import has some 800 on the way, a batch at most 500
+# What an owner gets at one turn: claims, characters of them, and comparing.
+_TURN_CLAIMS = 64
+_TURN_CHARACTERS = 8_192
+_TURN_SECONDS = 0.05
+# Turns that one claim gets, so it is compared for a quarter of a second at most; then it waits for its owner.
+_TURNS = 5
+# Characters of a claim that need not be compared before: with 32 others that takes some 5 ms, and the transaction has
+# bounds of its own. It saves most claims the second look-up.
+_SHORT = 400
+_TEXTS = 1_000  # and so many texts a turn: more than a look-up gives
+
+Outcome = DedupFacts | Exception
+
+
+@dataclass(slots=True, eq=False)
+class _Task:
+    """A claim to compare. `tell` is called once, when it was or could not be; `gone` says that nobody waits."""
+
+    examined: Examined
+    keys: SignatureKeys
+    tell: Callable[[Outcome], None]
+    gone: Callable[[], bool]
+    turns: int = 0
+
+    @property
+    def owner_id(self) -> str:
+        return self.examined.claim.owner_id
+
+
+class Comparer:
+    """Compares in turn, an owner's claims in the order of arrival. Its methods may be called from any thread."""
+
+    def __init__(
+        self,
+        read: Callable[[], AbstractContextManager[Connection]],
+        writer: Writer,
+        *,
+        allow: Callable[[], Allowance] = lambda: Allowance(_TEXTS, _TURN_SECONDS),
+    ) -> None:
+        """`read` opens a transaction that only reads. `allow` makes what one owner may cost at one turn."""
+        self._read = read
+        self._writer = writer
+        self._allow = allow
+        self._waiting: dict[str, deque[_Task]] = {}  # by owner, the next one first
+        self._in_hand: set[str] = set()  # owners whose turn it is
+        self._count = 0
+        self._change = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._serve, name="vouchgate-comparer", daemon=True)
+        self._thread.start()
+
+    def submit(self, submission: Submission) -> Future[SubmitAnswer]:
+        """Compares a claim, then has it written. The future fails with StoreBusy or StoreClosed when it could not
+        be."""
+        future: Future[SubmitAnswer] = Future()
+        self._send(Unit(future), submission)
+        return future
+
+    def submit_async(self, submission: Submission, *, alone: bool = False) -> asyncio.Future[SubmitAnswer]:
+        """As `submit`, for a coroutine of the running event loop, which is woken once for all claims of a transaction:
+        waking it once for each is most of what it costs. A short claim that comes `alone`, and not as one of many,
+        goes straight to the writer when nothing of its owner is compared before it."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[SubmitAnswer] = loop.create_future()
+        unit = Unit(future, loop, submission)
+        if (
+            alone
+            and len(submission.examined.claim.content) <= _SHORT
+            and not self._holds(submission.owner_id)
+        ):
+            self._writer.add(unit)
+        else:
+            self._send(unit, submission)
+        return future
+
+    def look(self, examined: Examined, keys: SignatureKeys) -> Future[DedupFacts]:
+        """What the dedup check is told of a claim now, and everything compared that it will ask for; `examined` must
+        be `comparing`. The future fails with StoreBusy when too much waits already."""
+        future: Future[DedupFacts] = Future()
+
+        def tell(outcome: Outcome) -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+        self._add(_Task(examined, keys, tell, future.cancelled))
+        return future
+
+    def close(self) -> None:
+        """Has everything compared that waits, then ends the thread. What comes later fails with StoreClosed."""
+        with self._change:
+            self._closed = True
+            self._change.notify()
+        self._thread.join()
+
+    def _send(self, unit: Unit, submission: Submission) -> None:
+        """Compares a claim, and hands it to the writer whatever that came to: it compares what is missing, as far as
+        it may, and says itself what is wrong with the database."""
+        submission = replace(submission, examined=submission.examined.comparing())
+        unit.submission = submission
+
+        def tell(outcome: Outcome) -> None:
+            if isinstance(outcome, StorageError):
+                fail(unit, outcome)
+            else:
+                self._writer.add(unit)
+
+        self._add(_Task(submission.examined, submission.keys, tell, unit.future.cancelled))
+
+    def _holds(self, owner_id: str) -> bool:
+        with self._change:
+            return owner_id in self._waiting or owner_id in self._in_hand
+
+    def _add(self, task: _Task) -> None:
+        with self._change:
+            of_owner = self._waiting.get(task.owner_id)
+            full = self._count >= MAX_WAITING or (of_owner is not None and len(of_owner) >= WAITING_PER_OWNER)
+            if not self._closed and not full:
+                if of_owner is None:
+                    of_owner = self._waiting[task.owner_id] = deque()
+                of_owner.append(task)
+                self._count += 1
+                self._change.notify()
+                return
+        task.tell(StoreClosed("the store is closed") if self._closed else StoreBusy(_TOO_MANY))
+
+    def _serve(self) -> None:
+        while turns := self._next():
+            self._put_back(self._compare(turns))
+
+    def _next(self) -> list[list[_Task]]:
+        """What comes next of every owner that waits, longest without a turn first; nothing when closed and done."""
+        with self._change:
+            while not self._waiting and not self._closed:
+                self._change.wait()
+            turns: list[list[_Task]] = []
+            left = MAX_GROUP
+            for owner_id in list(self._waiting):
+                if left <= 0:
+                    break
+                tasks = self._waiting.pop(owner_id)
+                turn = list(_turn(tasks, min(left, _TURN_CLAIMS)))
+                left -= len(turn)
+                turns.append(turn)
+                if tasks:
+                    self._waiting[owner_id] = tasks  # at the end of the line
+            self._count -= sum(map(len, turns))
+            self._in_hand.update(turn[0].owner_id for turn in turns)
+            return turns
+
+    def _put_back(self, unfinished: list[_Task]) -> None:
+        with self._change:
+            self._in_hand.clear()
+            for task in reversed(unfinished):
+                self._waiting.setdefault(task.owner_id, deque()).appendleft(task)
+            self._count += len(unfinished)
+
+    def _compare(self, turns: list[list[_Task]]) -> list[_Task]:
+        """Gives each owner its turn; those tasks that need another one, in their order."""
+        turns = [live for turn in turns if (live := [task for task in turn if not task.gone()])]
+        try:
+            reached = self._reach([task for turn in turns for task in turn])
+        except Exception as error:
+            if not isinstance(error, StorageError):
+                log.exception("earlier claims could not be looked up")
+            failed: Outcome = (
+                DedupUnavailable(detail=str(error)) if isinstance(error, StorageError) else error
+            )
+            for turn in turns:
+                for task in turn:
+                    task.tell(failed)
+            return []
+        unfinished: list[_Task] = []
+        # Who has little to compare does not wait for who has much.
+        turns.sort(key=lambda turn: sum(len(_candidates(reached[id(task)])) for task in turn))
+        for turn in turns:
+            unfinished += self._take_turn(turn, reached)
+        return unfinished
+
+    def _reach(self, tasks: list[_Task]) -> dict[int, CandidateSet | DedupFacts]:
+        """What the keys of each lead to, by the task's `id`, all read together."""
+        found: dict[int, CandidateSet | DedupFacts] = {}
+        to_ask = []
+        for task in tasks:
+            if removes(task.examined.claim):
+                found[id(task)] = Neighbours()
+            else:
+                to_ask.append(task)
+        if not to_ask:
+            return found
+        with self._read() as connection:
+            window = DedupIndexView(connection, None)
+            window.prepare((task.owner_id, task.keys) for task in to_ask)
+            for task in to_ask:
+                if window.threshold == task.keys.threshold:
+                    found[id(task)] = window.reach(task.owner_id, task.keys)
+                else:
+                    found[id(task)] = index.unavailable(window.threshold, task.keys.threshold)
+        return found
+
+    def _take_turn(self, turn: list[_Task], reached: dict[int, CandidateSet | DedupFacts]) -> list[_Task]:
+        allowance = self._allow()
+        for at, task in enumerate(turn):
+            known = reached[id(task)]
+            try:
+                facts = _facts(task, known, allowance)
+            except Exception as error:
+                log.exception("a claim could not be compared with earlier ones")
+                task.tell(error)
+                continue
+            if allowance.used_up and isinstance(facts, Neighbours) and not facts.complete:
+                task.turns += 1
+                if task.turns < _TURNS:
+                    return turn[at:]
+            task.tell(facts)
+        return []
+
+
+def _facts(task: _Task, reached: CandidateSet | DedupFacts, allowance: Allowance) -> DedupFacts:
+    if not isinstance(reached, CandidateSet):
+        return reached
+    examined = task.examined
+    return index.select_neighbours(task.keys, reached, examined.capture_time, examined.known, allowance)
+
+
+_TOO_MANY = "too many claims wait to be compared with earlier ones; try again later"
+
+
+def _turn(tasks: deque[_Task], most: int) -> Iterator[_Task]:
+    """Takes from the front what one owner gets at one turn: one claim at least."""
+    characters = 0
+    for _ in range(most):
+        if not tasks or (characters and characters + len(tasks[0].examined.claim.content) > _TURN_CHARACTERS):
+            return
+        characters += len(tasks[0].examined.claim.content)
+        yield tasks.popleft()
+
+
+def _candidates(known: CandidateSet | DedupFacts) -> tuple[Any, ...] | list[Any]:
+    return known.candidates if isinstance(known, CandidateSet) else ()

@@ -1,0 +1,190 @@
+"""What can be said of a claim before it is compared with what its owner has: text checks, and readings of what it
+cites, all within the policy's deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from vouchgate.gate.gathering import SourceReader, gather, timed_out
+from vouchgate.gate.incoming import ClaimRefused, given_citations, owner_for, refuse_over_limits
+from vouchgate.gate.judge import Judge, weigh
+from vouchgate.gate.masking import unasked_readings, without_secrets
+from vouchgate.gate.paraphrases import ParaphraseLookup
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.checks.secrets import SecretDetector, mask
+from vouchgate.ingest.citations import TooManyCitations
+from vouchgate.ingest.claims.types import (
+    Claim,
+    DedupFacts,
+    DeliveryTarget,
+    PendingMemory,
+    Principal,
+    SecretMatch,
+    Source,
+    SourceReading,
+)
+from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect
+from vouchgate.ingest.policy import Policy
+from vouchgate.wire import ClaimIn
+
+log = logging.getLogger(__name__)
+
+# Seconds that holding a claim against its sources may take although reading them took all the time there was.
+HOLDING_SECONDS = 1.0
+
+
+class Examiner:
+    """Examines claims under one policy. Thread-safe; `close` it when done."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        sources: SourceReader,
+        *,
+        judge: Judge | None = None,
+        meaning: ParaphraseLookup | None = None,
+        neighbours: Callable[[Examined], Awaitable[DedupFacts]] | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Without a database it asks no `judge`, looks nothing up by `meaning`, and knows no `neighbours`: the
+        earlier claims like one, which save the judge a question."""
+        self.policy = policy
+        self.detector = HedgeDetector(policy.lexicon)
+        self.secrets = SecretDetector()
+        self._sources = sources
+        self._judge = judge
+        self._meaning = meaning
+        self._neighbours = neighbours
+        self._clock = clock
+        # For what takes the processor or a look-up too long for the event loop.
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="examine")
+
+    def close(self) -> None:
+        """Waits for work under way. Nothing that it was given is closed with it."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def mask_secrets(self, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...]]:
+        """What was sent, with masks in place of credentials, and where they were. Raises ClaimRefused for what is
+        larger than the policy allows, and for an owner who is called like one."""
+        refuse_over_limits(sent, self.policy.limits)
+        self.refuse_secret("user_id", sent.user_id)
+        return without_secrets(self.secrets, sent)
+
+    def refuse_secret(self, what: str, value: str | None) -> None:
+        """Raises ClaimRefused for a credential in what is kept as it is, because something is found by it."""
+        if value is not None and self.secrets.find(value):
+            raise ClaimRefused("credential", f"{what} holds a credential; nothing of the request was kept")
+
+    def build_claim(self, principal: Principal, sent: ClaimIn) -> Claim:
+        """The claim as it counts: without credentials, with owner, granted source and citations. Raises
+        ClaimRefused."""
+        sent, secrets = self.mask_secrets(sent)
+        granted = sent.source is Source.AI_SYNTHESIS or sent.source in principal.sources
+        return Claim(
+            content=sent.content,
+            memory_type=sent.memory_type,
+            asserted_source=sent.source,
+            source=sent.source if granted else Source.AI_SYNTHESIS,
+            owner_id=owner_for(principal, sent.user_id),
+            citations=given_citations(sent),
+            validity_horizon=sent.validity_horizon,
+            metadata=sent.metadata,
+            delivery=sent.delivery and DeliveryTarget.model_validate(sent.delivery.model_dump()),
+            secrets=secrets,
+        )
+
+    def inspect(self, claim: Claim) -> Inspected:
+        """Runs the text checks. Raises ClaimRefused when the claim cites more than the policy's limit."""
+        try:
+            inspected = inspect(claim, self.detector)
+        except TooManyCitations as error:
+            raise ClaimRefused("too_many_citations", str(error)) from error
+        cited = len(inspected.cited())
+        if cited > self.policy.limits.citations:
+            raise ClaimRefused(
+                "too_many_citations",
+                f"the claim cites {cited} things; at most {self.policy.limits.citations} are checked",
+            )
+        return inspected
+
+    def examine_text(self, claim: Claim) -> Examined | None:
+        """As `examine`, at once, of a claim for which nobody has to be asked; None of any other. Raises
+        ClaimRefused."""
+        if self.policy.judge.enabled or self.policy.dedup_method != "jaccard":
+            return None
+        inspected = self.inspect(claim)
+        cited = inspected.cited()
+        if cited and not claim.secrets:
+            return None
+        return examine(inspected, unasked_readings(cited), self.policy, self._clock())
+
+    async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
+        """Text checks and readings, all within the policy's deadline; with `fresh`, sources are asked again
+        whatever was kept of them. Raises ClaimRefused."""
+        started = time.perf_counter()
+        inspected = self.inspect(claim)
+        captured = self._clock()
+        cited = inspected.cited()
+        if claim.secrets:
+            return examine(inspected, unasked_readings(cited), self.policy, captured)
+        by_meaning = None
+        if self._meaning is not None:  # beside the readings
+            by_meaning = asyncio.create_task(self._meaning.look_up(claim, captured))
+        if cited:
+            readings = await gather(self._sources, cited, self.policy.deadline_seconds, fresh=fresh)
+            # Beside the event loop: texts are long, and holding a claim against one takes some milliseconds.
+            left = started + self.policy.deadline_seconds - time.perf_counter()
+            examined = await self._compare_within_time(inspected, readings, captured, max(left, HOLDING_SECONDS))
+        else:
+            examined = examine(inspected, (), self.policy, captured)
+        if by_meaning is not None:
+            paraphrases, embedding = await by_meaning
+            examined = replace(examined.knowing(paraphrases=paraphrases), embedding=embedding)
+        if not self.policy.judge.enabled:
+            return examined
+        left = started + self.policy.deadline_seconds - time.perf_counter()
+        examined = examined.comparing()
+        return await weigh(self._judge, inspected, examined, seconds=left, neighbours=self._neighbours)
+
+    def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
+        """A pending item's claim with the owner's text in place of the agent's."""
+        secrets = self.secrets.find(content)
+        return Claim(
+            content=mask(content, secrets),
+            memory_type=item.memory_type,
+            asserted_source=item.source,
+            source=item.source,
+            owner_id=item.owner_id,
+            validity_horizon=item.validity_horizon,
+            metadata=item.metadata,
+            secrets=secrets,
+        )
+
+    async def _compare_within_time(
+        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, seconds: float
+    ) -> Examined:
+        """The claim held against what was read of its sources; UNKNOWN is every source with a text, when that
+        takes longer: long texts cost processor time, and a claim may cite many."""
+        until = time.perf_counter() + seconds
+        held = asyncio.get_running_loop().run_in_executor(
+            self._pool, self._compare_with_sources, inspected, readings, captured, until
+        )
+        try:
+            return await asyncio.wait_for(held, seconds)
+        except TimeoutError:
+            log.warning("a claim could not be held against its sources within %.3g s", seconds)
+        return examine(inspected, [timed_out(reading) for reading in readings], self.policy, captured)
+
+    def _compare_with_sources(
+        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, until: float
+    ) -> Examined:
+        held: list[SourceReading] = []
+        for reading in readings:  # nobody waits any more after that time
+            held += focus(inspected, [reading]) if time.perf_counter() < until else [timed_out(reading)]
+        return examine(inspected, held, self.policy, captured)
