@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import text
@@ -18,11 +19,14 @@ from sqlmodel import SQLModel
 from tests.conftest import THRESHOLD, Postgresql
 from tests.processes import FORKED
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.storage import engine as engines
 from vouchgate.storage.dedup.builds import builds
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
 from vouchgate.storage.engine import is_busy, migrate, needs_migration, open_engine, reading, writing
 from vouchgate.storage.errors import StorageError, StoreBusy
 from vouchgate.storage.identity import owners
+from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event
 from vouchgate.storage.sql import fetch
 from vouchgate.storage.store import Store
 
@@ -37,6 +41,39 @@ def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> N
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, SQLModel.metadata) == []
         assert connection.execute(text("SELECT id, pending FROM queue_total")).all() == [(1, 0)]
+    engine.dispose()
+
+
+def test_webhooks_made_before_there_were_events_are_told_as_they_were(empty_database_url: str) -> None:
+    """Those of table `webhook` of what waits, and those of table `sink`, which is no more, of memories."""
+    engine = open_engine(empty_database_url)
+    migrate(engine)
+    row = {
+        "owner": "ann",
+        "url": "https://x.example/",
+        "secret": "whsec_c2VjcmV0",
+        "at": "2026-05-04 12:00:00",
+    }
+    columns = "owner_id, id, url, secret, created_at"
+    with writing(engine) as connection:
+        config = engines._script()
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0004")
+        old = f"({columns}) VALUES (:owner, 'sink_1', :url, :secret, :at)"
+        connection.execute(text(f"INSERT INTO sink {old}"), row)
+        old = f"({columns}, told_seq, attempts, due_at) VALUES (:owner, 'hook_1', :url, :secret, :at, 7, 0, :at)"
+        connection.execute(text(f"INSERT INTO webhook {old}"), row)
+    assert needs_migration(engine)
+    migrate(engine)
+    with reading(engine) as connection:
+        hooks = webhooks.listing(connection)
+        to = webhooks.endpoint(connection, "sink_1")
+    assert [(hook.id, set(hook.events), hook.told_seq) for hook in hooks] == [
+        ("hook_1", {Event.WAITING}, 7),
+        ("sink_1", OF_MEMORIES, 0),
+    ]
+    assert to is not None
+    assert (to.url, to.secret) == (row["url"], row["secret"])
     engine.dispose()
 
 

@@ -1,79 +1,58 @@
-"""`vouchgate sink` and `vouchgate delivery`: who gets memories, and what became of each delivery. A new secret is the
-only thing on standard output when a sink is made."""
+"""`vouchgate delivery`: what became of what stores behind the gate were told, or are to be."""
+# ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
-from vouchgate.cli.database import open_store
-from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, one_line, say, show_table, write_json
-from vouchgate.cli.tokens import ACTOR
-from vouchgate.gate import deliveries as acts
-from vouchgate.gate.deliveries import NotDeadLetter, Outdated
-from vouchgate.settings import Settings
-from vouchgate.storage.outgoing import deliveries, sinks
-from vouchgate.storage.outgoing.deliveries import DeliveryFilter, DeliveryRecord, DeliveryState
-from vouchgate.storage.store import Store
+import typer
 
+from vouchgate.cli import operator
+from vouchgate.cli.output import FAILED, complain, hint, one_line, say, show_table, write_json
 
-def create(settings: Settings, *, owner: str, url: str) -> int:
-    """Makes a sink and prints its secret, this once."""
-    with open_store(settings) as store:
-        try:
-            made, secret = sinks.create(store, owner_id=owner, url=url, actor=ACTOR, now=datetime.now(UTC))
-        except ValueError as error:
-            raise Failure(str(error), USAGE) from error
-    print(secret, flush=True)
-    hint(
-        f"Sink {made.id} made: it gets every memory of the owner {made.owner_id} from now on, with its text. "
-        "The secret is shown this once; the receiver needs it to know that what comes is real."
-    )
-    if made.url.startswith("http:"):
-        hint("The URL is not https: whoever is on the way can read the memories.")
-    if settings.offline:
-        hint("The service is set to be offline: as long as it is, nothing is sent.")
-    return 0
+if TYPE_CHECKING:
+    from vouchgate.storage.outgoing.deliveries import DeliveryRecord
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="As in `delivery list`.")]
+
+delivery = typer.Typer(
+    name="delivery", help="What stores behind the gate were told, or are to be.", rich_markup_mode=None
+)
 
 
-def show_sinks(settings: Settings, *, as_json: bool) -> int:
-    """Every sink without its secret, oldest first."""
-    with open_store(settings) as store, store.read() as connection:
-        found = sinks.listing(connection)
-    if as_json:
-        for sink in found:
-            write_json(sink.model_dump(mode="json"))
-    elif not found:
-        hint("There is no sink. Make one: vouchgate sink create --owner ID --url URL")
-    else:
-        rows = [(sink.id, sink.owner_id, sink.url, f"{sink.created_at:%Y-%m-%d %H:%M}Z") for sink in found]
-        show_table(("id", "owner", "url", "made"), rows)
-    return 0
+def register(app: typer.Typer) -> None:
+    """Adds these commands."""
+    app.add_typer(delivery)
 
 
-def remove(settings: Settings, sink_id: str) -> int:
-    """Ends a sink. Raises Failure when there is none of this id."""
-    with open_store(settings) as store:
-        known = sinks.remove(store, sink_id, actor=ACTOR, now=datetime.now(UTC))
-    if not known:
-        raise Failure(f"there is no sink {sink_id!r}; vouchgate sink list shows the ids")
-    hint(f"Sink {sink_id} is removed. What is being sent at this moment may still arrive.")
-    return 0
-
-
+@delivery.command("list", epilog="Example: vouchgate delivery list --state dead")
 def show(
-    settings: Settings,
     *,
-    owner: str | None,
-    sink: str | None,
-    state: DeliveryState | None,
-    most: int,
-    as_json: bool,
-) -> int:
-    """Deliveries that match, the newest of an owner first."""
-    owners = None if owner is None else frozenset({owner})
-    wanted = DeliveryFilter(owners=owners, sink=sink, state=state, limit=most)
-    with open_store(settings) as store, store.read() as connection:
+    owner: Annotated[str | None, typer.Option(metavar="ID", help="Of this owner only.")] = None,
+    sink: Annotated[str | None, typer.Option(metavar="NAME", help="To this sink only.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", help="waiting, delivered, dead or skipped.")
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, metavar="N", help="How many are shown.")] = 100,
+    database_url: operator.DatabaseUrl = None,
+    as_json: operator.Json = False,
+) -> None:
+    """Show deliveries, the newest of an owner first."""
+    from vouchgate.cli.database import open_store
+    from vouchgate.storage.outgoing import deliveries
+    from vouchgate.storage.outgoing.deliveries import DeliveryFilter, DeliveryState
+
+    wanted = DeliveryFilter(
+        owners=None if owner is None else frozenset({owner}),
+        sink=sink,
+        state=None if state is None else operator.word(state, DeliveryState, "--state"),
+        limit=most,
+    )
+    with (
+        open_store(operator.settings_from(database_url=database_url)) as store,
+        store.read() as connection,
+    ):
         found = deliveries.search(connection, wanted)
     if as_json:
         for record in found:
@@ -83,7 +62,6 @@ def show(
     else:
         headings = ("id", "owner", "sink", "place", "op", "state")
         show_table(headings, [(*_names(record), record.op.value, _state(record)) for record in found])
-    return 0
 
 
 def _names(record: DeliveryRecord) -> tuple[str, str, str, str]:
@@ -97,34 +75,37 @@ def _state(record: DeliveryRecord) -> str:
     return f"{record.state.value}{tries}{next_try}{error}"
 
 
-DeliveryAct = Callable[[Store, str], DeliveryRecord | NotDeadLetter | Outdated | None]
+@delivery.command("retry", epilog="Example: vouchgate delivery retry ID")
+def retry(ids: Ids, database_url: operator.DatabaseUrl = None) -> None:
+    """Put dead letters back, to be tried as often as new ones.
+
+    They come after what was delivered meanwhile. One that would undo a later delivery to its place is refused.
+    """
+    from vouchgate.gate.deliveries import retry as act
+
+    _each(ids, database_url, act, "is tried again")
 
 
-def retry(settings: Settings, ids: Sequence[str]) -> int:
-    """Puts dead letters back; 1 when one of them could not be."""
-    return _each(
-        settings,
-        ids,
-        lambda store, one: acts.retry(store, None, one, actor=ACTOR, now=datetime.now(UTC)),
-        "is tried again",
-    )
+@delivery.command("drop", epilog="Example: vouchgate delivery drop ID")
+def drop(ids: Ids, database_url: operator.DatabaseUrl = None) -> None:
+    """Give dead letters up for good: nobody is reminded of them any more."""
+    from vouchgate.gate.deliveries import drop as act
+
+    _each(ids, database_url, act, "is dropped")
 
 
-def drop(settings: Settings, ids: Sequence[str]) -> int:
-    """Gives dead letters up; 1 when one of them could not be."""
-    return _each(
-        settings,
-        ids,
-        lambda store, one: acts.drop(store, None, one, actor=ACTOR, now=datetime.now(UTC)),
-        "is dropped",
-    )
+def _each(ids: list[str], database_url: str | None, act: Any, done: str) -> None:
+    from vouchgate.cli.database import open_store
+    from vouchgate.cli.tokens import ACTOR
+    from vouchgate.gate.deliveries import NotDeadLetter, Outdated
+    from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 
-
-def _each(settings: Settings, ids: Sequence[str], act: DeliveryAct, done: str) -> int:
     status = 0
-    with open_store(settings) as store:
+    with open_store(operator.settings_from(database_url=database_url)) as store:
         for one in ids:
-            answer = act(store, one)
+            answer: DeliveryRecord | NotDeadLetter | Outdated | None = act(
+                store, None, one, actor=ACTOR, now=datetime.now(UTC)
+            )
             match answer:
                 case DeliveryRecord():
                     say(f"{one} {done}.")
@@ -136,4 +117,4 @@ def _each(settings: Settings, ids: Sequence[str], act: DeliveryAct, done: str) -
                 case None:
                     complain(f"there is no delivery {one!r}; vouchgate delivery list shows the ids")
             status = FAILED
-    return status
+    raise typer.Exit(status)

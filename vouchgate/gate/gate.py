@@ -42,7 +42,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup.paraphrase import stored_only
-from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.dedup.similar import prepare
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect, removes
 from vouchgate.ingest.policy import Policy
@@ -130,17 +130,6 @@ class Examiner:
                 f"the claim cites {cited} things; at most {self.policy.limits.citations} are checked",
             )
         return inspected
-
-    def examine_text(self, claim: Claim) -> Examined | None:
-        """As `examine`, at once, of a claim for which nobody has to be asked; None of any other. Raises
-        ClaimRefused."""
-        if self.policy.judge.enabled or self.policy.dedup_method != "jaccard":
-            return None
-        inspected = self.inspect(claim)
-        cited = inspected.cited()
-        if cited and not claim.secrets:
-            return None
-        return examine(inspected, unasked_readings(cited), self.policy, self._clock())
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """Text checks and readings, all within the policy's deadline; with `fresh`, sources are asked again
@@ -270,27 +259,22 @@ class Gate(Examiner):
         examined: Examined,
         idempotency: Idempotency | None = None,
         started: float | None = None,
-        made: tuple[SignatureKeys, tuple[int, ...]] | None = None,
     ) -> asyncio.Future[SubmitAnswer]:
-        """Hands an examined claim to the writer; claims sent in order are decided in that order. `made` are the keys
-        of its words and of what is similar to it, where somebody has made them already."""
+        """Hands an examined claim to the writer; claims sent in order are decided in that order."""
         claim = examined.claim
         # Made here, outside of the write transaction, for what it may store. What will wait has been looked up
         # (`examine`), and a claim never does better there; should that have failed, these are made for nothing.
         may_be_stored = examined.similar is None
-        keys, bands = made or (
-            signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold),
-            similar.keys_of(claim.content, claim.memory_type.value) if may_be_stored else None,
-        )
+        kind = claim.memory_type.value
         submission = Submission(
             examined=examined,
             principal_id=principal.id,
             suffix=new_id_suffix(examined.capture_time),
-            keys=keys,
+            keys=signature_keys(tokens(claim.content), kind, self.policy.threshold),
             idempotency=idempotency,
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
-            bands=bands,
+            bands=similar.keys_of(claim.content, kind) if may_be_stored else None,
         )
         return self.store.writer.submit_async(submission)
 

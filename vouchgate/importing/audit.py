@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import IntFlag
 
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
-from vouchgate.importing.ahead import PreparedRow
+from vouchgate.importing.batches import Ready
 from vouchgate.importing.feed import reason_of
 from vouchgate.ingest.checks import dedup
 from vouchgate.ingest.claims.types import (
@@ -26,7 +26,7 @@ from vouchgate.ingest.claims.types import (
     Outcome,
     Verdict,
 )
-from vouchgate.ingest.dedup.signature import SignatureKeys
+from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
 from vouchgate.ingest.policy import Policy
@@ -181,7 +181,7 @@ class Auditor:
         self._secrets: Counter[str] = Counter()
         self._would: Counter[tuple[Outcome, str]] = Counter()
 
-    def observe(self, row: PreparedRow, examined: Examined) -> None:
+    def observe(self, row: Ready, examined: Examined) -> None:
         """Takes in the next row, and its claim with what was found of it."""
         claim = examined.claim
         number = len(self._flags)
@@ -197,15 +197,15 @@ class Auditor:
             origin=row.origin,
             source=claim.asserted_source.value,
         )
+        words = dedup.tokens(claim.content)
+        keys = signature_keys(words, claim.memory_type.value, self.policy.threshold)
         # Masked texts can be equal where what was masked is not, so they are not compared.
         near = (
-            Neighbours()
-            if claim.secrets
-            else self._earlier.near(claim.owner_id, row.keys, examined.capture_time)
+            Neighbours() if claim.secrets else self._earlier.near(claim.owner_id, keys, examined.capture_time)
         )
         repeats = self._compare(mention, claim.content, near) if near.items else None
         self._judge(mention, examined)
-        self._decide(mention, examined, near, row.keys, repeats)
+        self._decide(mention, examined, near, keys, repeats)
 
     def _compare(self, row: AuditedRow, content: str, near: Neighbours) -> str | None:
         """The group of earlier rows that the row repeats, if it does; else whether it says otherwise."""

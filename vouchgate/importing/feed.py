@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from vouchgate.gate.gate import Examiner
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.importing.ahead import PreparedRow
+from vouchgate.importing.batches import Ready
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Citation, Decision, Found, SourceReading, ValidationResult
 from vouchgate.ingest.pipeline import Examined
@@ -21,11 +21,11 @@ CITED_BADLY = 7  # the router's rule whose reason names what was cited; in a cou
 _KEPT_CHARACTERS = 50_000_000  # of texts that were read and may be asked for again
 
 
-async def examine_all(examiner: Examiner, rows: Sequence[PreparedRow]) -> list[Examined | BadRow]:
+async def examine_all(examiner: Examiner, rows: Sequence[Ready]) -> list[Examined | BadRow]:
     """The claim of each row examined, in their order; or why it cannot be looked at."""
     at_once = asyncio.Semaphore(READING_AT_ONCE)
 
-    async def examine(row: PreparedRow) -> Examined | BadRow:
+    async def examine(row: Ready) -> Examined | BadRow:
         async with at_once:
             try:
                 return await examiner.examine(row.claim)
