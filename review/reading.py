@@ -43,21 +43,6 @@ class QueueReader:
         self._policy = policy
         self._counts = QueueCounts()
 
-    def get_pending(
-        self,
-        principal: Principal,
-        *,
-        after: str | None = None,
-        limit: int = 50,
-        status: ReviewStatus = ReviewStatus.PENDING,
-    ) -> list[PendingMemory]:
-        """Items of the reviewer's own queue in one status, oldest first; none for any other principal.
-
-        `after` is the id of the last item of the page before; `limit` is cut to 1 to 200. An item past its
-        time is listed until `expire` meets it, but cannot be approved any more.
-        """
-        return self.search(principal, status=status, order="oldest", after=after, limit=limit)
-
     def search(
         self,
         principal: Principal,
@@ -72,7 +57,12 @@ class QueueReader:
         after: str | None = None,
         limit: int = 50,
     ) -> list[PendingMemory]:
-        """As `get_pending`, of those items that match (`storage.queue.pending.QueueFilter`), in the order asked for."""
+        """Items of the reviewer's own queue that match (`storage.queue.pending.QueueFilter`), in the order asked for;
+        none for any other principal.
+
+        `after` is the id of the last item of the page before; `limit` is cut to 1 to 200. An item past its
+        time is listed until `expire` meets it, but cannot be approved any more.
+        """
         owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return []
@@ -111,7 +101,7 @@ class QueueReader:
         limit: int = 50,
     ) -> list[PendingMemory]:
         """Items of the reviewer's own queue that do not wait any more, the last decided first; else as
-        `get_pending`."""
+        `search`."""
         owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return []

@@ -42,5 +42,5 @@ def webhook_id(suffix: str) -> str:
 
 
 def sink_id(suffix: str) -> str:
-    """Id of a webhook that gets every memory of its owner. No claim may name a sink that begins like it."""
+    """Id of a webhook that is told of memories. No claim may name a sink that begins like it."""
     return f"sink_{suffix}"

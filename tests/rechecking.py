@@ -39,11 +39,29 @@ from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.store import Store
-from vouchgate.workers.recheck import RecheckCounts, Rechecker
+from vouchgate.workers.recheck import Rechecker
 
 CONTENT = "Per ADR-0001 the gateway listens on port 8080."
 ADR = "# ADR-0001: The gateway's port\n\nStatus: {}\n\n{}\n"
 SAYS = "The gateway listens on port 8080, and nothing else of ours does."
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckCounts:
+    """How many pieces of work came to what; the names are those of `review.recheck.RecheckResult`."""
+
+    promoted: int = 0
+    redecided: int = 0
+    over: int = 0
+    stale: int = 0
+    fresh: int = 0
+    same: int = 0
+    again: int = 0
+    gone: int = 0
+    lost: int = 0
+    failed: int = 0
+
+
 NO_CHECKS = RecheckCounts()
 
 
@@ -120,10 +138,11 @@ class Bench:
         """Submits a claim, examined as the gate does it."""
         return send(self.store, self.examiner, content, **more)
 
-    def work(self, now: datetime, limit: int = 1000) -> RecheckCounts:
+    def work(self, now: datetime) -> RecheckCounts:
         """One round of the worker at this time."""
         self.clock.now = now
-        return asyncio.run(self.rechecker.run_once(now, limit))
+        came = asyncio.run(self.rechecker.job.run_once(now))
+        return RecheckCounts(**{result.value: count for result, count in came.items()})
 
     def before_approval(self, *items: PendingMemory, now: datetime) -> None:
         """What the service does before an approval."""

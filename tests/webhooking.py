@@ -51,7 +51,7 @@ class Desk:
     def work(self, now: datetime = READY, outbound: Outbound | None = None) -> Counter[SendResult]:
         """One round of the worker at this time."""
         self.clock.now = now
-        return asyncio.run(self.worker(outbound).run_once(now))
+        return asyncio.run(self.worker(outbound).messages.run_once(now))
 
     def look(self, hook: Webhook) -> Webhook:
         """The webhook as it is now."""

@@ -19,10 +19,9 @@ from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources, outbound_of
 from vouchgate.storage.dedup.reindex import Report
 from vouchgate.storage.store import Store
-from vouchgate.workers import sinks
 from vouchgate.workers.recheck import Rechecker
-from vouchgate.workers.sinks import Deliverer
-from vouchgate.workers.webhooks import AT_ONCE, Webhooks
+from vouchgate.workers.runner import AT_ONCE
+from vouchgate.workers.webhooks import Webhooks
 
 JUDGE_QUESTIONS_AT_ONCE = 8
 
@@ -40,12 +39,11 @@ class Service:
     queue: ReviewQueue
     rechecker: Rechecker
     webhooks: Webhooks
-    deliverer: Deliverer
 
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
         judge = () if self.judge is None else self.judge.problems()
-        return (*self.sources.git.problems(), *judge, *self.webhooks.problems(), *self.deliverer.problems())
+        return (*self.sources.git.problems(), *judge, *self.webhooks.problems())
 
 
 @contextmanager
@@ -85,22 +83,15 @@ def open_service(
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         queue = ReviewQueue(store, policy)
         webhooks = open_webhooks(settings, policy, store)
-        deliverer = open_deliverer(settings, policy, store)
-        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, webhooks, deliverer)
+        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, webhooks)
 
 
 def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:
-    """What tells owners, with a client of its own: several owners may have theirs at one host."""
-    outbound = None if settings.offline else outbound_of(settings, policy, AT_ONCE, 0.0)
+    """What tells owners, with a client of its own: several owners may have theirs at one host. There is room in it for
+    all that both of its jobs send at once."""
+    outbound = None if settings.offline else outbound_of(settings, policy, 2 * AT_ONCE, 0.0)
     page = None if settings.public_url is None else f"{settings.public_url}/review"
     return Webhooks(store, outbound, page=page)
-
-
-def open_deliverer(settings: Settings, policy: Policy, store: Store) -> Deliverer:
-    """What sends memories to their sinks, with a client of its own, so that neither kind of webhook waits for the
-    other."""
-    outbound = None if settings.offline else outbound_of(settings, policy, sinks.AT_ONCE, 0.0)
-    return Deliverer(store, outbound)
 
 
 def _judge(settings: Settings, policy: Policy, store: Store) -> Judge | None:

@@ -112,14 +112,6 @@ def label_of(sources: Sequence[Found], policy: Policy) -> Label:
     return Label.FACT if two else Label.INFERENCE
 
 
-def independent(one: Found, other: Found) -> bool:
-    """Whether two sources are shown to be two: other people's sites, other texts, and neither leans on the other.
-
-    What could not be compared (no site, no digest, no text, more links than were kept) is not shown.
-    """
-    return _apart(one, other) and not shares_text(one.excerpt, other.excerpt)
-
-
 def shares_text(one: str, other: str) -> bool:
     """Whether two texts have QUOTED_WORDS words in a row in common, or the shorter one is in the other; an empty
     text cannot be told from any other. Case, punctuation and line breaks do not count. Linear in both."""

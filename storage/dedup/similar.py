@@ -142,20 +142,6 @@ def remove(connection: Connection, owner_id: str, memory_id: str) -> None:
     connection.execute(_REMOVE, {"of_owner": owner_id, "of_id": memory_id, "keys": keys})
 
 
-def rebuild(connection: Connection, owner_id: str) -> int:
-    """Makes an owner's rows anew from the memories; how many memories are in. The caller holds the owner's
-    lock. For a new `ingest.dedup.similar.VERSION`, or rows that were lost. While the service runs, give `clear_part`
-    and then `fill_part` a transaction for each step: until the last, less is shown, no more."""
-    while clear_part(connection, owner_id):
-        pass
-    count = 0
-    after: str | None = ""
-    while after is not None:
-        filled, after = fill_part(connection, owner_id, after)
-        count += filled
-    return count
-
-
 def clear_part(connection: Connection, owner_id: str) -> bool:
     """Deletes some thousand of an owner's rows, and all of one key; whether there may be more."""
     boundary = connection.scalar(_BOUNDARY, {"of_owner": owner_id})

@@ -1,77 +1,61 @@
-"""Whether the dedup index fits the rows it was made from.
+"""Whether the dedup index fits the rows it was made from, and mending it where it does not.
 
 Every active memory and every waiting item must be found by each of its keys, and nothing else may be in the
-index. Both are walked in parts, each in one snapshot, so that the service goes on meanwhile; what is found is
-true of its moment. Mending it is in `storage.dedup.repair`.
+index. All is walked in parts, each in one snapshot, so that the service goes on meanwhile; what is found is true
+of its moment. What is to be mended is looked at again under its owner's lock, and put in or taken out there.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
+from itertools import groupby
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, and_, case, func, select, true, tuple_
+from sqlalchemy import Column, Connection, Row, Select, Table, and_, delete, func, select, true, tuple_
 
 from vouchgate.ingest.checks.dedup import tokens
-from vouchgate.ingest.claims.types import ItemKind
+from vouchgate.ingest.claims.types import ItemKind, Neighbour
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.dedup.template import is_member, member_keys, restore_template
+from vouchgate.storage.dedup import similar
 from vouchgate.storage.dedup.builds import Build, builds
 from vouchgate.storage.dedup.in_force import IN_FORCE, MEMORY, PENDING
 from vouchgate.storage.dedup.reindex import count_items, state_of
+from vouchgate.storage.dedup.window import Candidate, DedupIndexView, readable
 from vouchgate.storage.errors import StorageError
-from vouchgate.storage.sql import fetch
+from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.store import Store
 from vouchgate.storage.tables.claims import DedupKeyRow, DedupTemplateRow
 
-ITEMS = 200  # items, or templates, looked at in one snapshot
-ROWS = 2000  # rows of the index
+log = logging.getLogger(__name__)
+
+PART = 2000  # rows looked at in one snapshot
+LOOKED_UP = 2000  # keys in one statement
+AT_ONCE = 50  # faults of one owner mended in a transaction: others wait some 50 ms for it
 SHOWN = 20  # faults that are kept to be shown; more say nothing new
+ROUNDS = 3  # of mending: one fault can stand in the way of another, which then is found in the next
 
 KEYS: Table = DedupKeyRow.metadata.tables["dedup_key"]
 TEMPLATES: Table = DedupTemplateRow.metadata.tables["dedup_template"]
-# Templates by owner and key; rows of the index by owner, key and item. CROSS JOIN makes SQLite start with what is
-# asked for.
-_WORDS = {
-    "sqlite": """
-        SELECT k.owner_id, k.key, k.id, k.words FROM json_each(?1) AS w
-        CROSS JOIN dedup_template AS k ON k.owner_id = w.value->>0 AND k.key = w.value->>1
-        WHERE k.generation = ?2""",
-    "postgresql": """
-        SELECT k.owner_id, k.key, k.id, k.words
-        FROM unnest(%(owners)s::text[], %(keys)s::bigint[]) AS w (owner_id, key)
-        JOIN dedup_template AS k ON k.owner_id = w.owner_id AND k.key = w.key
-        WHERE k.generation = %(generation)s""",
-}
-_PRESENT = {
-    "sqlite": """
-        SELECT k.owner_id, k.key, k.item_id FROM json_each(?1) AS w
-        CROSS JOIN dedup_key AS k
-            ON k.owner_id = w.value->>0 AND k.key = w.value->>1 AND k.item_id = w.value->>2
-        WHERE k.generation = ?2""",
-    "postgresql": """
-        SELECT k.owner_id, k.key, k.item_id
-        FROM unnest(%(owners)s::text[], %(keys)s::bigint[], %(items)s::text[]) AS w (owner_id, key, item_id)
-        JOIN dedup_key AS k ON k.owner_id = w.owner_id AND k.key = w.key AND k.item_id = w.item_id
-        WHERE k.generation = %(generation)s""",
-}
 
 
 class FaultKind(StrEnum):
     """What is wrong."""
 
-    MISSING = "missing"  # an item in force that claims like it cannot all find
-    STRAY = "stray"  # a row that no item in force should have
     TEMPLATE = "template"  # of an index that is not there, or with words that cannot be read
+    STRAY = "stray"  # a row that no item in force should have
+    MISSING = "missing"  # an item in force that claims like it cannot all find
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong with the index. `key` is 0 for a missing item; `item_id` is the template's id
-    for a template."""
+    """One thing that is wrong with the index. `key` is 0 for a missing item; `item_id` is the template's id for a
+    template."""
 
     trouble: FaultKind
     owner_id: str
@@ -85,26 +69,6 @@ class Fault(NamedTuple):
             FaultKind.TEMPLATE: f"at the key {self.key} belongs to no index, or cannot be read",
         }
         return f"owner {self.owner_id}, {self.item_id}: {what[self.trouble]}"
-
-
-class Item(NamedTuple):
-    """An active memory or a waiting item."""
-
-    owner_id: str
-    id: str
-    kind: ItemKind
-    memory_type: str
-    content: str
-
-
-class IndexRow(NamedTuple):
-    """A row of the index, and the item it is of, when that is in force."""
-
-    owner_id: str
-    key: int
-    item_id: str
-    generation: int
-    item: Item | None
 
 
 class IndexStatus(NamedTuple):
@@ -130,15 +94,26 @@ class Checked:
     faults: int = 0
     first: list[Fault] = field(default_factory=list)
 
-    def note(self, found: Iterable[Fault]) -> None:
-        """Counts faults."""
-        for fault in found:
-            self.faults += 1
-            if len(self.first) < SHOWN:
-                self.first.append(fault)
-
 
 Progress = Callable[[Checked], None]
+Rows = Sequence[Row[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """One table, looked at part by part: `look` gives those of its rows that are wrong."""
+
+    trouble: FaultKind
+    key: tuple[Column[Any], ...]  # what a row begins with: owner, then key and id, or id alone
+    rows: Select[Any]
+    look: Callable[[Connection, Rows], list[Row[Any]]]
+
+    def read(self, connection: Connection, wanted: Any) -> Rows:
+        return connection.execute(self.rows.where(wanted).order_by(*self.key).limit(PART)).all()
+
+    def fault(self, row: Row[Any]) -> Fault:
+        owner_id, *key, item_id = row[: len(self.key)]
+        return Fault(self.trouble, owner_id, item_id, *key)
 
 
 def status(connection: Connection) -> IndexStatus:
@@ -164,229 +139,223 @@ def verify(store: Store, owner_id: str | None = None, progress: Progress = lambd
     """Looks at the whole index, or one owner's. Raises StorageError when it cannot be read, or is of another
     version of the program."""
     checked = Checked()
-    for found in faults(store, owner_id, checked):
-        checked.note(found)
-        progress(checked)
+    for _ in _faults(store, owner_id, checked, progress):
+        pass
     return checked
 
 
-def faults(store: Store, owner_id: str | None, checked: Checked) -> Iterator[list[Fault]]:
-    """What is wrong, part by part, in the order in which it can be mended: templates, strays, missing items.
-    Counts in `checked` what was looked at."""
-    place: Sequence[Any] | None = ("", -(2**63), "")
-    while place is not None:
-        with store.read() as connection:
-            templates, place = _template_page(connection, owner_id, place)
-            found = bad_templates(connection, templates)
-        checked.templates += len(templates)
-        yield found
-    place = ("", -(2**63), "")
-    while place is not None:
-        with store.read() as connection:
-            rows, place = _row_page(connection, owner_id, place)
-            found = strays(connection, rows)
-        checked.rows += len(rows)
-        yield found
-    for kind in ItemKind:
-        place = ("", "")
-        while place is not None:
+def repair(
+    store: Store, owner_id: str | None = None, progress: Progress = lambda so_far: None
+) -> tuple[Counter[FaultKind], Checked]:
+    """Takes out what should not be there and puts in what is missing, in the whole index or one owner's part. How
+    many were mended, and what the last look found: nothing, unless somebody damages it all the while. Raises
+    StorageError when it cannot be read or written."""
+    mended: Counter[FaultKind] = Counter()
+    for _ in range(ROUNDS):
+        checked = Checked()
+        for walk, found in _faults(store, owner_id, checked, progress):
+            for row in found[:AT_ONCE]:
+                log.warning("dedup index: %s", walk.fault(row))
+            for owner, rows in groupby(found, key=lambda row: row.owner_id):
+                of_owner = list(rows)
+                for start in range(0, len(of_owner), AT_ONCE):
+                    work = partial(_mend, walk=walk, found=of_owner[start : start + AT_ONCE])
+                    mended[walk.trouble] += store.writer.run([owner], work).result()
+        if not checked.faults:
+            break
+    return mended, checked
+
+
+def rebuild_similar(store: Store, owner_id: str | None, progress: Callable[[int], None]) -> int:
+    """Makes the similar index anew, of all owners or one, in short transactions: until it is done, less is shown
+    beside a claim. How many memories are in."""
+    with store.read() as connection:
+        every = connection.scalars(select(OWNER.c.owner_id).order_by(OWNER.c.owner_id)).all()
+    count = 0
+    for owner in every if owner_id is None else [owner_id]:
+        while store.writer.run([owner], partial(similar.clear_part, owner_id=owner)).result():
+            pass
+        after: str | None = ""
+        while after is not None:
+            work = partial(similar.fill_part, owner_id=owner, after=after)
+            filled, after = store.writer.run([owner], work).result()
+            count += filled
+            progress(count)
+    return count
+
+
+def _faults(
+    store: Store, owner_id: str | None, checked: Checked, progress: Progress
+) -> Iterator[tuple[_Walk, list[Row[Any]]]]:
+    """What is wrong, part by part, in the order in which it can be mended. Counts in `checked` what was looked at."""
+    for walk in _WALKS:
+        counts = _COUNTS[walk.trouble]
+        wanted: Any = true() if owner_id is None else walk.key[0] == owner_id
+        rest = wanted
+        while True:
             with store.read() as connection:
-                items, place = _item_page(connection, kind, owner_id, place)
-                lacking = missing(connection, items)
-            checked.items += len(items)
-            yield [Fault(FaultKind.MISSING, item.owner_id, item.id) for item in lacking]
+                rows = walk.read(connection, rest)
+                found = walk.look(connection, rows)
+            setattr(checked, counts, getattr(checked, counts) + len(rows))
+            checked.faults += len(found)
+            checked.first += map(walk.fault, found[: SHOWN - len(checked.first)])
+            progress(checked)
+            yield walk, found
+            if len(rows) < PART:
+                break
+            rest = and_(wanted, tuple_(*walk.key) > tuple_(*rows[-1][: len(walk.key)]))
 
 
-def index_in_use(connection: Connection) -> Build:
-    """The index that answers. Raises StorageError when it is of another version of the program."""
+def _mend(connection: Connection, walk: _Walk, found: Rows) -> int:
+    """Sets right what is still wrong with these rows, under the lock of the one owner they are of; how many were."""
+    size, key = len(walk.key), tuple_(*walk.key)
+    wrong = walk.look(connection, walk.read(connection, key.in_([tuple(row[:size]) for row in found])))
+    if wrong and walk.trouble is not FaultKind.MISSING:
+        connection.execute(delete(walk.key[0].table).where(key.in_([tuple(row[:size]) for row in wrong])))
+    elif wrong:
+        build = _in_use(connection)
+        for row in wrong:
+            DedupIndexView(connection, build).remove(row.owner_id, row.id, _keys(row, build))
+        window = DedupIndexView(connection, build)
+        for row in wrong:
+            neighbour = Neighbour(kind=ItemKind.MEMORY, id=row.id, content=row.content)
+            window.add(row.owner_id, Candidate(neighbour), _keys(row, build))
+        window.write()
+    return len(wrong)
+
+
+def _in_use(connection: Connection) -> Build:
     built = builds(connection).built
     if built is None:
         raise StorageError("the index is of another version of the program; run `vouchgate index build`")
     return built
 
 
-def missing(connection: Connection, items: Sequence[Item]) -> list[Item]:
-    """Those that some claim over the threshold would not find: one of their keys leads nowhere."""
-    build = index_in_use(connection)
-    ways = _ways(connection, build, items)
-    wanted = [
-        (item.owner_id, key, item.id)
-        for item in items
-        for alternatives in ways[item.owner_id, item.id]
-        for way in alternatives
-        for key in way
-    ]
-    present: dict[tuple[str, str], set[int]] = {}
-    for owner_id, key, item_id in _look_up(connection, _PRESENT, wanted, build):
-        present.setdefault((owner_id, item_id), set()).add(key)
-    lacking = []
-    for item in items:
-        has = present.get((item.owner_id, item.id), set())
-        if not all(any(has >= way for way in found) for found in ways[item.owner_id, item.id]):
-            lacking.append(item)
-    return lacking
+def _keys(row: Row[Any], build: Build) -> SignatureKeys:
+    """What an item is found by in this index."""
+    return signature_keys(tokens(row.content), row.memory_type, build.threshold)
 
 
-def strays(connection: Connection, rows: Sequence[IndexRow]) -> list[Fault]:
-    """Those rows that should not be there. Rows of an index that is being taken out are none of them."""
-    built, following = builds(connection)
+def _bad_templates(connection: Connection, rows: Rows) -> list[Row[Any]]:
+    known = _generations(connection)
+    return [row for row in rows if row.generation not in known or readable(row.words) is None]
+
+
+def _generations(connection: Connection) -> dict[int, Build | None]:
+    """The indexes there are; None is one that is being taken out."""
     old = state_of(connection).old
-    known = {build.generation: build for build in (built, following) if build is not None}
-    found = []
-    for generation in {row.generation for row in rows} - {old}:
+    return {build.generation: build for build in builds(connection).live()} | (
+        {} if old is None else {old: None}
+    )
+
+
+def _strays(connection: Connection, rows: Rows) -> list[Row[Any]]:
+    """Those that lead to nothing in force, or to what is not found by that key. An index that is being taken out
+    has none."""
+    known = _generations(connection)
+    wrong = [row for row in rows if row.generation not in known]
+    for generation, build in known.items():
+        if build is None:
+            continue
         of_it = [row for row in rows if row.generation == generation]
-        allowed: dict[tuple[str, str], set[int]] = {}
-        if build := known.get(generation):
-            items = {(row.owner_id, row.item_id): row.item for row in of_it if row.item is not None}
-            for name, ways in _ways(connection, build, list(items.values())).items():
-                allowed[name] = {key for alternatives in ways for way in alternatives for key in way}
-        found += [row for row in of_it if row.key not in allowed.get((row.owner_id, row.item_id), ())]
-    return [Fault(FaultKind.STRAY, row.owner_id, row.item_id, row.key) for row in sorted(found)]
+        items = {(row.owner_id, row.item_id): row for row in of_it if row.content is not None}
+        ways = dict(zip(items, _ways(connection, build, list(items.values())), strict=True))
+        allowed = {item: {key for of_key in of for way in of_key for key in way} for item, of in ways.items()}
+        wrong += [row for row in of_it if row.key not in allowed.get((row.owner_id, row.item_id), ())]
+    return sorted(wrong, key=lambda row: row[:3])
 
 
-def bad_templates(connection: Connection, templates: Sequence[Any]) -> list[Fault]:
-    """Those (rows of the table) that belong to no index there is, or whose words cannot be read."""
-    built, following = builds(connection)
-    old = state_of(connection).old
-    known = {build.generation for build in (built, following) if build is not None} | {old}
+def _missing(connection: Connection, rows: Rows) -> list[Row[Any]]:
+    """Those that some claim over the threshold would not find: one of their keys leads nowhere."""
+    build = _in_use(connection)
+    ways = _ways(connection, build, rows)
+    places = (KEYS.c.owner_id, KEYS.c.key, KEYS.c.item_id)
+    wanted = {
+        (row.owner_id, key, row.id)
+        for row, of_row in zip(rows, ways, strict=True)
+        for of_key in of_row
+        for way in of_key
+        for key in way
+    }
+    present = set(map(tuple, _at(connection, select(*places), places, sorted(wanted))))
+
+    def found(row: Row[Any], way: Sequence[int]) -> bool:
+        return all((row.owner_id, key, row.id) in present for key in way)
+
     return [
-        Fault(FaultKind.TEMPLATE, row.owner_id, row.id, row.key)
-        for row in templates
-        if row.generation not in known or _readable(row.words) is None
+        row
+        for row, of_row in zip(rows, ways, strict=True)
+        if not all(any(found(row, way) for way in of_key) for of_key in of_row)
     ]
 
 
-def keys_of(item: Item, build: Build) -> SignatureKeys:
-    """What the item is found by in this index."""
-    return signature_keys(tokens(item.content), item.memory_type, build.threshold)
+def _ways(connection: Connection, build: Build, rows: Rows) -> list[list[list[list[int]]]]:
+    """For each item, and each of its stored keys, the ways to be found by it: by the key itself, or by all keys under a
+    template that it was closed with."""
+    every = [_keys(row, build) for row in rows]
+    wanted = {(row.owner_id, key) for row, keys in zip(rows, every, strict=True) for key in keys.stored}
+    place = (TEMPLATES.c.owner_id, TEMPLATES.c.key)
+    closed: dict[tuple[str, int], list[tuple[str, frozenset[str]]]] = {}
+    for found in _at(connection, select(*place, TEMPLATES.c.id, TEMPLATES.c.words), place, sorted(wanted)):
+        if (words := readable(found.words)) is not None:
+            closed.setdefault((found.owner_id, found.key), []).append((found.id, words))
+    ways = []
+    for row, keys in zip(rows, every, strict=True):
+        under: dict[str, list[int] | None] = {}  # by template; None for one that the item is no member of
+        of_row = []
+        for key in keys.stored:
+            for template_id, words in closed.get((row.owner_id, key), ()):
+                if template_id not in under:
+                    template = restore_template(template_id, words, keys.own.parts)
+                    member = is_member(template, keys.words)
+                    under[template_id] = member_keys(template, keys.words) if member else None
+            names = [template_id for template_id, _ in closed.get((row.owner_id, key), ())]
+            of_row.append([[key], *(finer for name in names if (finer := under[name]) is not None)])
+        ways.append(of_row)
+    return ways
 
 
-_Ways = list[list[set[int]]]  # for each stored key the ways to be found by it: each a set of keys, all needed
+def _at(
+    connection: Connection, rows: Select[Any], place: Sequence[Column[Any]], wanted: Sequence[Sequence[Any]]
+) -> Iterator[Row[Any]]:
+    """The rows at these places, some at a time."""
+    for start in range(0, len(wanted), LOOKED_UP):
+        yield from connection.execute(rows.where(tuple_(*place).in_(wanted[start : start + LOOKED_UP])))
 
 
-def _ways(connection: Connection, build: Build, items: Sequence[Item]) -> dict[tuple[str, str], _Ways]:
-    """By owner and id: by which rows an item may be found. By the plain key, or by all keys under a template
-    that the key was closed with."""
-    keys = {(item.owner_id, item.id): keys_of(item, build) for item in items}
-    wanted = [(owner_id, key, "") for (owner_id, _), of in keys.items() for key in of.stored]
-    templates: dict[tuple[str, int], list[tuple[str, frozenset[str]]]] = {}
-    for owner_id, key, template_id, text in _look_up(connection, _WORDS, sorted(set(wanted)), build):
-        if (words := _readable(text)) is not None:
-            templates.setdefault((owner_id, key), []).append((template_id, words))
-    found: dict[tuple[str, str], _Ways] = {}
-    for (owner_id, item_id), of in keys.items():
-        finer: dict[str, set[int] | None] = {}
-        ways: _Ways = []
-        for key in of.stored:
-            here = [{key}]
-            for template_id, words in templates.get((owner_id, key), ()):
-                if template_id not in finer:
-                    template = restore_template(template_id, words, of.own.parts)
-                    member = is_member(template, of.words)
-                    finer[template_id] = set(member_keys(template, of.words)) if member else None
-                if under := finer[template_id]:
-                    here.append(under)
-            ways.append(here)
-        found[owner_id, item_id] = ways
-    return found
-
-
-def _readable(words: str) -> frozenset[str] | None:
-    try:
-        found = json.loads(words)
-    except ValueError:
-        return None
-    whole = isinstance(found, list) and all(isinstance(word, str) for word in found)
-    return frozenset(found) if whole else None
-
-
-def _look_up(
-    connection: Connection, statement: dict[str, str], wanted: Sequence[tuple[str, int, str]], build: Build
-) -> list[Any]:
-    if not wanted:
-        return []
-    dialect = connection.dialect.name
-    if dialect == "sqlite":
-        return fetch(connection, statement[dialect], (json.dumps(wanted), build.generation))
-    owners, keys, items = (list(column) for column in zip(*wanted, strict=True))
-    asked = {"owners": owners, "keys": keys, "items": items, "generation": build.generation}
-    return fetch(connection, statement[dialect], asked)
-
-
-def _item_page(
-    connection: Connection, kind: ItemKind, owner_id: str | None, place: Sequence[Any]
-) -> tuple[list[Item], Sequence[Any] | None]:
-    table, _ = IN_FORCE[kind]
-    after = tuple_(table.c.owner_id, table.c.id) > tuple_(*place)
-    items = _items(connection, kind, and_(after, _of(table, owner_id)), ITEMS)
-    return items, (items[-1][:2] if len(items) == ITEMS else None)
-
-
-def items_of(connection: Connection, owner_id: str, item_ids: Collection[str]) -> list[Item]:
-    """Those of these that are in force."""
-    found = []
-    for kind, (table, _) in IN_FORCE.items():
-        found += _items(connection, kind, and_(table.c.owner_id == owner_id, table.c.id.in_(item_ids)), None)
-    return found
-
-
-def _items(connection: Connection, kind: ItemKind, wanted: Any, most: int | None) -> list[Item]:
+def _items(kind: ItemKind) -> _Walk:
     table, in_force = IN_FORCE[kind]
-    place = (table.c.owner_id, table.c.id)
-    statement = select(*place, table.c.memory_type, table.c.content).where(in_force, wanted)
-    rows = connection.execute(statement.order_by(*place).limit(most))
-    return [Item(row[0], row[1], kind, row[2], row[3]) for row in rows]
+    key = (table.c.owner_id, table.c.id)
+    rows = select(*key, table.c.memory_type, table.c.content).where(in_force)
+    return _Walk(FaultKind.MISSING, key, rows, _missing)
 
 
-def _row_page(
-    connection: Connection, owner_id: str | None, place: Sequence[Any]
-) -> tuple[list[IndexRow], Sequence[Any] | None]:
-    rows = rows_where(connection, and_(_after(KEYS, "item_id", place), _of(KEYS, owner_id)), ROWS)
-    return rows, (rows[-1][:3] if len(rows) == ROWS else None)
+def _of_row(kind: ItemKind) -> Any:
+    table, in_force = IN_FORCE[kind]
+    return and_(table.c.owner_id == KEYS.c.owner_id, table.c.id == KEYS.c.item_id, in_force)
 
 
-def rows_where(connection: Connection, wanted: Any, most: int) -> list[IndexRow]:
-    """Rows of the index in order, each with its item when that is in force."""
-    memory, waiting = (
-        and_(table.c.owner_id == KEYS.c.owner_id, table.c.id == KEYS.c.item_id, in_force)
-        for table, in_force in IN_FORCE.values()
-    )
-    statement = (
+_WALKS = (
+    _Walk(
+        FaultKind.TEMPLATE,
+        (TEMPLATES.c.owner_id, TEMPLATES.c.key, TEMPLATES.c.id),
         select(
-            *KEYS.columns,
-            case((MEMORY.c.id.is_not(None), ItemKind.MEMORY.value), else_=ItemKind.PENDING.value),
-            func.coalesce(MEMORY.c.memory_type, PENDING.c.memory_type),
-            func.coalesce(MEMORY.c.content, PENDING.c.content),
-        )
-        .select_from(KEYS.outerjoin(MEMORY, memory).outerjoin(PENDING, waiting))
-        .where(wanted)
-        .order_by(KEYS.c.owner_id, KEYS.c.key, KEYS.c.item_id)
-        .limit(most)
-    )
-    rows = []
-    for row in connection.execute(statement):
-        owner_id, key, item_id, generation, kind, memory_type, content = tuple(row)
-        item = None if content is None else Item(owner_id, item_id, ItemKind(kind), memory_type, content)
-        rows.append(IndexRow(owner_id, key, item_id, generation, item))
-    return rows
-
-
-def _template_page(
-    connection: Connection, owner_id: str | None, place: Sequence[Any]
-) -> tuple[Sequence[Any], Sequence[Any] | None]:
-    statement = (
-        select(TEMPLATES)
-        .where(_after(TEMPLATES, "id", place), _of(TEMPLATES, owner_id))
-        .order_by(TEMPLATES.c.owner_id, TEMPLATES.c.key, TEMPLATES.c.id)
-        .limit(ITEMS)
-    )
-    rows = connection.execute(statement).all()
-    return rows, (rows[-1][:3] if len(rows) == ITEMS else None)
-
-
-def _after(table: Table, last: str, place: Sequence[Any]) -> Any:
-    return tuple_(table.c.owner_id, table.c.key, table.c[last]) > tuple_(*place)
-
-
-def _of(table: Table, owner_id: str | None) -> Any:
-    return true() if owner_id is None else table.c.owner_id == owner_id
+            TEMPLATES.c.owner_id, TEMPLATES.c.key, TEMPLATES.c.id, TEMPLATES.c.words, TEMPLATES.c.generation
+        ),
+        _bad_templates,
+    ),
+    _Walk(
+        FaultKind.STRAY,
+        (KEYS.c.owner_id, KEYS.c.key, KEYS.c.item_id),
+        select(
+            *(KEYS.c.owner_id, KEYS.c.key, KEYS.c.item_id, KEYS.c.generation),
+            func.coalesce(MEMORY.c.memory_type, PENDING.c.memory_type).label("memory_type"),
+            func.coalesce(MEMORY.c.content, PENDING.c.content).label("content"),
+        ).select_from(
+            KEYS.outerjoin(MEMORY, _of_row(ItemKind.MEMORY)).outerjoin(PENDING, _of_row(ItemKind.PENDING))
+        ),
+        _strays,
+    ),
+    *map(_items, ItemKind),
+)
+_COUNTS = {FaultKind.TEMPLATE: "templates", FaultKind.STRAY: "rows", FaultKind.MISSING: "items"}

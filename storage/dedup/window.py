@@ -286,6 +286,8 @@ class DedupIndexView:
                 candidate = _candidate(item_id, memory, horizon, pending)
                 if candidate is not None:
                     self._list(owner_id, key).items[item_id] = candidate
+            elif owner_id and readable(words) is None:
+                self._list(owner_id, key).cut = True  # what is under it cannot be told
             elif owner_id:
                 self._list(owner_id, key).templates[item_id] = words
             else:
@@ -311,5 +313,16 @@ def _candidate(item_id: str, memory: str | None, horizon: Any, pending: str | No
 
 
 @lru_cache(maxsize=256)
+def readable(words: str) -> frozenset[str] | None:
+    """The words of a template as they are kept; None when they are damaged."""
+    try:
+        found = json.loads(words)
+    except ValueError:
+        return None
+    whole = isinstance(found, list) and all(isinstance(word, str) for word in found)
+    return frozenset(found) if whole else None
+
+
+@lru_cache(maxsize=256)
 def _template(template_id: str, words: str, parts: int) -> Template:
-    return restore_template(template_id, frozenset(json.loads(words)), parts)
+    return restore_template(template_id, readable(words) or frozenset(), parts)

@@ -1,8 +1,8 @@
 """What stores behind the gate are to be told: rows written in the transaction of what they tell of.
 
-A memory is told to the sink that its claim names and to every webhook of its owner (`storage.outgoing.sinks`); when it goes
-out of force, the same are told that. `storage.outgoing.deliveries` hands the rows out. Everything here runs under the
-owner's lock, which makes the numbers of an owner's rows gapless and race-free.
+A memory is told to the sink that its claim names and to every webhook of its owner that is told of memories
+(`storage.outgoing.webhooks`); when it goes out of force, the same are told that. `storage.outgoing.deliveries` hands the rows out.
+Everything here runs under the owner's lock, which makes the numbers of an owner's rows gapless and race-free.
 """
 
 from __future__ import annotations
@@ -29,17 +29,21 @@ from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.sink_consumers import Consumers
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among, fetch, time_of
 from vouchgate.storage.tables.claims import PendingRow
-from vouchgate.storage.tables.doors import DeliveryRow, SinkRow
+from vouchgate.storage.tables.doors import DeliveryRow, WebhookRow
 
 TABLE: Table = DeliveryRow.metadata.tables["delivery"]
-_SINK: Table = SinkRow.metadata.tables["sink"]
+_WEBHOOK: Table = WebhookRow.metadata.tables["webhook"]
 _PENDING: Table = PendingRow.metadata.tables["pending"]
 _ROWS = BulkInsert(TABLE)
 _LAST_SEQ = select(
     OWNER.c.owner_id,
     select(func.max(TABLE.c.seq)).where(TABLE.c.owner_id == OWNER.c.owner_id).scalar_subquery().label("seq"),
 ).where(among(OWNER.c.owner_id, "owner_ids"))
-_WEBHOOKS = PreparedSelect(select(_SINK.c.owner_id, _SINK.c.id).where(among(_SINK.c.owner_id, "owner_ids")))
+_WEBHOOKS = PreparedSelect(
+    select(_WEBHOOK.c.owner_id, _WEBHOOK.c.id).where(
+        among(_WEBHOOK.c.owner_id, "owner_ids"), _WEBHOOK.c.id.startswith(ids.sink_id(""), autoescape=True)
+    )
+)
 _REMOVALS = select(_PENDING.c.owner_id, _PENDING.c.removal_of, _PENDING.c.id, _PENDING.c.content).where(
     _PENDING.c.status == ReviewStatus.PENDING.value,
     among(_PENDING.c.owner_id, "owner_ids"),
@@ -48,7 +52,9 @@ _REMOVALS = select(_PENDING.c.owner_id, _PENDING.c.removal_of, _PENDING.c.id, _P
 # A webhook that was removed is told nothing more; any other sink stands for as long as somebody asks for what it gets.
 _STANDS = or_(
     ~TABLE.c.sink.startswith(ids.sink_id(""), autoescape=True),
-    select(_SINK.c.id).where(_SINK.c.owner_id == TABLE.c.owner_id, _SINK.c.id == TABLE.c.sink).exists(),
+    select(_WEBHOOK.c.id)
+    .where(_WEBHOOK.c.owner_id == TABLE.c.owner_id, _WEBHOOK.c.id == TABLE.c.sink)
+    .exists(),
 )
 # Where a memory was put.
 _PUT_AT = (

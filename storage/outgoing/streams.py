@@ -24,12 +24,12 @@ from sqlalchemy import (
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.sink_consumers import is_served_by
 from vouchgate.storage.sql import among
-from vouchgate.storage.tables.doors import DeliveryRow, SinkRow
+from vouchgate.storage.tables.doors import DeliveryRow, WebhookRow
 
 MOST = 100  # deliveries in one lease
 
 TABLE: Table = DeliveryRow.metadata.tables["delivery"]
-_SINK: Table = SinkRow.metadata.tables["sink"]
+_WEBHOOK: Table = WebhookRow.metadata.tables["webhook"]
 
 
 def is_waiting(table: FromClause) -> ColumnElement[bool]:
@@ -72,7 +72,7 @@ _EVERY_OWNER = """
     SELECT owner_id FROM each_owner WHERE owner_id IS NOT NULL"""
 _OF_ANY = {"sqlite": _of_any("INDEXED BY delivery_waiting"), "postgresql": _of_any("")}
 _OF_OWNERS = _due(OWNER, OWNER.c.owner_id, bindparam("of_sink")).where(among(OWNER.c.owner_id, "owner_ids"))
-_OF_WEBHOOKS = _due(_SINK, _SINK.c.owner_id, _SINK.c.id)
+_OF_WEBHOOKS = _due(_WEBHOOK, _WEBHOOK.c.owner_id, _WEBHOOK.c.id)
 _UP_TO_NOW = TABLE.c.due_at <= bindparam("now")
 _SERVED = is_served_by(TABLE.c.owner_id, bindparam("of_sink"), bindparam("of_token"))
 _DEAD = select(func.count()).select_from(TABLE).where(TABLE.c.state == "dead")

@@ -23,7 +23,7 @@ from vouchgate.storage import ids
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.log import chain as log
-from vouchgate.storage.outgoing.webhooks import OF_ONE, TABLE, Endpoint, endpoint_of
+from vouchgate.storage.outgoing.webhooks import OF_ONE, TABLE, Endpoint, Event, endpoint_of
 from vouchgate.storage.queue import pending
 from vouchgate.storage.sql import among
 
@@ -55,7 +55,10 @@ _OTHER_REASON = "Needs verification"
 _LOG = log.TABLE
 _HELD = and_(OF_ONE, TABLE.c.lease == bindparam("of_lease"))
 _WITH_OWNER = TABLE.join(OWNER, OWNER.c.owner_id == TABLE.c.owner_id)
-_TO_TELL = or_(TABLE.c.until_seq.is_not(None), OWNER.c.log_seq > TABLE.c.told_seq)
+_TO_TELL = and_(
+    TABLE.c.events.contains(Event.WAITING.value),
+    or_(TABLE.c.until_seq.is_not(None), OWNER.c.log_seq > TABLE.c.told_seq),
+)
 _NEXT = select(func.min(TABLE.c.due_at)).select_from(_WITH_OWNER).where(_TO_TELL)
 _DUE = (
     select(TABLE, OWNER.c.log_seq, OWNER.c.pending.label("waiting"))
@@ -182,7 +185,7 @@ def lease_due(
             connection.execute(_PASS_OVER, one | {"up_to": up_to})
             continue
         data = {"owner_id": row.owner_id, "waiting": row.waiting, **told, "url": page}
-        text = body("review.waiting", entries[-1].at, data)
+        text = body(Event.WAITING, entries[-1].at, data)
         connection.execute(_BEGIN, leased | {"up_to": up_to, "text": text})
         taken.append(_message(row, up_to, text, name))
     return LeasedMessages(taken, len(rows))

@@ -1,6 +1,7 @@
-"""Where owners are told of what waits: their webhooks, each with how far in the owner's log it has told.
+"""Where owners are told of what they asked to be told of: their webhooks, and the events of each.
 
-What is told, and that it is told once, is in `storage.outgoing.webhook_messages`.
+What waits, without a word of it, is told by following the owner's log (`storage.outgoing.webhook_messages`), as far as the
+webhook's `told_seq` says. Memories, with their text, are deliveries to the webhook's id (`storage.outgoing.outbox`).
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select, update
 
 from vouchgate.ingest.claims.types import Action, Frozen
 from vouchgate.ingest.net.addresses import parse_url
@@ -21,15 +24,17 @@ from vouchgate.ingest.policy import canonical_json
 from vouchgate.storage import ids
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
 from vouchgate.storage.log import chain as log
+from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.store import Store
 from vouchgate.storage.tables.doors import WebhookRow
 
-MOST_WEBHOOKS = 5  # of one owner: each is one more request for everything that happens
+MOST_WEBHOOKS = (
+    5  # of one owner for what waits, and for memories: each is one more request for all that happens
+)
 
 TABLE: Table = WebhookRow.metadata.tables["webhook"]
 OF_ONE = and_(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.id == bindparam("of_id"))
 _INSERT = insert(TABLE)
-_COUNT = select(func.count()).select_from(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"))
 _BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
 _ALL = select(TABLE).order_by(TABLE.c.created_at, TABLE.c.id)
 _FAILING = _ALL.where(TABLE.c.failing_since.is_not(None))
@@ -39,13 +44,25 @@ _RESUME = (
 )
 
 
-class Webhook(Frozen):
-    """A webhook as it may be shown: everything but its secret. `due_at` None: given up. Else it is when the next
-    try may be made, which means something only while `attempts` is not 0."""
+class Event(StrEnum):
+    """What a webhook can be told of: the type of its messages."""
 
-    id: str
+    WAITING = "review.waiting"  # what waits, was promoted or expired, or lost its source; no word of a claim
+    MEMORY_STORED = "memory.stored"  # a memory came into force, with its text
+    MEMORY_REMOVED = "memory.removed"  # a memory that was sent is out of force
+
+
+OF_MEMORIES = frozenset({Event.MEMORY_STORED, Event.MEMORY_REMOVED})
+
+
+class Webhook(Frozen):
+    """A webhook as it may be shown: everything but its secret. The rest is about messages on what waits: `due_at` None:
+    given up. Else it is when the next try may be made, which means something only while `attempts` is not 0."""
+
+    id: str  # if it is told of memories, also the sink of their deliveries
     owner_id: str
     url: str
+    events: tuple[Event, ...]
     created_at: datetime
     told_seq: int
     due_at: datetime | None
@@ -61,10 +78,19 @@ class Endpoint:
     id: str
     owner_id: str
     url: str
+    events: tuple[Event, ...]
     secret: str = field(repr=False)
 
 
-def create(store: Store, *, owner_id: str, url: str, actor: str, now: datetime) -> tuple[Webhook, str]:
+def create(
+    store: Store,
+    *,
+    owner_id: str,
+    url: str,
+    events: Collection[Event] = (Event.WAITING,),
+    actor: str,
+    now: datetime,
+) -> tuple[Webhook, str]:
     """Makes a webhook that tells what happens from now on, and its secret. Raises ValueError, with a sentence for
     the person who asked; StorageError when it could not be written."""
     if not valid_owner_id(owner_id):
@@ -72,14 +98,19 @@ def create(store: Store, *, owner_id: str, url: str, actor: str, now: datetime) 
     place = parse_url(url)
     if isinstance(place, HopFailure):
         raise ValueError(f"Nothing can be sent to this URL: {place.reason}.")
-    webhook_id = ids.webhook_id(ids.new_id_suffix(now))
+    suffix = ids.new_id_suffix(now)
+    webhook_id = ids.webhook_id(suffix) if OF_MEMORIES.isdisjoint(events) else ids.sink_id(suffix)
     secret = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
-    about = {"id": webhook_id, "owner_id": owner_id, "url": place.url}
+    kept = " ".join(event for event in Event if event in events)
+    about = {"id": webhook_id, "owner_id": owner_id, "url": place.url, "events": kept}
     row = about | {"secret": secret, "created_at": now, "due_at": now, "attempts": 0}
 
     def work(connection: Connection) -> Webhook:
-        if (connection.scalar(_COUNT, {"of_owner": owner_id}) or 0) >= MOST_WEBHOOKS:
-            raise ValueError(f"This owner has {MOST_WEBHOOKS} webhooks already, which is the most.")
+        others = listing(connection, owner_id)
+        for kind in (OF_MEMORIES, set(Event) - OF_MEMORIES):
+            like_it = [hook for hook in others if not kind.isdisjoint(hook.events)]
+            if not kind.isdisjoint(events) and len(like_it) >= MOST_WEBHOOKS:
+                raise ValueError(f"This owner has {MOST_WEBHOOKS} webhooks already, which is the most.")
         entry = _log(connection, owner_id, Action.WEBHOOK_CREATED, webhook_id, about, actor=actor, now=now)
         connection.execute(_INSERT, row | {"told_seq": entry})
         return _shown(connection.execute(_BY_ID, {"wanted": webhook_id}).one())
@@ -99,6 +130,7 @@ def remove(store: Store, webhook_id: str, *, actor: str, now: datetime) -> bool:
     def work(connection: Connection) -> bool:
         if connection.execute(_REMOVE, where).rowcount != 1:
             return False
+        deliveries.abandon(connection, known.owner_id, known.id, "Its webhook was removed.")
         about = {"id": known.id}
         _log(connection, known.owner_id, Action.WEBHOOK_REMOVED, known.id, about, actor=actor, now=now)
         return True
@@ -169,9 +201,10 @@ def _of(connection: Connection, statement: Any, owner_id: str | None) -> list[We
 
 
 def _shown(row: Any) -> Webhook:
-    return Webhook.model_validate({name: getattr(row, name) for name in Webhook.model_fields})
+    fields = {name: getattr(row, name) for name in Webhook.model_fields}
+    return Webhook.model_validate(fields | {"events": row.events.split()})
 
 
 def endpoint_of(row: Any) -> Endpoint:
     """Where the webhook of this row sends."""
-    return Endpoint(row.id, row.owner_id, row.url, row.secret)
+    return Endpoint(row.id, row.owner_id, row.url, tuple(map(Event, row.events.split())), row.secret)

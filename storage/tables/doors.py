@@ -35,7 +35,7 @@ class SignInLinkRow(SQLModel, table=True):
 
 
 class WebhookRow(SQLModel, table=True):
-    """Where an owner is told of what waits, and how far in the owner's log it has been told; see
+    """Where an owner is told of which events, and how far in the owner's log what waits has been told; see
     `storage.outgoing.webhooks`."""
 
     __tablename__ = "webhook"
@@ -44,6 +44,7 @@ class WebhookRow(SQLModel, table=True):
     id: str = Field(primary_key=True)
     url: str = Field(sa_type=Text)
     secret: str  # signs the messages, so it is kept as it is
+    events: str  # values of storage.outgoing.webhooks.Event, with spaces between them
     created_at: datetime = Field(sa_type=UtcTime)
     told_seq: int = Field(sa_type=BigInteger)  # the last log entry that was told
     until_seq: int | None = Field(default=None, sa_type=BigInteger)  # where the message under way ends
@@ -55,17 +56,6 @@ class WebhookRow(SQLModel, table=True):
     lease: str | None = None
     failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
     last_error: str | None = Field(default=None, sa_type=Text)
-
-
-class SinkRow(SQLModel, table=True):
-    """A webhook that gets every memory of its owner; see `storage.outgoing.sinks`."""
-
-    __tablename__ = "sink"
-    owner_id: str = Field(primary_key=True)
-    id: str = Field(primary_key=True)  # also the `sink` of its deliveries
-    url: str = Field(sa_type=Text)
-    secret: str  # signs what is sent, so it is kept as it is
-    created_at: datetime = Field(sa_type=UtcTime)
 
 
 class SinkConsumerRow(SQLModel, table=True):
@@ -101,7 +91,7 @@ class DeliveryRow(SQLModel, table=True):
     owner_id: str = Field(primary_key=True)
     seq: int = Field(primary_key=True, sa_type=BigInteger)  # 1, 2, … of one owner, over all sinks
     id: str  # dlv_…: the idempotency key
-    sink: str  # a name that the claim gave, or the id of a SinkRow
+    sink: str  # a name that the claim gave, or the id of a webhook
     place: str = Field(sa_type=Text)  # where in the sink; of a webhook, the id of the memory
     op: str  # put, remove
     memory_id: str | None = None  # None: what is to go was never the gate's

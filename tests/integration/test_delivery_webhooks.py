@@ -10,7 +10,7 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -32,17 +32,17 @@ from tests.racers import Report, race
 from tests.rechecking import Clock
 from tests.reviews import history, memory, queue_of, reviewer, stored
 from tests.web import Answer, Asked, WebServer, web_server
+from tests.webhooking import READY, queue
 from vouchgate.cli.app import run
 from vouchgate.ingest.claims.types import Action
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.review.answers import Approved, Undone
 from vouchgate.storage.log import chain as log
-from vouchgate.storage.outgoing import sinks
+from vouchgate.storage.outgoing import webhooks
 from vouchgate.storage.outgoing.deliveries import LEASE, WAITS
-from vouchgate.storage.outgoing.sinks import Sink
+from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event, Webhook
 from vouchgate.storage.store import Store
-from vouchgate.workers.sinks import Deliverer
-from vouchgate.workers.webhooks import SendResult
+from vouchgate.workers.webhooks import SendResult, Webhooks
 
 PATH = "/memories/not-for-logs"
 SOON = NOW + SECOND  # a round's clock goes on while it works
@@ -56,19 +56,22 @@ class Desk:
     site: WebServer
     clock: Clock = field(default_factory=Clock)
 
-    def sink(self, owner_id: str = "ann", path: str = PATH) -> tuple[Sink, str]:
-        """A new sink and its secret."""
-        return sinks.create(self.store, owner_id=owner_id, url=self.site.url + path, actor="test", now=NOW)
+    def sink(
+        self, owner_id: str = "ann", path: str = PATH, events: Collection[Event] = OF_MEMORIES
+    ) -> tuple[Webhook, str]:
+        """A new webhook that gets memories, and its secret."""
+        url = self.site.url + path
+        return webhooks.create(self.store, owner_id=owner_id, url=url, events=events, actor="test", now=NOW)
 
-    def worker(self, outbound: Outbound | None = None) -> Deliverer:
+    def worker(self, outbound: Outbound | None = None) -> Webhooks:
         """One that may send to this machine."""
         client = outbound or Outbound(allow_networks=LOOPBACK, spacing_seconds=0)
-        return Deliverer(self.store, client, clock=self.clock)
+        return Webhooks(self.store, client, clock=self.clock)
 
     def work(self, now: datetime = NOW, outbound: Outbound | None = None) -> Counter[SendResult]:
         """One round of the worker at this time."""
         self.clock.now = now
-        return asyncio.run(self.worker(outbound).run_once(now))
+        return asyncio.run(self.worker(outbound).memories.run_once(now))
 
     def got(self, path: str = PATH) -> list[tuple[str, str]]:
         """Type and memory of everything that came there, in order."""
@@ -172,6 +175,40 @@ def test_a_memory_that_ends_by_itself_is_told_too(desk: Desk) -> None:
     assert desk.got() == [("memory.stored", made.id), ("memory.removed", made.id)]
 
 
+@pytest.mark.parametrize("event", [Event.MEMORY_STORED, Event.MEMORY_REMOVED])
+def test_only_what_was_asked_for_is_sent_and_the_rest_is_skipped(either: Desk, event: Event) -> None:
+    either.sink(events=[event])
+    made = stored(either.store, "The pass is open", validity_horizon=NOW + timedelta(days=1))
+    either.work()
+    after = NOW + timedelta(days=2)
+    queue_of(either.store).expire_memories(after)
+    either.work(after)
+    assert either.got() == [(event.value, made.id)]
+    first, second = ("delivered", "skipped") if event is Event.MEMORY_STORED else ("skipped", "delivered")
+    assert states(either.store) == [first, second]
+
+
+def test_one_webhook_may_be_told_of_everything(either: Desk) -> None:
+    hook, _ = either.sink(events=tuple(Event))
+    made = stored(either.store, "The pass is open")
+    (waits,) = queue(either.store, 1)
+    assert either.work() == {SendResult.TOLD: 1}
+    either.clock.now = READY
+    assert asyncio.run(either.worker().messages.run_once(READY)) == {SendResult.TOLD: 1}
+    memory_came, queue_came = map(json.loads, bodies(either))
+    assert (memory_came["type"], memory_came["data"]["id"]) == ("memory.stored", made.id)
+    assert (queue_came["type"], queue_came["data"]["queued"][0]["queue_id"]) == ("review.waiting", waits)
+    assert hook.events == tuple(Event)
+
+
+def test_who_is_told_of_memories_hears_of_nothing_else(either: Desk) -> None:
+    either.sink()
+    queue(either.store, 1)
+    either.clock.now = READY
+    assert asyncio.run(either.worker().messages.run_once(READY)) == {}
+    assert either.site.asked == []
+
+
 def test_what_waits_or_was_rejected_is_sent_nowhere(desk: Desk) -> None:
     desk.sink()
     item = ask(desk.store, "The king's pin is 4711", "pin", sink="else")
@@ -257,9 +294,9 @@ def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
 
     async def both() -> list[Counter[SendResult]]:
         worker = desk.worker()
-        first = await worker.run_once(NOW)
+        first = await worker.memories.run_once(NOW)
         await asyncio.to_thread(stored, desk.store, "Bob has a mule", owner_id="bob")
-        return [first, await worker.run_once(SOON)]
+        return [first, await worker.memories.run_once(SOON)]
 
     assert asyncio.run(both()) == [{SendResult.FAILED: 1}, {SendResult.NOT_SENT: 1}]
     assert len(desk.site.asked) == 1
@@ -290,17 +327,15 @@ def test_what_is_stuck_for_an_hour_is_a_problem(desk: Desk) -> None:
     desk.clock.now = NOW + timedelta(minutes=61)
     since = f"{NOW:%Y-%m-%d %H:%M} UTC"
     assert desk.worker().problems() == (f"Deliveries have waited since {since}: their sink takes nothing.",)
-    assert Deliverer(desk.store, None, clock=desk.clock).problems()[1:] == (
-        "Webhooks get no memories, because the service is offline.",
+    assert Webhooks(desk.store, None, clock=desk.clock).problems()[:1] == (
+        "Webhooks are told nothing, because the service is offline.",
     )
 
 
 def test_offline_nothing_is_sent(desk: Desk) -> None:
     desk.sink()
     stored(desk.store, "The ferry runs hourly")
-    worker = Deliverer(desk.store, None)
-    assert asyncio.run(worker.run_once(NOW)) == {}
-    asyncio.run(worker.run(lambda _: None))  # ends by itself
+    assert Webhooks(desk.store, None).jobs == ()
     assert states(desk.store) == ["waiting"]
 
 
@@ -309,8 +344,8 @@ def test_offline_nothing_is_sent(desk: Desk) -> None:
 
 def one_round(store: Store, at: str) -> Report:
     """Works like the service, in a process of its own."""
-    worker = Deliverer(store, Outbound(allow_networks=LOOPBACK, per_host=8, spacing_seconds=0))
-    results = asyncio.run(worker.run_once(datetime.fromisoformat(at)))
+    worker = Webhooks(store, Outbound(allow_networks=LOOPBACK, per_host=8, spacing_seconds=0))
+    results = asyncio.run(worker.memories.run_once(datetime.fromisoformat(at)))
     return [(result.value, str(count)) for result, count in results.items()]
 
 
@@ -368,12 +403,12 @@ def test_a_removed_sink_gets_nothing_more_and_leaves_nothing_behind(either: Desk
     stored(either.store, "A second one is dry")
 
     def removes(_asked: Asked) -> Answer:
-        assert sinks.remove(either.store, sink.id, actor="test", now=NOW)
+        assert webhooks.remove(either.store, sink.id, actor="test", now=NOW)
         return Answer()
 
     either.site.routes[PATH] = removes
     assert either.work(SOON) == {SendResult.LOST: 1}  # it was under way
-    assert all_of(either.store)[1].last_error == "Its sink was removed."
+    assert all_of(either.store)[1].last_error == "Its webhook was removed."
     queue_of(either.store).retract(reviewer(), first.id, reason="it was mended", now=SOON)
     stored(either.store, "The third one is empty")
     assert states(either.store) == ["delivered", "skipped"]
@@ -381,18 +416,21 @@ def test_a_removed_sink_gets_nothing_more_and_leaves_nothing_behind(either: Desk
     either.clock.now = NOW + timedelta(days=2)
     assert either.worker().problems() == ()
     actions = [entry.action for entry in history(either.store)]
-    assert (actions[0], actions.count(Action.SINK_REMOVED)) == (Action.SINK_CREATED, 1)
+    assert (actions[0], actions.count(Action.WEBHOOK_REMOVED)) == (Action.WEBHOOK_CREATED, 1)
     with either.store.read() as connection:
-        assert sinks.listing(connection) == []
+        assert webhooks.listing(connection) == []
         assert log.verify(connection) == []
 
 
-def test_an_owner_has_five_at_most(desk: Desk) -> None:
-    made = [desk.sink()[0] for _ in range(5)]
-    with pytest.raises(ValueError, match="has 5 sinks already"):
+def test_an_owner_has_five_of_a_kind_at_most(desk: Desk) -> None:
+    made = [desk.sink(events=[Event.MEMORY_STORED])[0] for _ in range(5)]
+    with pytest.raises(ValueError, match="has 5 webhooks already"):
         desk.sink()
+    desk.sink(events=[Event.WAITING])
+    with pytest.raises(ValueError, match="has 5 webhooks already"):
+        desk.sink(events=tuple(Event))
     desk.sink("bob")
-    sinks.remove(desk.store, made[2].id, actor="test", now=NOW)
+    webhooks.remove(desk.store, made[2].id, actor="test", now=NOW)
     desk.sink()
 
 
@@ -408,9 +446,9 @@ def test_an_owner_has_five_at_most(desk: Desk) -> None:
 )
 def test_what_cannot_be_sent_to_is_refused(store: Store, owner_id: str, url: str, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        sinks.create(store, owner_id=owner_id, url=url, actor="test", now=NOW)
+        webhooks.create(store, owner_id=owner_id, url=url, events=OF_MEMORIES, actor="test", now=NOW)
     for name in ("sink_0", "", "a\x00b", "x" * 500):
-        assert not sinks.remove(store, name, actor="test", now=NOW)
+        assert not webhooks.remove(store, name, actor="test", now=NOW)
 
 
 def test_secrets_urls_and_texts_are_in_no_log(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
@@ -418,7 +456,7 @@ def test_secrets_urls_and_texts_are_in_no_log(desk: Desk, caplog: pytest.LogCapt
     sink, secret = desk.sink()
     stored(desk.store, "The king's pin is 4711")
     with desk.store.read() as connection:
-        shown: list[Any] = [*sinks.listing(connection), sinks.endpoints(connection, [("ann", sink.id)])]
+        shown: list[Any] = [*webhooks.listing(connection), webhooks.endpoint(connection, sink.id)]
     desk.site.routes[PATH] = Answer(status=500)
     desk.work()
     assert caplog.text.count(sink.id) == 1
@@ -456,7 +494,9 @@ def test_the_served_gate_sends_to_what_the_command_made(
         web_server({PATH: Answer()}) as receiver,
         open_site(url, environment={"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}) as site,
     ):
-        status, secret, said = command("sink", "create", "--owner", "ann", "--url", receiver.url + PATH)
+        asked_for = ("--event", "memory.stored", "--event", "memory.removed")
+        made = ("webhook", "create", "--owner", "ann", "--url", receiver.url + PATH, *asked_for)
+        status, secret, said = command(*made)
         assert status == 0
         sink_id = said.split()[1]
         assert "not https" in said
@@ -473,14 +513,14 @@ def test_the_served_gate_sends_to_what_the_command_made(
             ]
         )
         assert deliveries[0]["sink"] == sink_id
-        assert 'vouchgate_sink_messages_total{result="told"} 1.0' in site.caller().get("/metrics").text
-    status, listed, _ = command("sink", "list", "--json")
+        assert 'vouchgate_webhook_messages_total{result="told"} 1.0' in site.caller().get("/metrics").text
+    status, listed, _ = command("webhook", "list", "--json")
     assert (json.loads(listed)["id"], secret.strip() in listed) == (sink_id, False)
-    assert command("sink", "list")[0] == 0
-    assert command("sink", "remove", sink_id)[0] == 0
-    status, _, said = command("sink", "remove", sink_id)
+    assert command("webhook", "list")[0] == 0
+    assert command("webhook", "remove", sink_id)[0] == 0
+    status, _, said = command("webhook", "remove", sink_id)
     assert status == 1
-    assert "there is no sink" in said
-    assert "There is no sink." in command("sink", "list")[2]
-    status, _, said = command("sink", "create", "--owner", "ann", "--url", "nonsense")
+    assert "there is no webhook" in said
+    assert "There is no webhook." in command("webhook", "list")[2]
+    status, _, said = command("webhook", "create", "--owner", "ann", "--url", "nonsense", *asked_for)
     assert status == 2

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -36,6 +37,8 @@ from vouchgate.storage.engine import (
 )
 from vouchgate.storage.errors import StorageError, StoreBusy
 from vouchgate.storage.identity import owners
+from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event
 from vouchgate.storage.sql import fetch
 from vouchgate.storage.store import Store
 
@@ -74,6 +77,37 @@ def test_opening_a_database_that_is_up_to_date_does_without_alembic(tmp_path: Pa
         for _ in range(2)
     ]
     assert said == ["True\n", "False\n"]
+def test_webhooks_made_before_there_were_events_are_told_as_they_were(empty_database_url: str) -> None:
+    """Those of table `webhook` of what waits, and those of table `sink`, which is no more, of memories."""
+    engine = open_engine(empty_database_url)
+    migrate(engine)
+    row = {
+        "owner": "ann",
+        "url": "https://x.example/",
+        "secret": "whsec_c2VjcmV0",
+        "at": "2026-05-04 12:00:00",
+    }
+    columns = "owner_id, id, url, secret, created_at"
+    with writing(engine) as connection:
+        config = engines._script()
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0004")
+        old = f"({columns}) VALUES (:owner, 'sink_1', :url, :secret, :at)"
+        connection.execute(text(f"INSERT INTO sink {old}"), row)
+        old = f"({columns}, told_seq, attempts, due_at) VALUES (:owner, 'hook_1', :url, :secret, :at, 7, 0, :at)"
+        connection.execute(text(f"INSERT INTO webhook {old}"), row)
+    assert needs_migration(engine)
+    migrate(engine)
+    with reading(engine) as connection:
+        hooks = webhooks.listing(connection)
+        to = webhooks.endpoint(connection, "sink_1")
+    assert [(hook.id, set(hook.events), hook.told_seq) for hook in hooks] == [
+        ("hook_1", {Event.WAITING}, 7),
+        ("sink_1", OF_MEMORIES, 0),
+    ]
+    assert to is not None
+    assert (to.url, to.secret) == (row["url"], row["secret"])
+    engine.dispose()
 
 
 def test_processes_that_start_together_migrate_once(empty_database_url: str) -> None:

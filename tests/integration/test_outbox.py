@@ -32,7 +32,7 @@ from vouchgate.storage.claims.submit import Decided, write_submissions
 from vouchgate.storage.dedup import upkeep, window
 from vouchgate.storage.outgoing import outbox
 from vouchgate.storage.store import Store
-from vouchgate.storage.tables.doors import SinkRow
+from vouchgate.storage.tables.doors import WebhookRow
 
 LATER = NOW + timedelta(minutes=5)
 TEA = "The office kitchen buys green tea from the shop in Mill Street"
@@ -75,14 +75,17 @@ def hook(store: Store, owner_id: str = "ann") -> str:
     """A webhook that gets all memories of an owner."""
     values = {
         "owner_id": owner_id,
-        "id": "snk_1",
+        "id": "sink_1",
         "url": "https://x.example",
         "secret": "s",
+        "events": "memory.stored memory.removed",
         "created_at": NOW,
+        "told_seq": 0,
+        "attempts": 0,
     }
-    table = SinkRow.metadata.tables["sink"]
+    table = WebhookRow.metadata.tables["webhook"]
     store.writer.run((), lambda c: c.execute(table.insert(), values)).result()
-    return "snk_1"
+    return "sink_1"
 
 
 def removal(delivery: DeliveryTarget) -> DeliveryTarget:

@@ -17,8 +17,9 @@ from tests.rechecking import Bench, World, bench, send
 from tests.reviews import all_memories, assert_consistent, history, queue_of, reviewer
 from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.claims.types import Action, ReviewStatus
+from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage.store import Store
-from vouchgate.workers.recheck import RecheckCounts, Rechecker
+from vouchgate.workers.recheck import Rechecker
 
 SOON = NOW + timedelta(seconds=30)
 
@@ -40,9 +41,9 @@ def checks(store: Store, path: str, start: str) -> Report:
     """Works like the service; what it did."""
     world, examiner = world_of(path)
     worker = Rechecker(store, policy(), examiner.examine, world.read, clock=lambda: SOON)
-    counts = asyncio.run(worker.run_once(datetime.fromisoformat(start)))
+    counts = asyncio.run(worker.job.run_once(datetime.fromisoformat(start)))
     examiner.close()
-    return [(name, str(getattr(counts, name))) for name in RecheckCounts.__dataclass_fields__]
+    return [(result.value, str(counts[result])) for result in RecheckResult]
 
 
 def approves(store: Store, items: list[str]) -> Report:

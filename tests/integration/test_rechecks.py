@@ -9,6 +9,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from tests.claims import NOW
 from tests.processes import FORKED
@@ -37,12 +38,13 @@ from vouchgate.ingest.claims.types import (
     Unreachable,
 )
 from vouchgate.ingest.policy import Recheck, load_policy
+from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage import ids
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.queue import rechecks
 from vouchgate.storage.queue.rechecks import LeasedRecheck
 from vouchgate.storage.store import Store
-from vouchgate.workers.recheck import RecheckCounts, Rechecker
+from vouchgate.workers.recheck import Rechecker
 
 HERE = Fraction(23, 25)
 SOON = NOW + timedelta(seconds=30)
@@ -244,29 +246,27 @@ def test_memories_of_one_import_come_due_spread_over_hours() -> None:
 def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
     store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vouchgate.workers.recheck.ERROR_SECONDS", 0.05)
+    monkeypatch.setattr("vouchgate.workers.runner.ERROR_SECONDS", 0.05)
     with bench(store, tmp_path, policy_with(first_seconds=0.2, growth=1, attempts=20)) as here:
         here.hide()
         begun = datetime.now(UTC)
         here.clock.now = begun
         sent = here.send()
-        reports: list[RecheckCounts] = []
-        worker = Rechecker(store, here.policy, here.examiner.examine, here.world.read)
-        real, failures = worker._until_next, iter([StorageError("away for a moment")])
+        reports = Counter[RecheckResult]()
+        job = Rechecker(store, here.policy, here.examiner.examine, here.world.read).job
+        failures = iter([StorageError("away for a moment")])
 
-        def sometimes() -> float:
+        def sometimes(connection: Connection) -> datetime | None:
             for error in failures:
                 raise error
-            return real()
-
-        monkeypatch.setattr(worker, "_until_next", sometimes)
+            return job.next_due(connection)
 
         async def work() -> None:
-            task = asyncio.create_task(worker.run(reports.append))
+            task = asyncio.create_task(replace(job, next_due=sometimes).run(reports.update))
             await asyncio.sleep(1.0)
             here.show()
             end = time.monotonic() + 20
-            while not any(counts.promoted for counts in reports) and time.monotonic() < end:
+            while not reports[RecheckResult.PROMOTED] and time.monotonic() < end:
                 await asyncio.sleep(0.05)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -275,8 +275,8 @@ def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
 
         asyncio.run(work())
         assert "away for a moment" in caplog.text
-        assert sum(counts.promoted for counts in reports) == 1
-        assert sum(counts.again for counts in reports) >= 1
+        assert reports[RecheckResult.PROMOTED] == 1
+        assert reports[RecheckResult.AGAIN] >= 1
         assert here.item(sent.queue_id).status is ReviewStatus.PROMOTED
 
 
@@ -292,7 +292,7 @@ def test_a_worker_that_is_stopped_while_it_reads_leaves_its_work_to_the_next(her
     worker = Rechecker(here.store, here.policy, here.examiner.examine, hangs, clock=here.clock)
 
     async def stopped() -> None:
-        task = asyncio.create_task(worker.run_once(NOW + WEEK))
+        task = asyncio.create_task(worker.job.run_once(NOW + WEEK))
         await reading.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -135,7 +135,7 @@ def test_a_rejected_item_is_no_memory(store: Store) -> None:
 def test_nobody_but_the_owners_reviewer_sees_or_does_anything(store: Store, principal: Principal) -> None:
     queue, item, kept = queue_of(store), waiting(store, TEXT), stored(store, "The mail host is mx one.")
     before = everything(store)
-    assert queue.get_pending(principal) == []
+    assert queue.search(principal, order="oldest") == []
     assert queue.get_by_id(principal, item.id) is None
     assert queue.approve(principal, item.id, version=1, now=LATER) == NotFound()
     assert (
@@ -173,7 +173,7 @@ def test_no_other_role_approves_by_any_route(
     store: Store, principal: Principal, version: int, supersede: bool | None, edit: bool
 ) -> None:
     queue = queue_of(store)
-    items = queue.get_pending(reviewer())
+    items = queue.search(reviewer(), order="oldest")
     item = items[0] if items else waiting(store, TEXT)
     edited = examined("Quite another text.") if edit else None
     answer = queue.approve(principal, item.id, version=version, supersede=supersede, edited=edited, now=LATER)
@@ -247,21 +247,25 @@ def test_pages_of_the_queue_are_oldest_first_and_ones_own(store: Store) -> None:
         for n, owner in enumerate(["ann", "bob", "ann", "ann", "bob", "ann", "ann"])
     ]
     anns = [item for item in items if item.owner_id == "ann"]
-    assert queue.get_pending(reviewer()) == anns
-    assert queue.get_pending(reviewer("bob")) == [item for item in items if item.owner_id == "bob"]
-    assert queue.get_pending(reviewer("cat")) == []
+    assert queue.search(reviewer(), order="oldest") == anns
+    assert queue.search(reviewer("bob"), order="oldest") == [item for item in items if item.owner_id == "bob"]
+    assert queue.search(reviewer("cat"), order="oldest") == []
     for limit in (1, 2, 5):
         got: list[PendingMemory] = []
-        while page := queue.get_pending(reviewer(), after=got[-1].id if got else None, limit=limit):
+        while page := queue.search(
+            reviewer(), after=got[-1].id if got else None, limit=limit, order="oldest"
+        ):
             assert len(page) <= limit
             got += page
         assert got == anns
-    assert queue.get_pending(reviewer(), limit=0) == anns[:1]
-    assert queue.get_pending(reviewer(), after="\x00") == []
+    assert queue.search(reviewer(), limit=0, order="oldest") == anns[:1]
+    assert queue.search(reviewer(), after="\x00", order="oldest") == []
     queue.reject(reviewer(), anns[1].id, version=1, reason="no", now=LATER)
-    assert queue.get_pending(reviewer()) == [anns[0], *anns[2:]]
-    assert [item.id for item in queue.get_pending(reviewer(), status=ReviewStatus.REJECTED)] == [anns[1].id]
-    assert queue.get_pending(reviewer(), status=ReviewStatus.EXPIRED) == []
+    assert queue.search(reviewer(), order="oldest") == [anns[0], *anns[2:]]
+    assert [item.id for item in queue.search(reviewer(), status=ReviewStatus.REJECTED, order="oldest")] == [
+        anns[1].id
+    ]
+    assert queue.search(reviewer(), status=ReviewStatus.EXPIRED, order="oldest") == []
 
 
 def test_an_item_expires_at_its_time_and_nobody_has_rejected_it(store: Store) -> None:
@@ -280,8 +284,10 @@ def test_an_item_expires_at_its_time_and_nobody_has_rejected_it(store: Store) ->
             "decided_by": "service",
         }
     )
-    assert [i.id for i in queue.get_pending(reviewer("bob"), status=ReviewStatus.EXPIRED)] == [other.id]
-    assert queue.get_pending(reviewer()) == [young]
+    assert [i.id for i in queue.search(reviewer("bob"), status=ReviewStatus.EXPIRED, order="oldest")] == [
+        other.id
+    ]
+    assert queue.search(reviewer(), order="oldest") == [young]
     last = history(store)[-1]
     assert (last.actor, last.action, last.subject_id) == ("service", Action.REVIEW_EXPIRED, item.id)
     assert_consistent(store)

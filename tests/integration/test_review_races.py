@@ -38,7 +38,7 @@ def test_two_processes_approve_the_same_items(store: Store, database_url: str) -
     assert len(memories) == 20
     winners = {
         item.memory_id: item.decided_by
-        for item in queue_of(store).get_pending(reviewer(), status=ReviewStatus.APPROVED)
+        for item in queue_of(store).search(reviewer(), status=ReviewStatus.APPROVED, order="oldest")
     }
     assert winners == {memory.id: memory.approved_by for memory in memories}
     assert_consistent(store)

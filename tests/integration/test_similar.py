@@ -39,7 +39,7 @@ from vouchgate.sources.reader import Sources
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.submit import Decided
-from vouchgate.storage.dedup import similar
+from vouchgate.storage.dedup import similar, upkeep
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.identity.tokens import create
 from vouchgate.storage.store import Store
@@ -134,14 +134,14 @@ def test_rebuild_makes_the_same_rows_from_the_memories(store: Store) -> None:
     queue_of(store).retract(reviewer(), stored(store, FAR).id, reason="it was wrong", now=NOW)
     before = rows(store)
 
-    def lose(connection: Connection) -> int:
+    def lose(connection: Connection) -> None:
         lost = min(memory_id for owner_id, _, memory_id in before if owner_id == "ann")
         connection.execute(similar.TABLE.delete().where(similar.TABLE.c.memory_id == lost))
         stray = {"owner_id": "ann", "key": 1, "memory_id": "mem_gone"}
         connection.execute(similar.TABLE.insert(), stray)
-        return similar.rebuild(connection, "ann")
 
-    assert store.writer.run(["ann"], lose).result() == 3
+    store.writer.run(["ann"], lose).result()
+    assert upkeep.rebuild_similar(store, "ann", lambda count: None) == 3
     assert rows(store) == before
     assert_holds_the_active(store)
 
@@ -240,7 +240,7 @@ def test_a_flood_of_one_template_is_read_in_small_part(store: Store) -> None:
     assert len(texts) == similar.MOST_READ
     assert len(find(store, RETRIES)) == MAX_SHOWN
     before = rows(store)
-    assert store.writer.run(["ann"], lambda connection: similar.rebuild(connection, "ann")).result() == 3000
+    assert upkeep.rebuild_similar(store, "ann", lambda count: None) == 3000
     assert rows(store) == before
 
 
@@ -303,7 +303,7 @@ def test_the_gate_shows_what_is_similar_to_a_claim_that_waits(store: Store) -> N
             Outcome.STORED,
             [memory.id],
         )
-    item = queue_of(store).get_pending(reviewer())[0]
+    item = queue_of(store).search(reviewer(), order="oldest")[0]
     decision = queue_of(store).decision_of(item)
     assert decision is not None and decision.similar == expected
 

@@ -8,10 +8,12 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 from standardwebhooks import Webhook as Consumer
 
 from tests.claims import NOW
@@ -161,9 +163,9 @@ def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
 
     async def both() -> list[Counter[SendResult]]:
         worker = desk.worker()
-        first = await worker.run_once(READY)
+        first = await worker.messages.run_once(READY)
         await asyncio.to_thread(queue, desk.store, 1, "bob")
-        return [first, await worker.run_once(LATER)]
+        return [first, await worker.messages.run_once(LATER)]
 
     assert asyncio.run(both()) == [{SendResult.FAILED: 1}, {SendResult.NOT_SENT: 1}]
     assert len(desk.site.asked) == 1
@@ -216,7 +218,7 @@ def test_a_lease_keeps_others_away_and_a_lost_one_counts_for_nothing(desk: Desk)
 def one_round(store: Store, at: str) -> Report:
     """Works like the service, in a process of its own."""
     worker = Webhooks(store, Outbound(allow_networks=LOOPBACK, per_host=8, spacing_seconds=0))
-    results = asyncio.run(worker.run_once(datetime.fromisoformat(at)))
+    results = asyncio.run(worker.messages.run_once(datetime.fromisoformat(at)))
     return [(result.value, str(count)) for result, count in results.items()]
 
 
@@ -291,23 +293,21 @@ def test_a_removed_webhook_is_silent(desk: Desk) -> None:
 def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
     desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vouchgate.workers.webhooks.ERROR_SECONDS", 0.02)
+    monkeypatch.setattr("vouchgate.workers.runner.ERROR_SECONDS", 0.02)
     monkeypatch.setattr("vouchgate.workers.webhooks.POLL_SECONDS", 0.02)
     desk.hook()
     queue(desk.store, 1)
     desk.clock.now = READY
-    worker, reports = desk.worker(), list[Any]()
-    real, failures = worker._until_next, iter([StorageError("away for a moment")])
+    job, reports = desk.worker().messages, list[Any]()
+    failures = iter([StorageError("away for a moment")])
 
-    def sometimes() -> float:
+    def sometimes(connection: Connection) -> datetime | None:
         for error in failures:
             raise error
-        return real()
-
-    monkeypatch.setattr(worker, "_until_next", sometimes)
+        return job.next_due(connection)
 
     async def run() -> None:
-        task = asyncio.create_task(worker.run(reports.append))
+        task = asyncio.create_task(replace(job, next_due=sometimes).run(reports.append))
         for rounds in (1, 2):
             async with asyncio.timeout(30):
                 while len(reports) < rounds:
@@ -328,8 +328,7 @@ def test_offline_nothing_is_sent(desk: Desk) -> None:
     hook, _ = desk.hook()
     queue(desk.store, 1)
     worker = Webhooks(desk.store, None)
-    assert asyncio.run(worker.run_once(READY)) == {}
-    asyncio.run(worker.run(lambda _: None))  # ends by itself
+    assert worker.jobs == ()
     assert worker.problems() == ("Webhooks are told nothing, because the service is offline.",)
     with desk.store.read() as connection:
         to = webhooks.endpoint(connection, hook.id)

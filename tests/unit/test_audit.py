@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from tests.memories import LONG
 from vouchgate.cli.check import LOCAL
 from vouchgate.gate.examiner import Examiner
-from vouchgate.importing.ahead import PreparedRow, claim_of
 from vouchgate.importing.audit import EXAMPLES, JUNK, Audit, Auditor, Flag
+from vouchgate.importing.batches import PreparedRow, claim_of
 from vouchgate.importing.report import ReportFacts, format_share, markdown_code, render_html, render_markdown
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, parse_row
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import (
     Citation,
     Claim,
@@ -29,7 +28,6 @@ from vouchgate.ingest.claims.types import (
     Standing,
     Unreachable,
 )
-from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.pipeline import examine
 from vouchgate.ingest.policy import load_policy
 from vouchgate.storage.claims.submit import Idempotency
@@ -80,12 +78,9 @@ def audited(rows: Sequence[dict[str, Any] | str], auditor: Auditor | None = None
         assert isinstance(claim, Claim)
         inspected = EXAMINER.inspect(claim)
         examined = examine(inspected, [reading(c) for c in inspected.cited()], auditor.policy, NOW)
-        words = signature_keys(tokens(claim.content), claim.memory_type.value, EXAMINER.policy.threshold)
         origin = None if claim.secrets else row.origin
         key = Idempotency("key", "digest")
-        auditor.observe(
-            PreparedRow(row.place, row.saved_at, origin, claim, key, None, False, words, None), examined
-        )
+        auditor.observe(PreparedRow(row.place, row.saved_at, origin, claim, key), examined)
     return auditor.result()
 
 

@@ -38,7 +38,6 @@ from vouchgate.ingest.scoring.score import (
     claim_score,
     confidence_of,
     freshness_of,
-    independent,
     is_official,
     label_of,
     shares_text,
@@ -328,9 +327,9 @@ def test_an_account_and_its_pages_elsewhere_are_one() -> None:
     repository = page("https://github.com/alice/x", digest="1", excerpt=TEXTS[0])
     pages_of = page("https://alice.github.io/x", digest="2", excerpt=TEXTS[1])
     stranger = page("https://bob.github.io/x", digest="2", excerpt=TEXTS[1])
-    assert not independent(repository, pages_of)
-    assert independent(repository, stranger)
-    assert not independent(repository, stranger.model_copy(update={"links": ("alice.github.io",)}))
+    leans = stranger.model_copy(update={"links": ("alice.github.io",)})
+    for other, label in ((pages_of, Label.INFERENCE), (stranger, Label.FACT), (leans, Label.INFERENCE)):
+        assert label_of([repository, other], BALANCED) is label
 
 
 def test_among_many_one_independent_pair_is_enough() -> None:

@@ -1,8 +1,8 @@
 """The commands, their options and their help. What each does is in the module of its name, loaded when it runs.
 
-`app` holds the commands of every day; those of an operator (`token`, `review`, `log`, `db`, `policy`,
-`replay`) are in `vouchgate.cli.operator`, those for webhooks in `vouchgate.cli.hooks`, for sinks in
-`vouchgate.cli.sinks`, those that look after the indexes in `vouchgate.cli.index`, the MCP server in
+`app` holds the commands of every day; `token` and `review` are in `vouchgate.cli.operator`, `log`, `db`, `policy`
+and `replay` in `vouchgate.cli.records`, those for webhooks in `vouchgate.cli.webhooks`, for deliveries in
+`vouchgate.cli.deliveries`, those that look after the indexes in `vouchgate.cli.index`, the MCP server in
 `vouchgate.cli.mcp`.
 """
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs, so that `detect` starts fast)
@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from vouchgate.cli import hooks, import_, index, mcp, mcp_gate, operator, output, sinks
+from vouchgate.cli import deliveries, import_, index, mcp, mcp_gate, operator, output, records, webhooks
 from vouchgate.extras import missing
 
 PORTS = {"min": 0, "max": 65535}
@@ -211,12 +211,13 @@ def verify(
 
 
 operator.register(app)
-hooks.register(app)
+deliveries.register(app)
 import_.register(app)
 index.register(app)
 mcp.register(app)
 mcp_gate.register(app)
-sinks.register(app)
+records.register(app)
+webhooks.register(app)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,75 +1,90 @@
-"""`vouchgate sink` and `vouchgate delivery`: who gets memories, and what became of each delivery. A new secret is the
-only thing on standard output when a sink is made."""
+"""`vouchgate delivery`: what became of what stores behind the gate were told, or are to be."""
+# ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import TypeAdapter
+import typer
 
-from vouchgate.cli.database import open_store
+from vouchgate.cli import operator
 from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, one_line, say, show_table, write_json
-from vouchgate.cli.tokens import ACTOR
-from vouchgate.gate import deliveries as acts
-from vouchgate.gate.deliveries import NotDeadLetter, Outdated
-from vouchgate.settings import Settings
-from vouchgate.storage import sink_consumers
-from vouchgate.storage.outgoing import deliveries, sinks
-from vouchgate.storage.outgoing.deliveries import DeliveryFilter, DeliveryRecord, DeliveryState
-from vouchgate.storage.store import Store
-from vouchgate.wire import SinkName
 
-_SINK_NAME: TypeAdapter[str] = TypeAdapter(SinkName)
+if TYPE_CHECKING:
+    from vouchgate.storage.outgoing.deliveries import DeliveryRecord
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="As in `delivery list`.")]
+
+delivery = typer.Typer(
+    name="delivery", help="What stores behind the gate were told, or are to be.", rich_markup_mode=None
+)
 
 
-def create(settings: Settings, *, owner: str, url: str) -> int:
-    """Makes a sink and prints its secret, this once."""
-    with open_store(settings) as store:
-        try:
-            made, secret = sinks.create(store, owner_id=owner, url=url, actor=ACTOR, now=datetime.now(UTC))
-        except ValueError as error:
-            raise Failure(str(error), USAGE) from error
-    print(secret, flush=True)
-    hint(
-        f"Sink {made.id} made: it gets every memory of the owner {made.owner_id} from now on, with its text. "
-        "The secret is shown this once; the receiver needs it to know that what comes is real."
+def register(app: typer.Typer) -> None:
+    """Adds these commands."""
+    app.add_typer(delivery)
+
+
+@delivery.command("list", epilog="Example: vouchgate delivery list --state dead")
+def show(
+    *,
+    owner: Annotated[str | None, typer.Option(metavar="ID", help="Of this owner only.")] = None,
+    sink: Annotated[str | None, typer.Option(metavar="NAME", help="To this sink only.")] = None,
+    state: Annotated[
+        str | None, typer.Option(metavar="STATE", help="waiting, delivered, dead or skipped.")
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, metavar="N", help="How many are shown.")] = 100,
+    database_url: operator.DatabaseUrl = None,
+    as_json: operator.Json = False,
+) -> None:
+    """Show deliveries, the newest of an owner first."""
+    from vouchgate.cli.database import open_store
+    from vouchgate.storage.outgoing import deliveries
+    from vouchgate.storage.outgoing.deliveries import DeliveryFilter, DeliveryState
+
+    wanted = DeliveryFilter(
+        owners=None if owner is None else frozenset({owner}),
+        sink=sink,
+        state=None if state is None else operator.word(state, DeliveryState, "--state"),
+        limit=most,
     )
-    if made.url.startswith("http:"):
-        hint("The URL is not https: whoever is on the way can read the memories.")
-    if settings.offline:
-        hint("The service is set to be offline: as long as it is, nothing is sent.")
-    return 0
-
-
-def show_sinks(settings: Settings, *, as_json: bool) -> int:
-    """Every sink without its secret, oldest first."""
-    with open_store(settings) as store, store.read() as connection:
-        found = sinks.listing(connection)
+    with (
+        open_store(operator.settings_from(database_url=database_url)) as store,
+        store.read() as connection,
+    ):
+        found = deliveries.search(connection, wanted)
     if as_json:
-        for sink in found:
-            write_json(sink.model_dump(mode="json"))
+        for record in found:
+            write_json(record.model_dump(mode="json"))
     elif not found:
-        hint("There is no sink. Make one: vouchgate sink create --owner ID --url URL")
+        hint("There is no such delivery.")
     else:
-        rows = [(sink.id, sink.owner_id, sink.url, f"{sink.created_at:%Y-%m-%d %H:%M}Z") for sink in found]
-        show_table(("id", "owner", "url", "made"), rows)
-    return 0
+        headings = ("id", "owner", "sink", "place", "op", "state")
+        show_table(headings, [(*_names(record), record.op.value, _state(record)) for record in found])
 
 
-def remove(settings: Settings, sink_id: str) -> int:
-    """Ends a sink. Raises Failure when there is none of this id."""
-    with open_store(settings) as store:
-        known = sinks.remove(store, sink_id, actor=ACTOR, now=datetime.now(UTC))
-    if not known:
-        raise Failure(f"there is no sink {sink_id!r}; vouchgate sink list shows the ids")
-    hint(f"Sink {sink_id} is removed. What is being sent at this moment may still arrive.")
-    return 0
+def _names(record: DeliveryRecord) -> tuple[str, str, str, str]:
+    return record.id, one_line(record.owner_id), record.sink, one_line(record.place)
 
 
-def show_consumers(settings: Settings, *, as_json: bool) -> int:
-    """Every sink that claims named, and the token that serves it."""
-    with open_store(settings) as store, store.read() as connection:
+def _state(record: DeliveryRecord) -> str:
+    tries = "" if not record.attempts else f", failed {record.attempts}x"
+    next_try = f", next try {record.due_at:%Y-%m-%d %H:%M:%S}Z" if record.due_at and record.attempts else ""
+    error = f": {record.last_error}" if record.last_error else ""
+    return f"{record.state.value}{tries}{next_try}{error}"
+
+
+@delivery.command("sinks", epilog="Example: vouchgate delivery sinks")
+def show_consumers(database_url: operator.DatabaseUrl = None, as_json: operator.Json = False) -> None:
+    """Show the sinks that claims name, and the token that serves each."""
+    from vouchgate.cli.database import open_store
+    from vouchgate.storage.outgoing import sink_consumers
+
+    with (
+        open_store(operator.settings_from(database_url=database_url)) as store,
+        store.read() as connection,
+    ):
         found = sink_consumers.listing(connection)
     if as_json:
         for one in found:
@@ -88,19 +103,32 @@ def show_consumers(settings: Settings, *, as_json: bool) -> int:
             for one in found
         ]
         show_table(("owner", "sink", "token", "name", "since"), rows, whole=3)
-    return 0
 
 
-def hand_over(settings: Settings, *, to: str, owner: str | None, sink: str | None, former: str | None) -> int:
-    """Has the token `to` serve one sink of an owner, or all that the token `former` serves. Raises Failure when it
-    cannot, and then nothing is changed."""
+@delivery.command("hand-over", epilog="Example: vouchgate delivery hand-over --from OLD --to NEW")
+def hand_over(
+    *,
+    to: Annotated[str, typer.Option(metavar="TOKEN", help="The id of the token that serves from now on.")],
+    former: Annotated[
+        str | None, typer.Option("--from", metavar="TOKEN", help="All that the token of this id serves.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(metavar="ID", help="One sink, of this owner.")] = None,
+    sink: Annotated[str | None, typer.Option(metavar="NAME", help="Its name.")] = None,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Have another agent's token serve a sink: one of an owner, or all of a token that is replaced.
+
+    A sink that no claim has named yet can be given to a token ahead. The owner's log says so.
+    """
+    from vouchgate.cli.database import open_store
+    from vouchgate.cli.tokens import ACTOR
+    from vouchgate.gate import deliveries
+    from vouchgate.storage.outgoing import sink_consumers
+
     if (owner is None) != (sink is None) or (owner is None) == (former is None):
         raise Failure("give --owner and --sink, or --from", USAGE)
-    try:
-        keys = [] if owner is None else [(owner, _SINK_NAME.validate_python(sink))]
-    except ValueError:
-        raise Failure(f"{sink!r} is no name that a claim can give to a sink", USAGE) from None
-    with open_store(settings) as store:
+    keys = [] if owner is None else [(owner, _sink_name(sink))]
+    with open_store(operator.settings_from(database_url=database_url)) as store:
         if former is not None:
             with store.read() as connection:
                 listed = sink_consumers.listing(connection)
@@ -108,80 +136,57 @@ def hand_over(settings: Settings, *, to: str, owner: str | None, sink: str | Non
             if not keys:
                 raise Failure(f"no sink is served by a token {former!r}; vouchgate delivery sinks shows them")
         try:
-            handed = acts.hand_over(store, keys, to, actor=ACTOR, now=datetime.now(UTC))
+            handed = deliveries.hand_over(store, keys, to, actor=ACTOR, now=datetime.now(UTC))
         except ValueError as error:
             raise Failure(str(error), USAGE) from error
     hint(
         f"{handed} {'sink' if handed == 1 else 'sinks'} handed over. "
         f"What the old token has leased comes to {to} within a minute."
     )
-    return 0
 
 
-def show(
-    settings: Settings,
-    *,
-    owner: str | None,
-    sink: str | None,
-    state: DeliveryState | None,
-    most: int,
-    as_json: bool,
-) -> int:
-    """Deliveries that match, the newest of an owner first."""
-    owners = None if owner is None else frozenset({owner})
-    wanted = DeliveryFilter(owners=owners, sink=sink, state=state, limit=most)
-    with open_store(settings) as store, store.read() as connection:
-        found = deliveries.search(connection, wanted)
-    if as_json:
-        for record in found:
-            write_json(record.model_dump(mode="json"))
-    elif not found:
-        hint("There is no such delivery.")
-    else:
-        headings = ("id", "owner", "sink", "place", "op", "state")
-        show_table(headings, [(*_names(record), record.op.value, _state(record)) for record in found])
-    return 0
+def _sink_name(name: str | None) -> str:
+    from pydantic import TypeAdapter
+
+    from vouchgate.wire import SinkName
+
+    try:
+        return TypeAdapter[str](SinkName).validate_python(name)
+    except ValueError:
+        raise Failure(f"{name!r} is no name that a claim can give to a sink", USAGE) from None
 
 
-def _names(record: DeliveryRecord) -> tuple[str, str, str, str]:
-    return record.id, one_line(record.owner_id), record.sink, one_line(record.place)
+@delivery.command("retry", epilog="Example: vouchgate delivery retry ID")
+def retry(ids: Ids, database_url: operator.DatabaseUrl = None) -> None:
+    """Put dead letters back, to be tried as often as new ones.
+
+    They come after what was delivered meanwhile. One that would undo a later delivery to its place is refused.
+    """
+    from vouchgate.gate.deliveries import retry as act
+
+    _each(ids, database_url, act, "is tried again")
 
 
-def _state(record: DeliveryRecord) -> str:
-    tries = "" if not record.attempts else f", failed {record.attempts}x"
-    next_try = f", next try {record.due_at:%Y-%m-%d %H:%M:%S}Z" if record.due_at and record.attempts else ""
-    error = f": {record.last_error}" if record.last_error else ""
-    return f"{record.state.value}{tries}{next_try}{error}"
+@delivery.command("drop", epilog="Example: vouchgate delivery drop ID")
+def drop(ids: Ids, database_url: operator.DatabaseUrl = None) -> None:
+    """Give dead letters up for good: nobody is reminded of them any more."""
+    from vouchgate.gate.deliveries import drop as act
+
+    _each(ids, database_url, act, "is dropped")
 
 
-DeliveryAct = Callable[[Store, str], DeliveryRecord | NotDeadLetter | Outdated | None]
+def _each(ids: list[str], database_url: str | None, act: Any, done: str) -> None:
+    from vouchgate.cli.database import open_store
+    from vouchgate.cli.tokens import ACTOR
+    from vouchgate.gate.deliveries import NotDeadLetter, Outdated
+    from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 
-
-def retry(settings: Settings, ids: Sequence[str]) -> int:
-    """Puts dead letters back; 1 when one of them could not be."""
-    return _each(
-        settings,
-        ids,
-        lambda store, one: acts.retry(store, None, one, actor=ACTOR, now=datetime.now(UTC)),
-        "is tried again",
-    )
-
-
-def drop(settings: Settings, ids: Sequence[str]) -> int:
-    """Gives dead letters up; 1 when one of them could not be."""
-    return _each(
-        settings,
-        ids,
-        lambda store, one: acts.drop(store, None, one, actor=ACTOR, now=datetime.now(UTC)),
-        "is dropped",
-    )
-
-
-def _each(settings: Settings, ids: Sequence[str], act: DeliveryAct, done: str) -> int:
     status = 0
-    with open_store(settings) as store:
+    with open_store(operator.settings_from(database_url=database_url)) as store:
         for one in ids:
-            answer = act(store, one)
+            answer: DeliveryRecord | NotDeadLetter | Outdated | None = act(
+                store, None, one, actor=ACTOR, now=datetime.now(UTC)
+            )
             match answer:
                 case DeliveryRecord():
                     say(f"{one} {done}.")
@@ -193,4 +198,4 @@ def _each(settings: Settings, ids: Sequence[str], act: DeliveryAct, done: str) -
                 case None:
                     complain(f"there is no delivery {one!r}; vouchgate delivery list shows the ids")
             status = FAILED
-    return status
+    raise typer.Exit(status)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,8 +20,8 @@ from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, s
 from vouchgate.cli.progress import of_the_index
 from vouchgate.cli.serve import tune_interpreter
 from vouchgate.gate.examiner import Examiner
-from vouchgate.importing.ahead import Ahead, Batch, ImportContext
 from vouchgate.importing.audit import Auditor
+from vouchgate.importing.batches import Batch, Batches
 from vouchgate.importing.feed import ReadOnceSources, examine_all
 from vouchgate.importing.formats import Format, RowFile, Unreadable
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
@@ -108,20 +108,15 @@ def send(asked: ImportRequest, settings: Settings) -> int:
     interrupt = Interrupt()
     with ExitStack() as opened:
         rows = opened.enter_context(asked.open())
-        ahead = opened.enter_context(Ahead(rows))
         with of_the_index() as building:
             service = opened.enter_context(open_service(settings, building))
         runner = opened.enter_context(asyncio.Runner())
         opened.callback(lambda: runner.run(service.sources.stop_reading()))
         principal = runner.run(_authenticated(service, token))
         _check_grant(principal, asked.defaults)
-        ahead.begin(
-            ImportContext(
-                service.policy, principal, asked.defaults, asked.limit, database_url=settings.database_url
-            )
-        )
         examiner = Examiner(service.policy, service.sources)
         opened.callback(examiner.close)
+        batches = Batches(rows, examiner, principal, asked.defaults, limit=asked.limit, store=service.store)
         progress = opened.enter_context(ImportProgress("import", rows.size))
         importer = Importer(
             service.gate,
@@ -134,7 +129,7 @@ def send(asked: ImportRequest, settings: Settings) -> int:
         opened.enter_context(interrupt.listening())
         tune_interpreter()
         try:
-            runner.run(importer.run(ahead.batches(), interrupt))
+            runner.run(importer.run(batches, interrupt))
         except ImportStopped as error:
             stopped = str(error)
     _show(importer.tally)
@@ -214,12 +209,11 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
     interrupt, auditor = Interrupt(), Auditor(policy)
     with ExitStack() as opened:
         rows = opened.enter_context(asked.open())
-        ahead = opened.enter_context(Ahead(rows))
-        ahead.begin(ImportContext(policy, LOCAL, defaults, asked.limit, database_url=None))
         sources = opened.enter_context(open_sources(settings, policy, git))
         once = ReadOnceSources(sources)
         examiner = Examiner(policy, once)
         opened.callback(examiner.close)
+        batches = Batches(rows, examiner, LOCAL, defaults, limit=asked.limit)
         runner = opened.enter_context(asyncio.Runner())
         opened.callback(lambda: runner.run(sources.stop_reading()))
         opened.callback(lambda: runner.run(once.stop_reading()))
@@ -228,7 +222,7 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
         opened.enter_context(interrupt.listening())
         tune_interpreter()
         looking = _AuditRun(examiner, auditor, bad, progress)
-        unread = runner.run(looking.through(ahead.batches(), interrupt))
+        unread = runner.run(looking.through(batches, interrupt))
     found = auditor.result()
     if not found.rows and unread is None and not interrupt.heard:
         raise Failure("no row of this file could be read as a memory, so there is nothing to report")
@@ -264,20 +258,18 @@ class _AuditRun:
     bad: BadRows
     progress: ImportProgress
 
-    async def through(self, batches: AsyncIterator[Batch], stopped: Callable[[], bool]) -> str | None:
+    async def through(self, batches: AsyncIterable[Batch], stopped: Callable[[], bool]) -> str | None:
         """Shows every row to the auditor, in order; ends when `stopped` says so. Why the rest of the file cannot be
         read, if it cannot."""
         done = 0
         async for batch in batches:
             for bad in batch.bad:
                 self.bad(bad)
-            to_ask = [row for row in batch.ready if row.examined is None]
-            asked = dict(zip(map(id, to_ask), await examine_all(self.examiner, to_ask), strict=True))
-            for row in batch.ready:
-                examined = asked.get(id(row), row.examined)
+            looked = await examine_all(self.examiner, batch.ready)
+            for row, examined in zip(batch.ready, looked, strict=True):
                 if isinstance(examined, BadRow):
                     self.bad(examined)
-                elif examined is not None:
+                else:
                     self.auditor.observe(row, examined)
             done += batch.rows
             self.progress(done, batch.position)

@@ -1,13 +1,20 @@
-"""The commands that look after the indexes, and their options; what they do is in `vouchgate.cli.maintain`."""
+"""`vouchgate index …` and `vouchgate expire`: what an operator does to the indexes while the service runs."""
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
 
-from typing import Annotated
+import logging
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vouchgate.cli import operator
+from vouchgate.cli.output import FAILED, complain, say
+from vouchgate.cli.progress import Progress, of_the_index
+
+if TYPE_CHECKING:
+    from vouchgate.storage.dedup.upkeep import Checked
 
 Owner = Annotated[str | None, typer.Option(metavar="ID", help="Only this owner's. [default: all owners]")]
 
@@ -23,46 +30,102 @@ def register(app: typer.Typer) -> None:
 
 
 @index.command("status", epilog="Example: vouchgate index status --database-url sqlite:///vouchgate.db")
-def index_status(database_url: operator.DatabaseUrl = None) -> None:
+def status(database_url: operator.DatabaseUrl = None) -> None:
     """Show what the index was built for, how large it is, and whether another is under way."""
-    from vouchgate.cli import maintain
+    from vouchgate.ingest.dedup.signature import VERSION
+    from vouchgate.storage.dedup import upkeep
+    from vouchgate.storage.engine import migrate, open_engine, reading
 
-    raise typer.Exit(maintain.status(operator.settings_from(database_url=database_url)))
+    engine = open_engine(operator.settings_from(database_url=database_url).database_url)
+    try:
+        migrate(engine)
+        with reading(engine) as connection:
+            found = upkeep.status(connection)
+    finally:
+        engine.dispose()
+    threshold = "none, or another version's" if found.threshold is None else f"{float(found.threshold):g}"
+    say(f"threshold   {threshold}")
+    say(f"version     {VERSION}")
+    say(f"generation  {'-' if found.generation is None else found.generation}")
+    say(f"rows        {found.rows:,}")
+    say(f"templates   {found.templates:,}")
+    say(f"items       {found.items:,}")
+    goes_on = "`vouchgate index build` goes on with it"
+    if found.building is not None:
+        asked, done = found.building
+        say(f"building    one for {float(asked):g}: {done:,} of {found.items:,} items; {goes_on}")
+    if found.cleaning is not None:
+        say(f"cleaning    generation {found.cleaning}; {goes_on}")
 
 
 @index.command("build", epilog="Example: vouchgate index build --policy strict.toml")
-def index_build(database_url: operator.DatabaseUrl = None, policy: operator.PolicyFile = None) -> None:
+def build(database_url: operator.DatabaseUrl = None, policy: operator.PolicyFile = None) -> None:
     """Build the index for the policy's threshold.
 
     For a change of threshold ahead of a restart. It may be stopped at any time and goes on next time. A service
     that still runs with the old threshold queues every claim from the moment the new index is in use.
     """
-    from vouchgate.cli import maintain
+    from vouchgate.ingest.policy import load_policy
+    from vouchgate.storage.dedup.reindex import reindex
+    from vouchgate.storage.engine import migrate, open_engine
 
-    raise typer.Exit(maintain.build(operator.settings_from(database_url=database_url, policy=policy)))
+    settings = operator.settings_from(database_url=database_url, policy=policy)
+    threshold = load_policy(settings.policy).threshold
+    engine = open_engine(settings.database_url)
+    try:
+        migrate(engine)
+        with of_the_index() as progress:
+            reindex(engine, threshold, progress)
+    finally:
+        engine.dispose()
+    say(f"The dedup index is built for the threshold {float(threshold):g}.")
 
 
 @index.command("verify", epilog="Example: vouchgate index verify --owner ada")
-def index_verify(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> None:
+def verify(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> None:
     """Check that the index fits what is stored.
 
     Every active memory and every waiting item must be found by each of its keys, and nothing else may be in it.
     Prints the first faults; the exit status is 1 when there is one. The service may go on meanwhile.
     """
-    from vouchgate.cli import maintain
+    from vouchgate.cli.database import open_store
+    from vouchgate.storage.dedup import upkeep
 
-    raise typer.Exit(maintain.verify(operator.settings_from(database_url=database_url), owner))
+    settings = operator.settings_from(database_url=database_url)
+    with open_store(settings) as store, Progress("rows and items looked at") as progress:
+        checked = upkeep.verify(store, owner, lambda so_far: progress(so_far.rows + so_far.items))
+    _show(checked)
+    if checked.faults:
+        complain(f"the dedup index has {checked.faults:,} faults; run `vouchgate index repair`")
+        raise typer.Exit(FAILED)
+    say("The dedup index fits what is stored.")
 
 
 @index.command("repair", epilog="Example: vouchgate index repair --owner ada")
-def index_repair(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> None:
+def repair(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> None:
     """Put into the index what is missing, and take out what should not be there.
 
     The index of similar memories is made anew too. The service may go on meanwhile.
     """
-    from vouchgate.cli import maintain
+    from vouchgate.cli.database import open_store
+    from vouchgate.storage.dedup import upkeep
+    from vouchgate.storage.dedup.upkeep import FaultKind
 
-    raise typer.Exit(maintain.repair(operator.settings_from(database_url=database_url), owner))
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    with open_store(operator.settings_from(database_url=database_url)) as store:
+        with Progress("rows and items looked at") as progress:
+            mended, left = upkeep.repair(store, owner, lambda so_far: progress(so_far.rows + so_far.items))
+        with Progress("memories in the similar index") as progress:
+            similar = upkeep.rebuild_similar(store, owner, progress)
+    say(
+        f"Put in {mended[FaultKind.MISSING]:,} items, took out {mended[FaultKind.STRAY]:,} rows "
+        f"and {mended[FaultKind.TEMPLATE]:,} templates."
+    )
+    say(f"Made the similar index anew for {similar:,} memories.")
+    _show(left)
+    if left.faults:
+        complain(f"the dedup index still has {left.faults:,} faults; run `vouchgate index repair` again")
+        raise typer.Exit(FAILED)
 
 
 def expire(database_url: operator.DatabaseUrl = None) -> None:
@@ -70,6 +133,21 @@ def expire(database_url: operator.DatabaseUrl = None) -> None:
 
     The service does the same every minute.
     """
-    from vouchgate.cli import maintain
+    from vouchgate.cli.database import open_store
+    from vouchgate.ingest.policy import load_policy
+    from vouchgate.review import expiry
+    from vouchgate.review.queue import ReviewQueue
 
-    raise typer.Exit(maintain.expire(operator.settings_from(database_url=database_url)))
+    settings = operator.settings_from(database_url=database_url)
+    with open_store(settings) as store:
+        done = expiry.expire(ReviewQueue(store, load_policy(settings.policy)), datetime.now(UTC))
+    expired = f"Expired {done.items:,} waiting items and {done.memories:,} memories"
+    say(f"{expired}; forgot {done.readings:,} readings of sources.")
+
+
+def _show(checked: Checked) -> None:
+    for fault in checked.first:
+        say(str(fault))
+    if checked.faults > len(checked.first):
+        say(f"and {checked.faults - len(checked.first):,} more")
+    say(f"Looked at {checked.items:,} items, {checked.rows:,} rows and {checked.templates:,} templates.")

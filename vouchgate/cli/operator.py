@@ -1,4 +1,4 @@
-"""The operator's commands: tokens, the review queue, the log, the database, the policy."""
+"""The operator's commands for tokens and the review queue, and the options that many commands share."""
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
@@ -39,16 +39,12 @@ def _group(name: str, help_text: str) -> typer.Typer:
 
 token = _group("token", "Make, list and revoke the tokens that callers present, and links to sign in.")
 review = _group("review", "See what waits for its owner, approve or reject it, or take that back.")
-log = _group("log", "The append-only log of every action.")
-db = _group("db", "The database.")
-policy = _group("policy", "What claims are decided by.")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the operator's commands."""
-    for group in (token, review, log, db, policy):
+    """Adds these commands."""
+    for group in (token, review):
         app.add_typer(group)
-    app.command(epilog="Example: vouchgate replay --all --database-url sqlite:///vouchgate.db")(replay)
 
 
 def settings_from(**flags: object) -> Settings:
@@ -311,47 +307,3 @@ def review_undo(
     seen = _version(version, latest)
     settings = settings_from(database_url=database_url, token=token, policy=policy)
     raise typer.Exit(command.undo(settings, item, version=seen))
-
-
-@log.command("verify", epilog="Example: vouchgate log verify --database-url sqlite:///vouchgate.db")
-def log_verify(database_url: DatabaseUrl = None) -> None:
-    """Check that the log is unbroken.
-
-    Walks every chain of it and prints each break; the exit status is 1 when there is one.
-    """
-    from vouchgate.cli import records
-
-    raise typer.Exit(records.verify_log(settings_from(database_url=database_url)))
-
-
-@db.command("upgrade", epilog="Example: vouchgate db upgrade --database-url sqlite:///vouchgate.db")
-def db_upgrade(database_url: DatabaseUrl = None) -> None:
-    """Make the tables, or bring them up to date."""
-    from vouchgate.cli import records
-
-    raise typer.Exit(records.upgrade(settings_from(database_url=database_url)))
-
-
-@policy.command("show", epilog="Example: vouchgate policy show --policy strict.toml")
-def policy_show(policy: PolicyFile = None) -> None:
-    """Print the policy in force as JSON, with its digest."""
-    from vouchgate.cli import records
-
-    raise typer.Exit(records.show_policy(settings_from(policy=policy)))
-
-
-def replay(
-    decision: Annotated[list[str] | None, typer.Argument(metavar="DECISION_ID")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every decision in the database.")] = False,
-    database_url: DatabaseUrl = None,
-) -> None:
-    """Make stored decisions again, from their evidence alone.
-
-    Every difference is printed. Each decision is made with the policy that was in force, and nothing is
-    looked up. Exit status 1 on a difference.
-    """
-    from vouchgate.cli import records
-
-    if bool(decision) == everything:
-        raise typer.BadParameter("name decisions, or say --all", param_hint="DECISION_ID")
-    raise typer.Exit(records.replay_decisions(settings_from(database_url=database_url), decision or []))

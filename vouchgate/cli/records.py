@@ -1,63 +1,106 @@
 """`vouchgate log verify`, `db upgrade`, `replay` and `policy show`: what an operator asks of the records."""
+# ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from sqlalchemy import Connection
+import typer
 
-from vouchgate.cli.database import open_store
+from vouchgate.cli import operator
 from vouchgate.cli.output import FAILED, complain, say
-from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import ValidationResult
-from vouchgate.ingest.pipeline import replay
-from vouchgate.ingest.policy import Policy, load_policy
-from vouchgate.settings import Settings, database_to_open
-from vouchgate.storage.claims import decisions
-from vouchgate.storage.engine import migrate, needs_migration, open_engine
-from vouchgate.storage.log import chain as log
-from vouchgate.storage.store import Store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from vouchgate.ingest.checks.hedge import HedgeDetector
+    from vouchgate.ingest.policy import Policy
+    from vouchgate.storage.store import Store
+
+log = typer.Typer(name="log", help="The append-only log of every action.", rich_markup_mode=None)
+db = typer.Typer(name="db", help="The database.", rich_markup_mode=None)
+policy = typer.Typer(name="policy", help="What claims are decided by.", rich_markup_mode=None)
 
 
-def verify_log(settings: Settings) -> int:
-    """Walks every chain of the log; each break is one line."""
+def register(app: typer.Typer) -> None:
+    """Adds these commands."""
+    for group in (log, db, policy):
+        app.add_typer(group)
+    app.command(epilog="Example: vouchgate replay --all --database-url sqlite:///vouchgate.db")(replay)
+
+
+@log.command("verify", epilog="Example: vouchgate log verify --database-url sqlite:///vouchgate.db")
+def log_verify(database_url: operator.DatabaseUrl = None) -> None:
+    """Check that the log is unbroken.
+
+    Walks every chain of it and prints each break; the exit status is 1 when there is one.
+    """
+    from vouchgate.cli.database import open_store
+    from vouchgate.storage.log import chain as log
+
+    settings = operator.settings_from(database_url=database_url)
     with open_store(settings) as store, store.read() as connection:
         breaks = log.verify(connection)
     for sentence in breaks:
         say(sentence)
     if breaks:
         complain(f"the log is broken in {len(breaks)} places; restore the database from a backup and compare")
-        return FAILED
+        raise typer.Exit(FAILED)
     say("The log is unbroken.")
-    return 0
 
 
-def upgrade(settings: Settings) -> int:
-    """Makes the tables, or brings them up to this program's version."""
-    engine = open_engine(database_to_open(settings))
+@db.command("upgrade", epilog="Example: vouchgate db upgrade --database-url sqlite:///vouchgate.db")
+def db_upgrade(database_url: operator.DatabaseUrl = None) -> None:
+    """Make the tables, or bring them up to date."""
+    from vouchgate.storage.engine import migrate, needs_migration, open_engine
+
+    engine = open_engine(operator.settings_from(database_url=database_url).database_url)
     try:
         needed = needs_migration(engine)
         migrate(engine)
     finally:
         engine.dispose()
     say("The database was brought up to date." if needed else "The database is up to date.")
-    return 0
 
 
-def replay_decisions(settings: Settings, wanted: Sequence[str]) -> int:
-    """Makes stored decisions again, all of them when none is named; prints every difference."""
+@policy.command("show", epilog="Example: vouchgate policy show --policy strict.toml")
+def policy_show(policy: operator.PolicyFile = None) -> None:
+    """Print the policy in force as JSON, with its digest."""
+    from vouchgate.ingest.policy import load_policy
+
+    loaded = load_policy(operator.settings_from(policy=policy).policy)
+    document = {"digest": loaded.digest, "policy": json.loads(loaded.document)}
+    say(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def replay(
+    decision: Annotated[list[str] | None, typer.Argument(metavar="DECISION_ID")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every decision in the database.")] = False,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Make stored decisions again, from their evidence alone.
+
+    Every difference is printed. Each decision is made with the policy that was in force, and nothing is
+    looked up. Exit status 1 on a difference.
+    """
+    from vouchgate.cli.database import open_store
+
+    if bool(decision) == everything:
+        raise typer.BadParameter("name decisions, or say --all", param_hint="DECISION_ID")
     same = different = 0
+    settings = operator.settings_from(database_url=database_url)
     with open_store(settings) as store, store.read() as connection:
         replayer = _Replayer(store)
-        for decision_id, document in _documents(connection, wanted):
+        for decision_id, document in _documents(connection, decision or []):
             differences = replayer.differences(document)
             for sentence in differences:
                 say(f"{decision_id}: {sentence}")
             different += bool(differences)
             same += not differences
     say(f"{same + different} decisions: {same} the same when made again, {different} not.")
-    return FAILED if different else 0
+    raise typer.Exit(FAILED if different else 0)
 
 
 class _Replayer:
@@ -68,6 +111,9 @@ class _Replayer:
         self._known: dict[str, tuple[Policy, HedgeDetector] | None] = {}
 
     def differences(self, document: str | None) -> tuple[str, ...]:
+        from vouchgate.ingest.claims.types import ValidationResult
+        from vouchgate.ingest.pipeline import replay
+
         if document is None:
             return ("there is no such decision",)
         try:
@@ -80,6 +126,8 @@ class _Replayer:
             return (f"it cannot be made again: {error}",)
 
     def _load(self, digest: str) -> tuple[Policy, HedgeDetector] | None:
+        from vouchgate.ingest.checks.hedge import HedgeDetector
+
         if digest not in self._known:
             policy = self._store.load_policy(digest)
             self._known[digest] = None if policy is None else (policy, HedgeDetector(policy.lexicon))
@@ -87,15 +135,9 @@ class _Replayer:
 
 
 def _documents(connection: Connection, wanted: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    from vouchgate.storage.claims import decisions
+
     if not wanted:
         yield from decisions.walk(connection)
     for decision_id in wanted:
         yield decision_id, decisions.get(connection, decision_id, owners=None)
-
-
-def show_policy(settings: Settings) -> int:
-    """The policy in force as JSON, with its digest in front."""
-    policy = load_policy(settings.policy)
-    document = {"digest": policy.digest, "policy": json.loads(policy.document)}
-    say(json.dumps(document, indent=2, ensure_ascii=False))
-    return 0

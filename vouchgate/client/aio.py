@@ -8,24 +8,34 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx
 
 from vouchgate.client import batches, calls, deliver
-from vouchgate.client.calls import ClaimOptions, SaveOptions
+from vouchgate.client.calls import SaveOptions
 from vouchgate.client.config import answer_of, configured, describe_lost_request
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
-from vouchgate.client.models import Delivered, Delivery, DeliveryState, OwnPending, Page, Problem, Who
-from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step, Value
-from vouchgate.ingest.claims.types import Evidence, Memory, ValidationResult
+from vouchgate.client.models import Delivered, Delivery, Problem
+from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step
+from vouchgate.ingest.claims.types import ValidationResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 # Any: what a coroutine is sent and yields is the event loop's own affair.
 Function = Callable[P, Coroutine[Any, Any, T]]
+
+
+def _asked(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    """A method that makes a call, and gives what is read of the answer."""
+
+    async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._run(exchange(call(*args, **kwargs), self._config.retries))
+
+    calls.dress(method, call)
+    return method
 
 
 class AsyncClient:
@@ -51,86 +61,24 @@ class AsyncClient:
         """Closes the connections."""
         await self._http.aclose()
 
-    async def save(self, content: str, **options: Unpack[SaveOptions]) -> ValidationResult:
-        """See `Client.save`."""
-        return await self._ask(calls.submit(content, options))
-
-    async def check(self, content: str, **options: Unpack[ClaimOptions]) -> ValidationResult:
-        """See `Client.check`."""
-        return await self._ask(calls.check(content, options))
+    save = _asked(calls.save)
+    check = _asked(calls.check)
+    memories = _asked(calls.memories)
+    memory = _asked(calls.memory)
+    evidence = _asked(calls.evidence)
+    decision = _asked(calls.decision)
+    pending = _asked(calls.pending)
+    whoami = _asked(calls.whoami)
+    lease_deliveries = _asked(calls.lease_deliveries)
+    delivery_done = _asked(calls.delivery_done)
+    delivery_failed = _asked(calls.delivery_failed)
+    deliveries = _asked(calls.deliveries)
 
     async def save_many(
         self, claims: Sequence[Mapping[str, object]], *, idempotency_key: str | None = None
     ) -> list[ValidationResult | Problem]:
         """See `Client.save_many`."""
         return await self._run(batches.save_many(claims, idempotency_key, self._config.retries))
-
-    async def memories(
-        self,
-        *,
-        q: str | None = None,
-        user_id: str | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-        **filters: Value | Sequence[Value],
-    ) -> Page[Memory]:
-        """See `Client.memories`."""
-        return await self._ask(calls.memories(q, user_id, limit, after, filters))
-
-    async def memory(self, memory_id: str) -> Memory:
-        """See `Client.memory`."""
-        return await self._ask(calls.memory(memory_id))
-
-    async def evidence(self, memory_id: str) -> Evidence:
-        """See `Client.evidence`."""
-        return await self._ask(calls.evidence(memory_id))
-
-    async def decision(self, decision_id: str) -> ValidationResult:
-        """See `Client.decision`."""
-        return await self._ask(calls.decision(decision_id))
-
-    async def pending(
-        self,
-        *,
-        status: str = "pending",
-        user_id: str | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-    ) -> Page[OwnPending]:
-        """See `Client.pending`."""
-        return await self._ask(calls.pending(status, user_id, limit, after))
-
-    async def whoami(self) -> Who:
-        """See `Client.whoami`."""
-        return await self._ask(calls.whoami())
-
-    async def lease_deliveries(
-        self, sink: str, *, most: int = 20, user_id: str | None = None
-    ) -> list[Delivery]:
-        """See `Client.lease_deliveries`."""
-        return await self._ask(calls.lease(sink, most, user_id))
-
-    async def delivery_done(self, delivery: Delivery) -> None:
-        """See `Client.delivery_done`."""
-        await self._ask(calls.report_delivered(delivery))
-
-    async def delivery_failed(self, delivery: Delivery, error: str, *, final: bool = False) -> None:
-        """See `Client.delivery_failed`."""
-        await self._ask(calls.report_failed(delivery, error, final=final))
-
-    async def deliveries(
-        self,
-        *,
-        user_id: str | None = None,
-        sink: str | None = None,
-        state: str | None = None,
-        memory_id: str | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-    ) -> Page[DeliveryState]:
-        """See `Client.deliveries`."""
-        wanted = {"user_id": user_id, "sink": sink, "state": state, "memory_id": memory_id}
-        return await self._ask(calls.deliveries({**wanted, "limit": limit, "after": after}))
 
     async def deliver(
         self,
@@ -190,9 +138,6 @@ class AsyncClient:
             return gated
 
         return decorate if function is None else decorate(function)
-
-    async def _ask(self, call: Call[T]) -> T:
-        return await self._run(exchange(call, self._config.retries))
 
     async def _run(self, operation: Operation[T]) -> T:
         reply: Reply = None

@@ -1,13 +1,15 @@
-"""What is asked: the requests of the HTTP API, as values. Pure."""
+"""What is asked: the requests of the HTTP API, as values. Pure. Those from `save` on are methods of both clients, with
+the names, arguments and docstrings that they have here."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict
+from typing import TypedDict, Unpack
 
 from vouchgate.client import answers
 from vouchgate.client.errors import ApiError, Unsendable
@@ -87,17 +89,15 @@ def claim_of(content: str, options: ClaimOptions | SaveOptions) -> tuple[ClaimMa
     return {"content": content, **claim}, None if key is None else str(key)
 
 
-def submit(content: str, options: SaveOptions) -> Call[ValidationResult]:
-    """Sends a claim to be kept."""
-    claim, key = claim_of(content, options)
-    body = as_json(claim)
-    return Call("POST", "/v1/claims", answers.submitted, VERDICTS, body=body, key=checked_key(key))
-
-
-def check(content: str, options: ClaimOptions) -> Call[ValidationResult]:
-    """Asks what a submit would answer."""
-    claim, _ = claim_of(content, options)
-    return Call("POST", "/v1/claims/check", answers.verdict, body=as_json(claim))
+def dress(method: Callable[..., object], call: Callable[..., Call[object]]) -> None:
+    """Gives a client's method the name, the docstring and the signature of the call that it makes."""
+    signature = inspect.signature(call)
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    method.__name__, method.__qualname__, method.__doc__ = call.__name__, call.__qualname__, call.__doc__
+    vars(method)["__signature__"] = signature.replace(
+        parameters=[me, *signature.parameters.values()],
+        return_annotation=str(signature.return_annotation).removeprefix("Call[").removesuffix("]"),
+    )
 
 
 def _without_none(parameters: Parameters) -> Parameters:
@@ -112,20 +112,41 @@ def _id(value: str, what: str) -> str:
     return value
 
 
+def save(content: str, **options: Unpack[SaveOptions]) -> Call[ValidationResult]:
+    """Sends a claim to be kept. `options` are `memory_type` (`"fact"` unless said), `source` (`"ai_synthesis"`),
+    `user_id`, `citations`, `validity_horizon`, `metadata`, `delivery` and `idempotency_key`.
+
+    `delivery` says where it is written once it is a memory: `{"sink", "place"}`, with `"op"` and `"data"`. The same
+    `idempotency_key` with the same claim is decided once, however often it is sent; without one a new key is made,
+    which holds for the tries of this call.
+    """
+    claim, key = claim_of(content, options)
+    body = as_json(claim)
+    return Call("POST", "/v1/claims", answers.submitted, VERDICTS, body=body, key=checked_key(key))
+
+
+def check(content: str, **options: Unpack[ClaimOptions]) -> Call[ValidationResult]:
+    """What `save` would answer now. Nothing is kept."""
+    claim, _ = claim_of(content, options)
+    return Call("POST", "/v1/claims/check", answers.verdict, body=as_json(claim))
+
+
 def memories(
-    q: str | None,
-    user_id: str | None,
-    limit: int | None,
-    after: str | None,
-    filters: Mapping[str, Value | Sequence[Value]],
+    *,
+    q: str | None = None,
+    user_id: str | None = None,
+    limit: int | None = None,
+    after: str | None = None,
+    **filters: Value | Sequence[Value],
 ) -> Call[Page[Memory]]:
-    """A page of memories. `q` is a substring of their text."""
+    """A page of memories, newest first. `q` is a substring of their text; `filters` are those of the API, such as
+    `memory_type`, `confidence`, `label`, `source_id`, `status`, `stale`."""
     named: Parameters = {"text": q, "user_id": user_id, "limit": limit, "after": after, **filters}
     return Call("GET", "/v1/memories", answers.body_reader(Page[Memory]), parameters=_without_none(named))
 
 
 def memory(memory_id: str) -> Call[Memory]:
-    """One memory."""
+    """One memory, whatever its status."""
     return Call("GET", f"/v1/memories/{_id(memory_id, 'memory')}", answers.body_reader(Memory))
 
 
@@ -140,8 +161,14 @@ def decision(decision_id: str) -> Call[ValidationResult]:
     return Call("GET", f"/v1/decisions/{_id(decision_id, 'decision')}", answers.verdict)
 
 
-def pending(status: str, user_id: str | None, limit: int | None, after: str | None) -> Call[Page[OwnPending]]:
-    """A page of this token's own queued claims."""
+def pending(
+    *,
+    status: str = "pending",
+    user_id: str | None = None,
+    limit: int | None = None,
+    after: str | None = None,
+) -> Call[Page[OwnPending]]:
+    """A page of the claims that this token sent and that were queued."""
     named = {"status": status, "user_id": user_id, "limit": limit, "after": after}
     return Call(
         "GET", "/v1/claims/pending", answers.body_reader(Page[OwnPending]), parameters=_without_none(named)
@@ -149,14 +176,8 @@ def pending(status: str, user_id: str | None, limit: int | None, after: str | No
 
 
 def whoami() -> Call[Who]:
-    """Whose this token is."""
+    """Whose this token is: its role, and the owners and sources it was given."""
     return Call("GET", "/v1/whoami", answers.body_reader(Who))
-
-
-def lease(sink: str, most: int, user_id: str | None) -> Call[list[Delivery]]:
-    """Takes the oldest deliveries that are due."""
-    body = {"sink": sink, "most": most} | ({} if user_id is None else {"user_id": user_id})
-    return Call("POST", "/v1/deliveries/lease", _leased, body=as_json(body))
 
 
 class _Leased(Frozen):
@@ -166,12 +187,15 @@ class _Leased(Frozen):
 _LEASED = answers.body_reader(_Leased)
 
 
-def _leased(answer: HttpReply) -> list[Delivery]:
-    return _LEASED(answer).deliveries
+def lease_deliveries(sink: str, *, most: int = 20, user_id: str | None = None) -> Call[list[Delivery]]:
+    """Takes the oldest deliveries of a sink that are due, in order, for 60 seconds; empty when nothing is due or
+    another holds them."""
+    body = {"sink": sink, "most": most} | ({} if user_id is None else {"user_id": user_id})
+    return Call("POST", "/v1/deliveries/lease", lambda answer: _LEASED(answer).deliveries, body=as_json(body))
 
 
-def report_delivered(delivery: Delivery) -> Call[None]:
-    """Tells that a delivery was applied."""
+def delivery_done(delivery: Delivery) -> Call[None]:
+    """Says that it was applied."""
     path = f"/v1/deliveries/{_id(delivery.id, 'delivery')}/done"
     return Call("POST", path, _nothing, body=as_json({"lease": delivery.lease}))
 
@@ -183,8 +207,14 @@ class _Noted(Frozen):
 _NOTED = answers.body_reader(_Noted)
 
 
+def delivery_failed(delivery: Delivery, error: str, *, final: bool = False) -> Call[None]:
+    """Says that it was not applied, and why; with `final` it is not tried again."""
+    told = report_failed(delivery, error, final=final)
+    return Call(told.method, told.path, _nothing, body=told.body)
+
+
 def report_failed(delivery: Delivery, error: str, *, final: bool) -> Call[bool]:
-    """Tells that a delivery was not applied, and why. The answer says whether it was given up."""
+    """As `delivery_failed`. The answer says whether it was given up."""
     path = f"/v1/deliveries/{_id(delivery.id, 'delivery')}/failed"
     body = as_json({"lease": delivery.lease, "error": error, "final": final})
     return Call("POST", path, lambda answer: _NOTED(answer).state == "dead", body=body)
@@ -194,11 +224,20 @@ def _nothing(_: HttpReply) -> None:
     return None
 
 
-def deliveries(parameters: Parameters) -> Call[Page[DeliveryState]]:
-    """A page of deliveries and where they stand."""
+def deliveries(
+    *,
+    user_id: str | None = None,
+    sink: str | None = None,
+    state: str | None = None,
+    memory_id: str | None = None,
+    limit: int | None = None,
+    after: str | None = None,
+) -> Call[Page[DeliveryState]]:
+    """A page of deliveries and where they stand: `waiting`, `delivered` or `dead`."""
+    named = {"user_id": user_id, "sink": sink, "state": state, "memory_id": memory_id, "limit": limit}
     return Call(
         "GET",
         "/v1/deliveries",
         answers.body_reader(Page[DeliveryState]),
-        parameters=_without_none(parameters),
+        parameters=_without_none({**named, "after": after}),
     )

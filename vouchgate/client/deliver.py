@@ -35,7 +35,7 @@ def deliver(
     most, slowest = 1, 0.0  # one at first: nobody knows yet how long `apply` takes
     while heard:
         leased_at = clock()
-        leased = yield from exchange(calls.lease(sink, most, user_id), retries)
+        leased = yield from exchange(calls.lease_deliveries(sink, most=most, user_id=user_id), retries)
         heard, held_up = False, set[str]()
         since: dict[
             str, float
@@ -65,7 +65,7 @@ def _report(
     else may have the delivery now, and tells what becomes of it."""
     try:
         if not isinstance(error, Exception):
-            yield from exchange(calls.report_delivered(delivery), retries)
+            yield from exchange(calls.delivery_done(delivery), retries)
             return "done"
         call = calls.report_failed(delivery, _describe_error(error), final=isinstance(error, DeadLetter))
         return "dead" if (yield from exchange(call, retries)) else "failed"

@@ -7,21 +7,31 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import iscoroutinefunction
-from typing import ParamSpec, Self, TypeVar, Unpack, overload
+from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx
 
 from vouchgate.client import batches, calls, deliver
-from vouchgate.client.calls import ClaimOptions, SaveOptions
+from vouchgate.client.calls import SaveOptions
 from vouchgate.client.config import answer_of, configured, describe_lost_request
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
-from vouchgate.client.models import Delivered, Delivery, DeliveryState, OwnPending, Page, Problem, Who
-from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step, Value
-from vouchgate.ingest.claims.types import Evidence, Memory, ValidationResult
+from vouchgate.client.models import Delivered, Delivery, Problem
+from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step
+from vouchgate.ingest.claims.types import ValidationResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def _asked(call: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
+    """A method that makes a call, and gives what is read of the answer."""
+
+    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._run(exchange(call(*args, **kwargs), self._config.retries))
+
+    calls.dress(method, call)
+    return method
 
 
 class Client:
@@ -56,19 +66,18 @@ class Client:
         """Closes the connections."""
         self._http.close()
 
-    def save(self, content: str, **options: Unpack[SaveOptions]) -> ValidationResult:
-        """Sends a claim to be kept. `options` are `memory_type` (`"fact"` unless said), `source` (`"ai_synthesis"`),
-        `user_id`, `citations`, `validity_horizon`, `metadata`, `delivery` and `idempotency_key`.
-
-        `delivery` says where it is written once it is a memory: `{"sink", "place"}`, with `"op"` and `"data"`. The same
-        `idempotency_key` with the same claim is decided once, however often it is sent; without one a new key is made,
-        which holds for the tries of this call.
-        """
-        return self._ask(calls.submit(content, options))
-
-    def check(self, content: str, **options: Unpack[ClaimOptions]) -> ValidationResult:
-        """What `save` would answer now. Nothing is kept."""
-        return self._ask(calls.check(content, options))
+    save = _asked(calls.save)
+    check = _asked(calls.check)
+    memories = _asked(calls.memories)
+    memory = _asked(calls.memory)
+    evidence = _asked(calls.evidence)
+    decision = _asked(calls.decision)
+    pending = _asked(calls.pending)
+    whoami = _asked(calls.whoami)
+    lease_deliveries = _asked(calls.lease_deliveries)
+    delivery_done = _asked(calls.delivery_done)
+    delivery_failed = _asked(calls.delivery_failed)
+    deliveries = _asked(calls.deliveries)
 
     def save_many(
         self, claims: Sequence[Mapping[str, object]], *, idempotency_key: str | None = None
@@ -77,73 +86,6 @@ class Client:
         as few requests as the service takes. One result a claim, in order; a bad one spoils no other. When this raises,
         the same list with the error's `idempotency_key` goes on where it broke off, and doubles nothing."""
         return self._run(batches.save_many(claims, idempotency_key, self._config.retries))
-
-    def memories(
-        self,
-        *,
-        q: str | None = None,
-        user_id: str | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-        **filters: Value | Sequence[Value],
-    ) -> Page[Memory]:
-        """A page of memories, newest first. `q` is a substring of their text; `filters` are those of the API, such as
-        `memory_type`, `confidence`, `label`, `source_id`, `status`, `stale`."""
-        return self._ask(calls.memories(q, user_id, limit, after, filters))
-
-    def memory(self, memory_id: str) -> Memory:
-        """One memory, whatever its status."""
-        return self._ask(calls.memory(memory_id))
-
-    def evidence(self, memory_id: str) -> Evidence:
-        """What the decision that let a memory in rests on."""
-        return self._ask(calls.evidence(memory_id))
-
-    def decision(self, decision_id: str) -> ValidationResult:
-        """A decision as it was answered."""
-        return self._ask(calls.decision(decision_id))
-
-    def pending(
-        self,
-        *,
-        status: str = "pending",
-        user_id: str | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-    ) -> Page[OwnPending]:
-        """A page of the claims that this token sent and that were queued."""
-        return self._ask(calls.pending(status, user_id, limit, after))
-
-    def whoami(self) -> Who:
-        """Whose this token is: its role, and the owners and sources it was given."""
-        return self._ask(calls.whoami())
-
-    def lease_deliveries(self, sink: str, *, most: int = 20, user_id: str | None = None) -> list[Delivery]:
-        """Takes the oldest deliveries of a sink that are due, in order, for 60 seconds; empty when nothing is due or
-        another holds them."""
-        return self._ask(calls.lease(sink, most, user_id))
-
-    def delivery_done(self, delivery: Delivery) -> None:
-        """Says that it was applied."""
-        self._ask(calls.report_delivered(delivery))
-
-    def delivery_failed(self, delivery: Delivery, error: str, *, final: bool = False) -> None:
-        """Says that it was not applied, and why; with `final` it is not tried again."""
-        self._ask(calls.report_failed(delivery, error, final=final))
-
-    def deliveries(
-        self,
-        *,
-        user_id: str | None = None,
-        sink: str | None = None,
-        state: str | None = None,
-        memory_id: str | None = None,
-        limit: int | None = None,
-        after: str | None = None,
-    ) -> Page[DeliveryState]:
-        """A page of deliveries and where they stand: `waiting`, `delivered` or `dead`."""
-        wanted = {"user_id": user_id, "sink": sink, "state": state, "memory_id": memory_id}
-        return self._ask(calls.deliveries({**wanted, "limit": limit, "after": after}))
 
     def deliver(
         self, sink: str, apply: Callable[[Delivery], None], *, user_id: str | None = None
@@ -203,9 +145,6 @@ class Client:
             return gated
 
         return decorate if function is None else decorate(function)
-
-    def _ask(self, call: Call[T]) -> T:
-        return self._run(exchange(call, self._config.retries))
 
     def _run(self, operation: Operation[T]) -> T:
         reply: Reply = None

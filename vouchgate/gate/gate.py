@@ -31,7 +31,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup.paraphrase import stored_only
-from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.dedup.similar import prepare
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
@@ -131,11 +131,11 @@ class Gate:
             examined=examined,
             principal_id=principal.id,
             suffix=new_id_suffix(examined.capture_time),
-            keys=keys,
+            keys=signature_keys(tokens(claim.content), kind, self.policy.threshold),
             idempotency=idempotency,
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
-            bands=bands,
+            bands=similar.keys_of(claim.content, kind) if may_be_stored else None,
         )
         return self.store.comparer.submit_async(submission, alone=alone)
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import IntFlag
 
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
-from vouchgate.importing.ahead import PreparedRow
+from vouchgate.importing.batches import PreparedRow
 from vouchgate.importing.feed import reason_of
 from vouchgate.ingest.checks import dedup
 from vouchgate.ingest.checks.citations import DETECT, VERIFY
@@ -27,7 +27,7 @@ from vouchgate.ingest.claims.types import (
     Outcome,
     Verdict,
 )
-from vouchgate.ingest.dedup.signature import SignatureKeys
+from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
 from vouchgate.ingest.policy import Policy
@@ -198,15 +198,15 @@ class Auditor:
             origin=row.origin,
             source=claim.asserted_source.value,
         )
+        words = dedup.tokens(claim.content)
+        keys = signature_keys(words, claim.memory_type.value, self.policy.threshold)
         # Masked texts can be equal where what was masked is not, so they are not compared.
         near = (
-            Neighbours()
-            if claim.secrets
-            else self._earlier.near(claim.owner_id, row.keys, examined.capture_time)
+            Neighbours() if claim.secrets else self._earlier.near(claim.owner_id, keys, examined.capture_time)
         )
         repeats = self._compare(mention, claim.content, near) if near.items else None
         self._judge(mention, examined)
-        self._decide(mention, examined, near, row.keys, repeats)
+        self._decide(mention, examined, near, keys, repeats)
 
     def _compare(self, row: AuditedRow, content: str, near: Neighbours) -> str | None:
         """The group of earlier rows that the row repeats, if it does; else whether it says otherwise."""

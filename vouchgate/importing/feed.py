@@ -10,7 +10,7 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.importing.ahead import PreparedRow
+from vouchgate.importing.batches import PreparedRow
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Citation, Decision, Found, SourceReading, ValidationResult
 from vouchgate.ingest.pipeline import Examined

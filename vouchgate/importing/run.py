@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.gate import Gate
-from vouchgate.importing.ahead import Batch, PreparedRow, must_wait
+from vouchgate.importing.batches import Batch, PreparedRow, must_wait
 from vouchgate.importing.feed import examine_all, reason_of
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Outcome, Principal
@@ -70,7 +70,7 @@ class Importer:
         self._in_flight: deque[_Sent] = deque()
         self.tally = Tally()
 
-    async def run(self, batches: AsyncIterator[Batch], stopped: Callable[[], bool]) -> None:
+    async def run(self, batches: AsyncIterable[Batch], stopped: Callable[[], bool]) -> None:
         """Sends every row; ends after what is under way when `stopped` says so.
 
         Raises ImportStopped, after what is under way too.
@@ -93,28 +93,23 @@ class Importer:
             self._report(self.tally, position)
 
     async def _send(self, batch: Batch) -> None:
-        """Examines what is not yet examined, and sends all in order."""
+        """Examines all, and sends it in order."""
         for bad in batch.bad:
             self._bad(bad)
         self.tally.before += batch.before
         rows = await self._with_room(batch.ready)
-        to_ask = [row for row in rows if row.examined is None or row.waits]
-        asked = dict(zip(map(id, to_ask), await examine_all(self._gate, to_ask), strict=True))
-        for row in rows:
-            examined = asked.get(id(row), row.examined)
+        for row, examined in zip(rows, await examine_all(self._gate, rows), strict=True):
             if isinstance(examined, BadRow):
                 self._bad(examined)
-            elif examined is not None:
-                made = None if row.bands is None else (row.keys, row.bands)
-                sent = self._gate.send(self._principal, examined, row.key, made=made)
-                self._in_flight.append(_Sent(row, sent))
+            else:
+                self._in_flight.append(_Sent(row, self._gate.send(self._principal, examined, row.key)))
 
     async def _with_room(self, rows: Sequence[PreparedRow]) -> list[PreparedRow]:
         """The rows without those that are queued at best while their owner's queue is full: these are counted."""
         # A judge can let pass what would have to wait without one, so then each claim is asked about.
         if self._gate.policy.judge.enabled or not self.tally.full:
             return list(rows)
-        to_ask = [row for row in rows if row.examined is None and self._is_full(row.claim.owner_id)]
+        to_ask = [row for row in rows if self._is_full(row.claim.owner_id)]
         looked = await examine_all(self._plain, to_ask)
         waiting = {
             id(row)
@@ -123,7 +118,7 @@ class Importer:
         }
         left = []
         for row in rows:
-            if id(row) in waiting or (row.waits and self._is_full(row.claim.owner_id)):
+            if id(row) in waiting:
                 self.tally.full[row.claim.owner_id] += 1
             else:
                 left.append(row)

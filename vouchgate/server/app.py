@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -24,10 +23,9 @@ from vouchgate.service import Service
 from vouchgate.web.app import PagesApp, create_pages
 from vouchgate.web.session import HOME
 from vouchgate.web.sign_in import Attempts
+from vouchgate.workers.runner import end, repeat
 
-log = logging.getLogger(__name__)
-
-SWEEP_SECONDS = 60  # how often items and memories past their time are expired
+SWEEP_SECONDS = 60.0  # how often items and memories past their time are expired
 
 DESCRIPTION = """A gatekeeper for AI memory. Send a claim before you save it: it is **stored** when something
 other than the model vouches for it, **queued** for its owner when that could not be found out, and
@@ -35,13 +33,9 @@ other than the model vouches for it, **queued** for its owner when that could no
 (RFC 9457)."""
 
 
-async def _sweep(service: Service) -> None:
-    while True:
-        try:
-            await run_in_threadpool(expire, service.queue, datetime.now(UTC))
-        except Exception:
-            log.exception("expiring old items failed; it is tried again")
-        await asyncio.sleep(SWEEP_SECONDS)
+async def _sweep(service: Service) -> float:
+    await run_in_threadpool(expire, service.queue, datetime.now(UTC))
+    return SWEEP_SECONDS
 
 
 def create_app(service: Service, shared: Path | None = None) -> FastAPI:
@@ -54,16 +48,16 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         work = [
-            asyncio.create_task(_sweep(service)),
-            asyncio.create_task(service.rechecker.run(app.state.metrics.count_rechecks)),
-            asyncio.create_task(service.webhooks.run(app.state.metrics.count_messages)),
-            asyncio.create_task(service.deliverer.run(app.state.metrics.count_deliveries)),
+            asyncio.create_task(repeat("expiring old items", lambda: _sweep(service))),
+            asyncio.create_task(service.rechecker.job.run(app.state.metrics.count_rechecks)),
+            *(
+                asyncio.create_task(job.run(app.state.metrics.count_messages))
+                for job in service.webhooks.jobs
+            ),
         ]
         yield
         app.state.hub.close()
-        for task in work:
-            task.cancel()
-        await asyncio.gather(*work, return_exceptions=True)
+        await end(work)
         await service.sources.stop_reading()
 
     # The page at /docs with its script and style from the package, not from somebody's server.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
@@ -12,9 +11,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from vouchgate.ingest.claims.types import Action, Tier, ValidationResult
+from vouchgate.review import recheck
 from vouchgate.storage.outgoing.streams import DeliveryFigures
 from vouchgate.storage.queue.overview import QueueFigures
-from vouchgate.workers.recheck import RecheckCounts
 from vouchgate.workers.webhooks import SendResult
 
 # The client library reads this variable when it is first imported, and from then on keeps the figures of this
@@ -69,14 +68,7 @@ class Metrics:
 
         self._webhooks = Counter(
             "vouchgate_webhook_messages",
-            "Tries to send a message to a webhook, by what came of it.",
-            ("result",),
-            registry=self._registry,
-        )
-
-        self._deliveries = Counter(
-            "vouchgate_sink_messages",
-            "Tries to send a memory to a webhook that gets them all, by what came of it.",
+            "Tries to send a message or a memory to a webhook, by what came of it.",
             ("result",),
             registry=self._registry,
         )
@@ -94,16 +86,10 @@ class Metrics:
         for result, count in results.items():
             self._webhooks.labels(result.value).inc(count)
 
-    def count_deliveries(self, results: Mapping[SendResult, int]) -> None:
-        """Counts what tries to send memories came to."""
-        for result, count in results.items():
-            self._deliveries.labels(result.value).inc(count)
-
-    def count_rechecks(self, counts: RecheckCounts) -> None:
+    def count_rechecks(self, results: Mapping[recheck.RecheckResult, int]) -> None:
         """Counts what checking again came to."""
-        for result, count in asdict(counts).items():
-            if count:
-                self._rechecks.labels(result).inc(count)
+        for result, count in results.items():
+            self._rechecks.labels(result.value).inc(count)
 
     def count_decision(self, answer: ValidationResult) -> None:
         """Counts one decision."""

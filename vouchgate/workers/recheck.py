@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
 from sqlalchemy import Connection
 
@@ -43,15 +42,12 @@ from vouchgate.storage.ids import new_id_suffix
 from vouchgate.storage.queue import rechecks
 from vouchgate.storage.queue.rechecks import LeasedRecheck
 from vouchgate.storage.store import Store
+from vouchgate.workers.runner import AT_ONCE, Job, end, now_in_utc, write
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 8  # pieces of work under way, and leases held, in one process
 POLL_SECONDS = 5.0  # the longest sleep: work may have come from another process
-ERROR_SECONDS = 10.0  # the sleep after an error, such as a database that is away
 _SPARE_SECONDS = 60.0  # of a lease, over the time that examining may take: for waiting and writing
-
-T = TypeVar("T")
 
 
 class Examine(Protocol):
@@ -66,24 +62,8 @@ class Read(Protocol):
     def __call__(self, citation: Citation, *, fresh: bool = False) -> Awaitable[SourceReading]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class RecheckCounts:
-    """How many pieces of work came to what; the names are those of `review.recheck.RecheckResult`."""
-
-    promoted: int = 0
-    redecided: int = 0
-    over: int = 0
-    stale: int = 0
-    fresh: int = 0
-    same: int = 0
-    again: int = 0
-    gone: int = 0
-    lost: int = 0
-    failed: int = 0
-
-
 class Rechecker:
-    """Checks again what is due. Its methods belong to one event loop; they keep nothing between two calls."""
+    """Checks again what is due, which is its `job`. Its coroutines belong to one event loop."""
 
     def __init__(
         self,
@@ -92,7 +72,7 @@ class Rechecker:
         examine: Examine,
         read: Read,
         *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = now_in_utc,
     ) -> None:
         """`examine` and `read` are those of the gate and its sources."""
         self._store = store
@@ -102,43 +82,8 @@ class Rechecker:
         self._clock = clock
         # Examining keeps to the policy's deadline by itself; what does not is given up here.
         self._patience = 2 * policy.deadline_seconds + 5
-        self._lease_seconds = self._patience + _SPARE_SECONDS
-
-    async def run(self, report: Callable[[RecheckCounts], None]) -> None:
-        """Works until it is cancelled, and tells `report` of every round that did something. Leases that are held
-        then come due again when they end."""
-        while True:
-            wait = ERROR_SECONDS
-            try:
-                counts = await self.run_once(self._clock())
-                if counts != RecheckCounts():
-                    report(counts)
-                wait = await asyncio.to_thread(self._until_next)
-            except Exception:
-                log.exception("checking again failed; it is tried again")
-            await asyncio.sleep(wait)
-
-    async def run_once(self, now: datetime, limit: int = 1000) -> RecheckCounts:
-        """Settles up to `limit` pieces of work that are due at `now` or come due while it works. Raises
-        StorageError when no work can be taken."""
-        begun = time.monotonic()
-        results: Counter[RecheckResult] = Counter()
-        under_way: set[asyncio.Task[RecheckResult]] = set()
-        taken, more = 0, limit > 0
-        try:
-            while more or under_way:
-                at = now + timedelta(seconds=time.monotonic() - begun)
-                if more and (room := min(AT_ONCE - len(under_way), limit - taken)) > 0:
-                    leased = await self._lease(at, room)
-                    taken += len(leased)
-                    more = len(leased) == room and taken < limit
-                    under_way |= {asyncio.create_task(self._settle(due, at)) for due in leased}
-                if under_way:
-                    done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
-                    results.update(task.result() for task in done)
-        finally:
-            await _stop(under_way)
-        return RecheckCounts(**{result.value: count for result, count in results.items()})
+        poll = min(POLL_SECONDS, policy.recheck.first_seconds)
+        self.job = Job("checking again", store, rechecks.next_due, self._lease, self._settle, poll, clock)
 
     async def before_approval(self, *items: PendingMemory) -> None:
         """Looks at the sources of items that their owner is about to approve. Where one is refuted now and was
@@ -152,7 +97,7 @@ class Rechecker:
         try:
             await asyncio.wait(tasks, timeout=self._policy.deadline_seconds)
         finally:
-            await _stop(tasks)
+            await end(tasks)
 
     async def _look_before(self, item: PendingMemory, room: asyncio.Semaphore) -> None:
         try:
@@ -166,7 +111,7 @@ class Rechecker:
                 )
                 if news:
                     settle = partial(recheck.settle_before_approval, item=item, again=again)
-                    await self._write(item.owner_id, settle)
+                    await write(self._store, [item.owner_id], settle)
         except Exception:
             log.exception("the sources of %s could not be looked at before its approval", item.id)
 
@@ -174,26 +119,11 @@ class Rechecker:
         with self._store.read() as connection:
             return acts.stored_answer(connection, item)
 
-    def _until_next(self) -> float:
-        """Seconds to sleep. A moment at least: what is due now is with another process."""
-        with self._store.read() as connection:
-            due = rechecks.next_due(connection)
-        seconds = POLL_SECONDS if due is None else (due - self._clock()).total_seconds()
-        return max(min(seconds, POLL_SECONDS, self._policy.recheck.first_seconds), 0.1)
-
     async def _lease(self, now: datetime, room: int) -> list[LeasedRecheck]:
-        due = await asyncio.to_thread(self._next_due)
-        if due is None or due > now:
-            return []
-        name = new_id_suffix(now)
-        seconds = self._lease_seconds
-        return await self._write(None, lambda c: rechecks.lease(c, now, room, seconds, name))
+        name, seconds = new_id_suffix(now), self._patience + _SPARE_SECONDS
+        return await write(self._store, (), lambda c: rechecks.lease(c, now, room, seconds, name))
 
-    def _next_due(self) -> datetime | None:
-        with self._store.read() as connection:
-            return rechecks.next_due(connection)
-
-    async def _settle(self, due: LeasedRecheck, now: datetime) -> RecheckResult:
+    async def _settle(self, due: LeasedRecheck, now: datetime) -> list[RecheckResult]:
         """Does one piece of work. Whatever goes wrong in examining counts as not found out; what goes wrong in
         writing what was found does too, so that work that can never be written does not come back for ever."""
         found: Reexamined | Standings | None = None
@@ -206,13 +136,13 @@ class Rechecker:
             log.exception("checking %s again failed", due.item_id)
         for result in [None] if found is None else [found, None]:
             try:
-                return await self._write(due.owner_id, self._settling(due, result, now))
+                return [await write(self._store, [due.owner_id], self._settling(due, result, now))]
             except StoreBusy as error:
                 log.warning("what checking %s again came to could not be written: %s", due.item_id, error)
                 break
             except Exception:
                 log.exception("what checking %s again came to could not be written", due.item_id)
-        return RecheckResult.FAILED
+        return [RecheckResult.FAILED]
 
     def _settling(
         self, due: LeasedRecheck, found: Reexamined | Standings | None, now: datetime
@@ -266,7 +196,7 @@ class Rechecker:
                 await asyncio.wait(tasks, timeout=self._policy.deadline_seconds)
         finally:
             late = [task for task in tasks if not task.done()]
-            await _stop(late)
+            await end(late)
         detail = "{} could not be looked up in time."
         return [
             Unreachable(citation=citation, code="timeout", detail=detail.format(citation.value))
@@ -274,10 +204,6 @@ class Rechecker:
             else task.result()
             for citation, task in zip(cited, tasks, strict=True)
         ]
-
-    async def _write(self, owner_id: str | None, work: Callable[[Connection], T]) -> T:
-        owner_ids = () if owner_id is None else (owner_id,)
-        return await asyncio.wrap_future(self._store.writer.run(owner_ids, work))
 
 
 def _inspected(then: ValidationResult) -> Inspected:
@@ -314,10 +240,3 @@ def _prepared(decision_id: str, examined: Examined, now: datetime, took_ms: floa
         now=now,
         took_ms=took_ms,
     )
-
-
-async def _stop(tasks: Sequence[asyncio.Future[Any]] | set[asyncio.Task[Any]]) -> None:
-    """Cancels what is not done, and waits until it has ended."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,5 +1,5 @@
-"""The worker that tells owners what waits, by webhooks signed after the Standard Webhooks specification. What is to
-be told is in the database (`storage.outgoing.webhook_messages`), so any number of processes may have one.
+"""The workers that send to webhooks, signed after the Standard Webhooks specification: what waits, which follows the
+log (`storage.outgoing.webhook_messages`), and memories, of which each is a row (`storage.outgoing.deliveries`).
 
 lease -> post, with nothing locked -> one transaction that notes what came of it
 """
@@ -11,40 +11,41 @@ import base64
 import hashlib
 import hmac
 import logging
+import time
 import zlib
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeVar
+from functools import partial
+from typing import Any
 
 from sqlalchemy import Connection
 
+from vouchgate.ingest.claims.types import DeliveryOp
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed, FetchOutcome
 from vouchgate.ingest.net.hosts import requested_wait
 from vouchgate.storage.ids import new_id_suffix
-from vouchgate.storage.outgoing import webhook_messages, webhooks
+from vouchgate.storage.outgoing import deliveries, webhook_messages, webhooks
+from vouchgate.storage.outgoing import streams as delivery_streams
+from vouchgate.storage.outgoing.deliveries import LeasedDelivery
 from vouchgate.storage.outgoing.webhook_messages import Message
-from vouchgate.storage.outgoing.webhooks import Endpoint, Webhook
+from vouchgate.storage.outgoing.webhooks import Endpoint, Event, Webhook
 from vouchgate.storage.store import Store
-from vouchgate.workers.rounds import keep_going, one_round
+from vouchgate.workers.runner import Job, now_in_utc, write
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 8  # messages under way, and leases held, in one process
 POLL_SECONDS = 2.0  # the longest sleep: what is to be told may have come from another process
-ERROR_SECONDS = 10.0  # the sleep after an error, such as a database that is away
 POST_SECONDS = 15.0  # for all of one try; the specification says 15 to 30
-LEASE_SECONDS = 75.0  # a try, and a minute for waiting and writing
+LEASE_SECONDS = 75.0  # of a message: a try, and a minute for waiting and writing
+MOST = 20  # memories of one owner in one lease, so that others get their turn
 # The waits between the tries of one message, in seconds: the specification's, three days and more in all.
 WAITS = (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 _SPREAD = 0.1  # of a wait, by the message: many that failed together do not come back together
 MOST_RETRY_AFTER = 86_400.0  # seconds; a receiver may ask for more, it does not get it
 TROUBLE = timedelta(hours=1)  # of tries that fail, then somebody is told
-
-T = TypeVar("T")
 
 
 class SendResult(StrEnum):
@@ -129,9 +130,32 @@ def _spread(message_id: str, seconds: float) -> float:
     return seconds * (1 + _SPREAD * zlib.crc32(message_id.encode()) / 2**32)
 
 
+def memory_message(handed: LeasedDelivery) -> str:
+    """What is sent of a memory: the same words at every try. Of one that is out of force, its id alone."""
+    record, event = handed.record, _event_of(handed)
+    data: dict[str, Any] = {"id": record.memory_id, "owner_id": record.owner_id}
+    if handed.memory is not None and event is Event.MEMORY_STORED:
+        shown = {"content", "memory_type", "label", "confidence", "source_id", "validity_horizon"}
+        data |= handed.memory.model_dump(mode="json", include=shown)
+    return webhook_messages.body(event, record.created_at, data)
+
+
+def _event_of(handed: LeasedDelivery) -> Event:
+    removed = handed.record.op is DeliveryOp.REMOVE or handed.memory is None
+    return Event.MEMORY_REMOVED if removed else Event.MEMORY_STORED
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What this process is to send to one webhook, in order."""
+
+    to: Endpoint
+    handed: Sequence[LeasedDelivery]
+
+
 class Webhooks:
-    """Sends what is due, and says what is not well. Its coroutines belong to one event loop; `problems` and
-    `problem` may be called from any thread. Nothing is kept between two calls."""
+    """Sends what is due (`jobs`), and says what is not well. Its coroutines belong to one event loop; `problems` and
+    `problem` may be called from any thread."""
 
     def __init__(
         self,
@@ -139,7 +163,7 @@ class Webhooks:
         outbound: Outbound | None,
         *,
         page: str | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = now_in_utc,
     ) -> None:
         """`outbound` None: nothing is sent, because the service is offline. `page` is the address of the review page
         for people, if it is known."""
@@ -147,24 +171,34 @@ class Webhooks:
         self._outbound = outbound
         self._page = page
         self._clock = clock
-
-    async def run(self, report: Callable[[Mapping[SendResult, int]], None]) -> None:
-        """Works until it is cancelled, and tells `report` of every round that did something. What was under way is
-        then sent once more when its lease ends. Offline it ends at once."""
-        if self._outbound is not None:
-            await keep_going(
-                lambda: self.run_once(self._clock()),
-                self._until_next,
-                report,
-                after_error=ERROR_SECONDS,
-                what="telling webhooks",
+        self.messages = Job(
+            *(
+                "telling webhooks",
+                store,
+                webhook_messages.next_due,
+                self._lease,
+                self._tell,
+                POLL_SECONDS,
+                clock,
             )
+        )
+        next_due = delivery_streams.webhooks_next_due
+        self.memories = Job(
+            *(
+                "sending memories",
+                store,
+                next_due,
+                self._lease_memories,
+                self._send_memories,
+                POLL_SECONDS,
+                clock,
+            )
+        )
 
-    async def run_once(self, now: datetime) -> Counter[SendResult]:
-        """Sends what is due at `now` or comes due while it works. Raises StorageError when nothing can be taken."""
-        if self._outbound is None:
-            return Counter()
-        return await one_round(now, AT_ONCE, self._lease, self._send)
+    @property
+    def jobs(self) -> tuple[Job[Any, SendResult], ...]:
+        """What is to be run; nothing when offline."""
+        return () if self._outbound is None else (self.messages, self.memories)
 
     async def test(self, to: Endpoint) -> FetchOutcome:
         """Sends a message that says nothing, now; what came of it is noted nowhere."""
@@ -173,19 +207,30 @@ class Webhooks:
         return await self._post(to, webhook_messages.message_id(to.id, new_id_suffix(at)), body, at)
 
     def problems(self) -> tuple[str, ...]:
-        """What is not well with all webhooks, a sentence at most: no owner and no URL is named. Raises
-        StorageError."""
+        """What is not well with webhooks, and with deliveries to anybody, a sentence each: no owner and no URL is
+        named. Raises StorageError."""
+        now = self._clock()
         with self._store.read() as connection:
-            if self._outbound is None:
-                kept = webhooks.listing(connection)
-                return ("Webhooks are told nothing, because the service is offline.",) if kept else ()
-            found = [hook for hook in webhooks.failing(connection) if self._in_trouble(hook)]
-        if not found:
-            return ()
-        since = _minute(min(_since(hook) for hook in found))
-        if len(found) == 1:
-            return (f"A webhook has not been answered since {since}.",)
-        return (f"{len(found)} webhooks have not been answered, the first since {since}.",)
+            silent = self._outbound is None and bool(webhooks.listing(connection))
+            failing = [hook for hook in webhooks.failing(connection) if self._in_trouble(hook)]
+            dead = delivery_streams.dead_letters(connection)
+            stuck = deliveries.stuck_since(connection, now)
+        found = []
+        if silent:
+            found.append("Webhooks are told nothing, because the service is offline.")
+        elif failing:
+            since = _minute(min(map(_since, failing)))
+            found.append(
+                f"A webhook has not been answered since {since}."
+                if len(failing) == 1
+                else f"{len(failing)} webhooks have not been answered, the first since {since}."
+            )
+        if dead:
+            are = "1 delivery was" if dead == 1 else f"{dead} deliveries were"
+            found.append(f"{are} given up: see `vouchgate delivery list --state dead`.")
+        if stuck is not None and now - stuck >= TROUBLE:
+            found.append(f"Deliveries have waited since {_minute(stuck)}: their sink takes nothing.")
+        return tuple(found)
 
     def problem(self, owner_id: str) -> str | None:
         """What is not well with the owner's webhooks, for the owner; None when all is. Raises StorageError."""
@@ -207,42 +252,66 @@ class Webhooks:
     def _in_trouble(self, hook: Webhook) -> bool:
         return hook.due_at is None or self._clock() - _since(hook) >= TROUBLE
 
-    def _until_next(self) -> float:
-        """Seconds to sleep. A moment at least: what is due now is with another process."""
-        with self._store.read() as connection:
-            due = webhook_messages.next_due(connection)
-        seconds = POLL_SECONDS if due is None else (due - self._clock()).total_seconds()
-        return max(min(seconds, POLL_SECONDS), 0.1)
-
     async def _lease(self, now: datetime, room: int) -> list[Message]:
-        """What is due, as much as there is room for. Goes on while webhooks are found that have nothing to tell."""
+        """Messages on what waits. Goes on while webhooks are found that have nothing to tell."""
         name, page = new_id_suffix(now), self._page
         while True:
-            due = await asyncio.to_thread(self._next_due)
-            if due is None or due > now:
-                return []
-            messages, looked_at = await self._write(
-                lambda c: webhook_messages.lease_due(c, now, room, LEASE_SECONDS, name, page=page)
+            messages, looked_at = await write(
+                self._store,
+                (),
+                lambda c: webhook_messages.lease_due(c, now, room, LEASE_SECONDS, name, page=page),
             )
             if messages or not looked_at:
                 return messages
 
-    def _next_due(self) -> datetime | None:
-        with self._store.read() as connection:
-            return webhook_messages.next_due(connection)
+    async def _tell(self, message: Message, at: datetime) -> list[SendResult]:
+        """One try."""
+        verdict = decide_retry(
+            await self._post(message.to, message.id, message.body, at), message.id, message.attempts, at
+        )
+        return [await self._noted(message.to, verdict, (), partial(_note_message, message=message, at=at))]
 
-    async def _send(self, message: Message, at: datetime) -> list[SendResult]:
-        """One try, and the note of what came of it."""
-        outcome = await self._post(message.to, message.id, message.body, at)
-        verdict = decide_retry(outcome, message.id, message.attempts, at)
+    async def _lease_memories(self, now: datetime, room: int) -> list[Batch]:
+        """Memories for as many webhooks as there is room for. Goes on while all that is found need not be sent."""
+        name = new_id_suffix(now)
+
+        def due() -> list[tuple[str, str]]:
+            with self._store.read() as connection:
+                return delivery_streams.webhooks_due(connection, now, room)
+
+        while streams := await asyncio.to_thread(due):
+            owner_ids = [owner_id for owner_id, _ in streams]
+            take = partial(_take, streams=streams, now=now, name=name)
+            if batches := await write(self._store, owner_ids, take):
+                return batches
+        return []
+
+    async def _send_memories(self, batch: Batch, begun_at: datetime) -> list[SendResult]:
+        """One try of each, up to the first that is to be tried again."""
+        begun, results = time.monotonic(), list[SendResult]()
+        for handed in batch.handed:
+            at = begun_at + timedelta(seconds=time.monotonic() - begun)
+            record = handed.record
+            outcome = await self._post(batch.to, record.id, memory_message(handed), at)
+            verdict = decide_retry(outcome, record.id, record.attempts, at, deliveries.WAITS)
+            note = partial(_note_memory, handed=handed, at=at)
+            results.append(await self._noted(batch.to, verdict, [record.owner_id], note))
+            if results[-1] not in (SendResult.TOLD, SendResult.GIVEN_UP):
+                break
+        return results
+
+    async def _noted(
+        self, to: Endpoint, verdict: RetryDecision, owner_ids: Sequence[str], note: Callable[..., bool]
+    ) -> SendResult:
+        """What became of a try, once that is noted."""
         if verdict.result is not SendResult.TOLD:
-            log.warning("webhook %s: %s (%s)", message.to.id, verdict.result.value, verdict.error)
+            log.warning("webhook %s: %s (%s)", to.id, verdict.result.value, verdict.error)
         try:
-            noted = await self._write(lambda c: _write_outcome(c, message, verdict, at))
+            noted = await write(self._store, owner_ids, partial(note, verdict=verdict))
         except Exception:  # it is sent again when the lease ends
-            log.exception("what a message to webhook %s came to could not be noted", message.to.id)
-            return [SendResult.LOST]
-        return [verdict.result if noted else SendResult.LOST]
+            log.exception("what was sent to webhook %s, and came to, could not be noted", to.id)
+            noted = False
+        return verdict.result if noted else SendResult.LOST
 
     async def _post(self, to: Endpoint, message_id: str, body: str, at: datetime) -> FetchOutcome:
         if self._outbound is None:
@@ -257,15 +326,43 @@ class Webhooks:
             follow=False,
         )
 
-    async def _write(self, work: Callable[[Connection], T]) -> T:
-        return await asyncio.wrap_future(self._store.writer.run((), work))
 
-
-def _write_outcome(connection: Connection, message: Message, verdict: RetryDecision, at: datetime) -> bool:
+def _note_message(connection: Connection, message: Message, verdict: RetryDecision, at: datetime) -> bool:
     if verdict.result is SendResult.TOLD:
         return webhook_messages.mark_sent(connection, message, at)
+    error, attempts, due_at = verdict.error, verdict.attempts, verdict.due_at
     return webhook_messages.mark_failed(
-        connection, message, at, error=verdict.error, attempts=verdict.attempts, due_at=verdict.due_at
+        connection, message, at, error=error, attempts=attempts, due_at=due_at
+    )
+
+
+def _take(
+    connection: Connection, streams: Sequence[tuple[str, str]], now: datetime, name: str
+) -> list[Batch]:
+    """What is due of these streams, by owner and webhook, of webhooks that are still there and are told it."""
+    batches = []
+    for owner_id, webhook_id in streams:
+        to = webhooks.endpoint(connection, webhook_id)
+        if to is None:
+            continue
+        handed = deliveries.lease(connection, owner_id, webhook_id, now, most=MOST, name=name)
+        wanted = [one for one in handed if _event_of(one) in to.events]
+        for one in handed:
+            if one not in wanted:
+                deliveries.drop(connection, one.record, "Its webhook is not told of this.")
+        if wanted:
+            batches.append(Batch(to, wanted))
+    return batches
+
+
+def _note_memory(
+    connection: Connection, handed: LeasedDelivery, verdict: RetryDecision, at: datetime
+) -> bool:
+    if verdict.result is SendResult.TOLD:
+        return deliveries.mark_done(connection, handed.record, handed.lease, at)
+    error, attempts, due_at = verdict.error, verdict.attempts, verdict.due_at
+    return deliveries.mark_failed(
+        connection, handed.record, handed.lease, at, error=error, attempts=attempts, due_at=due_at
     )
 
 

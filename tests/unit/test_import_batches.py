@@ -1,19 +1,20 @@
-"""What is read ahead in the other process is what would be found here, and each thing that is cited is asked once."""
+"""The rows of a file become claims in order, each with its key, and each thing that is cited is asked once."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy
 
 from tests.acceptance.cli_program import lines
+from tests.conftest import THRESHOLD
 from vouchgate.cli.check import LOCAL
 from vouchgate.gate.examiner import Examiner
-from vouchgate.importing.ahead import BATCH, Ahead, Batch, ImportContext, Keys, claim_of
+from vouchgate.importing.batches import BATCH, Batch, Batches, Keys, claim_of
 from vouchgate.importing.feed import ReadOnceSources
 from vouchgate.importing.formats import Format, RowFile
 from vouchgate.importing.rows import Defaults, ImportRow
@@ -28,8 +29,8 @@ from vouchgate.ingest.claims.types import (
     Standing,
     Unreachable,
 )
-from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import load_policy
+from vouchgate.storage.store import Store
 
 POLICY = load_policy()
 
@@ -52,19 +53,22 @@ class Counting:
 EXAMINER = Examiner(POLICY, Counting())
 
 
-def read(path: Path, principal: Principal = LOCAL, **order: Any) -> list[Batch]:
-    """All that the other process makes of a file."""
-    values: dict[str, Any] = {"defaults": Defaults("ada"), "limit": None, "database_url": None} | order
+def read(
+    path: Path,
+    principal: Principal = LOCAL,
+    defaults: Defaults = Defaults("ada"),  # noqa: B008  (frozen)
+    **more: Any,
+) -> list[Batch]:
+    """All that is made of a file."""
 
-    async def take(ahead: Ahead) -> list[Batch]:
-        return [batch async for batch in ahead.batches()]
+    async def take(batches: Batches) -> list[Batch]:
+        return [batch async for batch in batches]
 
-    with RowFile(str(path)) as rows, Ahead(rows) as ahead:
-        ahead.begin(ImportContext(POLICY, principal, **values))
-        return asyncio.run(take(ahead))
+    with RowFile(str(path)) as rows:
+        return asyncio.run(take(Batches(rows, EXAMINER, principal, defaults, **more)))
 
 
-def test_rows_are_read_in_order_and_examined_as_here(tmp_path: Path) -> None:
+def test_rows_are_read_in_order_a_batch_at_a_time(tmp_path: Path) -> None:
     texts = [f"The tap in room {number} drips, I think." for number in range(BATCH + 9)]
     texts[3:5] = ["Tea is at four.", "We use a queue, see ADR-3."]
     path = tmp_path / "f.jsonl"
@@ -74,28 +78,22 @@ def test_rows_are_read_in_order_and_examined_as_here(tmp_path: Path) -> None:
     assert batches[-1].position == path.stat().st_size
     found = [row for batch in batches for row in batch.ready]
     assert [row.claim.content for row in found] == texts
-    assert [number for number, row in enumerate(found) if row.examined is None] == [4]
     for number in (0, 3, BATCH + 8):
         row = ImportRow(f"line {number + 1}", texts[number], metadata={"id": number})
         claim = claim_of(EXAMINER, LOCAL, row, Defaults("ada"))
-        assert isinstance(claim, Claim)
         assert (found[number].claim, found[number].place) == (claim, row.place)
-        here, there = EXAMINER.examine_text(claim), found[number].examined
-        assert here is not None and there is not None
-        assert there.policy is POLICY
-        assert _without_time(there) == _without_time(here)
     assert [row.place for row in read(path, limit=2)[0].ready] == ["line 1", "line 2"]
+    path.write_text(lines([{"text": text} for text in texts[:BATCH]]))
+    assert [batch.rows for batch in read(path)] == [BATCH]
+    path.write_text("")
+    assert read(path) == []
 
 
-def _without_time(examined: Examined) -> tuple[Any, ...]:
-    return (examined.claim, examined.findings.every)
-
-
-def test_what_goes_wrong_there_is_told_here(tmp_path: Path) -> None:
+def test_what_goes_wrong_is_told_and_ends_the_reading(tmp_path: Path, migrated_file: Path) -> None:
     path = tmp_path / "f.jsonl"
     path.write_text('{"text": "one"}\nno JSON\n{"text": "I see it"}')
     several = Principal(id="a", name="a", role=Role.AGENT, owners=frozenset({"ada", "bob"}))
-    (batch,) = read(path, several, defaults=Defaults())
+    (batch,) = read(path, several, Defaults())
     assert batch.error is not None and "give --owner" in batch.error and "line 1" in batch.error
     (batch,) = read(path)
     assert ([row.place for row in batch.ready], [row.place for row in batch.bad]) == (
@@ -106,24 +104,15 @@ def test_what_goes_wrong_there_is_told_here(tmp_path: Path) -> None:
     (batch,) = read(path)
     assert len(batch.ready) == 1
     assert batch.error is not None and "cannot be read to its end" in batch.error
-    nowhere = f"sqlite:///{tmp_path / 'empty.db'}"
     path.write_text('{"text": "one"}')
-    (batch,) = read(path, database_url=nowhere)
+    shutil.copyfile(migrated_file, tmp_path / "gate.db")
+    store = Store.open(f"sqlite:///{tmp_path / 'gate.db'}", threshold=THRESHOLD)
+    assert [row.place for row in read(path, store=store)[0].ready] == ["line 1"]
+    store.writer.run((), lambda c: c.execute(sqlalchemy.text("DROP TABLE idempotency"))).result()
+    (batch,) = read(path, store=store)
+    store.close()
+    assert (batch.ready, batch.bad) == ([], [])
     assert batch.error is not None and "the database cannot be read" in batch.error
-
-
-def test_an_end_of_the_other_process_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "f.jsonl"
-    path.write_text(lines([{"text": "one"}]))
-
-    async def first(ahead: Ahead) -> Batch:
-        return await anext(ahead.batches())
-
-    with RowFile(str(path)) as rows, Ahead(rows) as ahead:
-        assert ahead.pid is not None
-        os.kill(ahead.pid, signal.SIGKILL)
-        batch = asyncio.run(first(ahead))
-    assert batch.error == "the process that reads the file has ended"
 
 
 def keys(*rows: tuple[str, str], form: Format = Format.JSONL) -> list[str]:
@@ -165,7 +154,7 @@ def test_each_thing_is_asked_once_whatever_came_of_it() -> None:
         with pytest.raises(asyncio.CancelledError):
             await late
         readings = [await first, *(await asyncio.gather(*map(once.read, citations)))]
-        await once.stop_reading()
+        await once.land()
         return sources.asked, readings
 
     asked, readings = asyncio.run(run())
@@ -180,7 +169,7 @@ def test_what_is_still_being_read_at_the_end_is_ended() -> None:
         once = ReadOnceSources(sources)
         waiting = asyncio.create_task(once.read(parse_citation("ADR-1")))
         await asyncio.sleep(0)
-        await once.stop_reading()
+        await once.land()
         with pytest.raises(asyncio.CancelledError):
             await waiting
 

@@ -1,0 +1,126 @@
+"""The one loop of every worker: lease some of what is due, work at it with nothing locked, settle each piece in one
+transaction, report, and sleep until something is due.
+
+What is due is in the database, so any number of processes may have the same worker. Whoever dies leaves what it held to
+the others: it comes due again when its lease ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection
+
+from vouchgate.storage.store import Store
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 8  # pieces of work under way, and leases held, by one worker of a process
+ERROR_SECONDS = 10.0  # the sleep after an error, such as a database that is away
+LEAST_SECONDS = 0.1  # the shortest sleep: what is due now is with another process
+
+P = TypeVar("P")  # a piece of work
+R = TypeVar("R")  # what one piece came to
+T = TypeVar("T")
+
+Report = Callable[[Mapping[R, int]], None]
+
+
+def now_in_utc() -> datetime:
+    """The clock of a worker, unless a test gives another."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[P, R]):
+    """What a worker does. Its coroutines belong to one event loop, and nothing is kept between two rounds.
+
+    `next_due` tells when the next piece comes due or a lease ends; None when there is none. `lease` gets the time and
+    how many pieces there is room for, and takes them in a transaction of its own; none when others were faster. `work`
+    does one piece and settles it, and says what came of it; what it raises ends the round. `poll_seconds` is the
+    longest sleep, because work may come from another process.
+    """
+
+    name: str  # of what failed, in the log: "checking again"
+    store: Store
+    next_due: Callable[[Connection], datetime | None]
+    lease: Callable[[datetime, int], Awaitable[Sequence[P]]]
+    work: Callable[[P, datetime], Coroutine[Any, Any, Iterable[R]]]
+    poll_seconds: float
+    clock: Callable[[], datetime] = now_in_utc
+
+    async def run(self, report: Report[R]) -> None:
+        """Works until it is cancelled, and tells `report` what came of what was done. An error is logged, and the work
+        goes on after a while."""
+
+        async def once() -> float:
+            await self.run_once(self.clock(), report)
+            due = await self._next_due()
+            seconds = self.poll_seconds if due is None else (due - self.clock()).total_seconds()
+            return max(min(seconds, self.poll_seconds), LEAST_SECONDS)
+
+        await repeat(self.name, once)
+
+    async def run_once(self, now: datetime, report: Report[R] = lambda results: None) -> Counter[R]:
+        """Does what is due at `now` or comes due while it works; how often what came of it. Raises StorageError when
+        nothing can be taken. Cancelled, it cancels what is under way and waits for that."""
+        begun = time.monotonic()
+        results: Counter[R] = Counter()
+        under_way: set[asyncio.Task[Iterable[R]]] = set()
+        more = True
+        try:
+            while more or under_way:
+                at = now + timedelta(seconds=time.monotonic() - begun)
+                if more and (room := AT_ONCE - len(under_way)) > 0:
+                    due = await self._next_due()
+                    pieces = await self.lease(at, room) if due is not None and due <= at else ()
+                    more = bool(pieces)
+                    under_way |= {asyncio.create_task(self.work(piece, at)) for piece in pieces}
+                if under_way:
+                    done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                    came = Counter(result for task in done for result in task.result())
+                    results += came
+                    if came:
+                        report(came)
+        finally:
+            await end(under_way)
+        return results
+
+    async def _next_due(self) -> datetime | None:
+        def read() -> datetime | None:
+            with self.store.read() as connection:
+                return self.next_due(connection)
+
+        return await asyncio.to_thread(read)
+
+
+async def repeat(name: str, work: Callable[[], Awaitable[float]]) -> None:
+    """Does `work` until it is cancelled, each time after the seconds that the last one gave; after an error, which is
+    logged, ERROR_SECONDS."""
+    while True:
+        wait = ERROR_SECONDS
+        try:
+            wait = await work()
+        except Exception:
+            log.exception("%s failed; it is tried again", name)
+        await asyncio.sleep(wait)
+
+
+async def write(store: Store, owner_ids: Sequence[str], work: Callable[[Connection], T]) -> T:
+    """One transaction under the locks of these owners."""
+    return await asyncio.wrap_future(store.writer.run(owner_ids, work))
+
+
+async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    """Cancels what is not done, and waits until it has ended."""
+    tasks = list(tasks)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
