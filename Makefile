@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test lint browser bench clean
+.PHONY: setup demo test tests lint browser bench clean
 
 setup: $(VENV)/.ready
 
@@ -48,8 +48,14 @@ browser:
 	echo "The tests need Chromium, and it could not be installed. Install it, or say where it is: make test CHROMIUM=/path/to/chromium" >&2; \
 	exit 1
 
-test: lint browser $(VENV)/node/.ready
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+# Both at once: the types are checked on one core, while the tests start.
+test: browser $(VENV)/node/.ready
+	$(MAKE) --no-print-directory -j 2 lint tests
+
+# Half of its time a test waits for a program that it has started, so four processes of tests keep two cores busy.
+# What they compile they keep, whatever the environment says: each of them and each program would compile it again.
+tests: browser $(VENV)/node/.ready
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist worksteal
 
 $(VENV)/.bench-ready: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

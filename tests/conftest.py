@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from vouchgate.storage.engine import migrate, open_engine
 from vouchgate.storage.store import Store
 
 THRESHOLD = Fraction(23, 25)
+DATABASES = ("sqlite", "postgresql")
 
 # How long an example takes depends on what else the machine does; times are measured in bench/.
 settings.register_profile("vouchgate", deadline=None)
@@ -64,10 +67,28 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", place)
     # mem0 reads these when it is imported: it would tell its makers of it, and write into the home directory.
     os.environ["MEM0_TELEMETRY"] = "False"
+    config.addinivalue_line(
+        "markers", "on(*databases): of `DATABASES`, those that a test runs on; on each without it"
+    )
     if "MEM0_DIR" not in os.environ:
         own = tempfile.TemporaryDirectory(prefix="mem0-")
         config.add_cleanup(own.cleanup)
         os.environ["MEM0_DIR"] = own.name
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Loads the test modules. In a fresh clone, all processes of a run would load them in the same order, so each would
+    compile all of them at the same time: begun at another one each, most are compiled once, and read by the others. A
+    module that cannot be loaded is reported when it is collected."""
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if count == 1 or sys.dont_write_bytecode or session.config.args != session.config.getini("testpaths"):
+        return
+    here = Path(__file__).parent
+    files = sorted(here.rglob("test_*.py"))
+    begin = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw")) * len(files) // count
+    for file in files[begin:] + files[:begin]:
+        with suppress(Exception):
+            importlib.import_module(".".join(file.relative_to(here.parent).with_suffix("").parts))
 
 
 class Postgresql:
@@ -152,19 +173,28 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Runs what needs a database on each kind. A test of what the service says and shows names one with the mark `on`:
+    what is asked of SQL there, the tests of `storage` and `review` ask of both."""
+    mark = metafunc.definition.get_closest_marker("on")
+    for fixture in ("empty_database_url", "database_url", "module_database_url"):
+        if fixture in metafunc.fixturenames:
+            metafunc.parametrize(fixture, mark.args if mark else DATABASES, indirect=True)
+
+
+@pytest.fixture
 def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A database of either kind without any table."""
     yield from _database(request, tmp_path, empty=True)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A new database of either kind, with all tables and nothing in them."""
     yield from _database(request, tmp_path)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="module")
 def module_database_url(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:

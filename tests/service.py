@@ -129,3 +129,19 @@ def _keep(lines: Iterator[str], output: list[str]) -> None:
         output.extend(lines)
     except ValueError:
         return  # the test is over and has closed the pipe
+
+
+def workers_of(running: Running) -> set[int]:
+    """The ids of the processes of a service with several workers as they are now; none when it has ended."""
+    return {worker for child in children(running.process.pid) for worker in children(child)}
+
+
+def children(parent: int) -> set[int]:
+    """The processes that this one has started: of the service, the one that its workers are forked from, and another
+    of Python's own that has none."""
+    return {
+        int(pid)
+        for task in Path(f"/proc/{parent}/task").glob("*/children")
+        if task.exists()
+        for pid in task.read_text().split()
+    }

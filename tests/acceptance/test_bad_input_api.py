@@ -12,6 +12,8 @@ import pytest
 
 from tests.acceptance.site import PROBLEM, Site, claim, is_problem, store, submit
 
+pytestmark = pytest.mark.on("sqlite")
+
 JSON = {"Content-Type": "application/json"}
 
 # Bodies of a claim with one thing wrong, and what is answered.

@@ -120,7 +120,7 @@ def test_a_killed_import_goes_on_and_doubles_nothing(importing: Importing, datab
     check(database_url)
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.on("sqlite")
 def test_an_interrupted_import_says_what_it_did_and_goes_on(importing: Importing, database_url: str) -> None:
     importing.wait_for(ROWS // 16)
     importing.program.send_signal(signal.SIGINT)

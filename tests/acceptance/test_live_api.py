@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from tests.acceptance.site import Site, queue
-from tests.service import THRESHOLD, Running, make_token, serve
+from tests.service import THRESHOLD, make_token, serve, workers_of
 from vouchgate.ingest.claims.types import Role
 from vouchgate.server.app import create_app
 from vouchgate.server.live import MOST_FOR_ONE, Hub
@@ -172,9 +172,12 @@ def hears(answer: httpx.Response) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_an_open_page_does_not_keep_the_service_from_stopping(url: str, workers: int) -> None:
+def test_an_open_page_does_not_keep_the_service_from_stopping(url: str, workers: int, tmp_path: Path) -> None:
     headers = cookie_for(url)
-    with serve(url, workers=workers) as running, running.client() as page:
+    # So long a path that no socket fits in it: there each worker is started in an interpreter of its own.
+    far = tmp_path / ("far" * 40)
+    far.mkdir()
+    with serve(url, workers=workers, environment={"TMPDIR": str(far)}) as running, running.client() as page:
         with page.stream("GET", "/review/events", headers=headers) as answer:
             lines = hears(answer)
             running.process.send_signal(signal.SIGTERM)
@@ -182,6 +185,8 @@ def test_an_open_page_does_not_keep_the_service_from_stopping(url: str, workers:
         # It would wait for the page for 20 seconds, and then say that it did.
         assert running.process.wait(60) == 0
         assert not [line for line in running.output if "exceeded" in line or "Traceback" in line]
+    assert sum("start more slowly" in line for line in running.output) == workers - 1
+    assert list(far.iterdir()) == []
 
 
 def test_the_pages_of_a_worker_that_died_are_not_counted_any_more(url: str) -> None:
@@ -197,13 +202,6 @@ def test_the_pages_of_a_worker_that_died_are_not_counted_any_more(url: str) -> N
         anybody.close()
         with running.client() as somebody:
             until(lambda: answers(somebody) and open_streams(somebody) == 0)
-
-
-def workers_of(running: Running) -> list[int]:
-    """The processes that answer."""
-    below = Path(f"/proc/{running.process.pid}/task").glob("*/children")
-    pids = [int(pid) for children in below for pid in children.read_text().split()]
-    return [pid for pid in pids if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def answers(anybody: httpx.Client) -> bool:

@@ -14,6 +14,8 @@ import pytest
 from tests.acceptance.site import Site, claim, is_problem, queue, store
 from vouchgate.ingest.claims.types import Role
 
+pytestmark = pytest.mark.on("sqlite")
+
 # Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
 ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
@@ -153,6 +155,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.on("postgresql")  # the one that takes fewer texts and smaller numbers
 @pytest.mark.parametrize("role", TRIED)
 def test_schemathesis_finds_no_answer_that_is_not_documented(
     site: Site, owner: str, role: Role, tmp_path: Path

@@ -13,6 +13,8 @@ from tests.acceptance.site import Site, queue
 from tests.browser import Chromium, Window, sign_in
 from tests.waiting import CONFLICT, HEDGED, REFUTED, UNCHECKED, UNGROUNDED, Waiting, fill, names, open_desk
 
+pytestmark = pytest.mark.on("postgresql")
+
 
 @pytest.fixture(scope="module")
 def site(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:

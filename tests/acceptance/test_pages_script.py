@@ -14,6 +14,8 @@ from tests.waiting import UNGROUNDED, fill, open_desk
 from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
 
+pytestmark = pytest.mark.on("sqlite")
+
 EXPORT = (
     "The nightly alpha export starts at 02:00 UTC, writes one compressed beta file per customer to the gamma archive"
     " bucket, and must finish before the delta billing run begins at {}."

@@ -17,6 +17,8 @@ from vouchgate.ingest.claims.types import Role, Source
 from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
 
+pytestmark = pytest.mark.on("sqlite")
+
 
 @pytest.fixture(scope="module")
 def site(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:

@@ -20,6 +20,8 @@ from vouchgate.storage.log import chain as log
 from vouchgate.web.app import HEADERS
 from vouchgate.web.session import BULK_BYTES, COOKIE, FORM_COOKIE, SINGLE_BYTES
 
+pytestmark = pytest.mark.on("sqlite")
+
 
 @dataclass
 class Addresses:

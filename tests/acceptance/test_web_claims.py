@@ -15,6 +15,8 @@ from tests.acceptance.site import Site, claim, open_site, submit
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate.ingest.claims.types import Found, Label, Missing, Unreachable, ValidationResult
 
+pytestmark = pytest.mark.on("sqlite")
+
 PAGE = """<!doctype html><html lang="en"><head><title>Ports of the gateway</title></head><body><main>
 <h1>Ports of the gateway</h1>
 <p>The gateway exports its metrics on port 9410. The administration interface listens on port 9411 and is bound to

@@ -117,7 +117,7 @@ def test_an_owner_is_told_whatever_is_killed_or_gone(desk: Desk, database_url: s
         assert secret not in "".join(gate.running.output)
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.on("sqlite")
 def test_the_commands(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "There is no webhook" in desk.command("webhook", "list")[1]
     hook, secret = desk.create("ann")
@@ -139,7 +139,7 @@ def test_the_commands(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(desk.site.asked) == 2
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.on("sqlite")
 def test_what_is_wrong_is_said_in_one_line(desk: Desk) -> None:
     hints = desk.command("webhook", "create", "--owner", "anne", "--url", "http://example.com/")[1]
     assert "may be mistyped" in hints

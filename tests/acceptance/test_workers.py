@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sqlite3
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,12 +20,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.acceptance.cli_program import cli, complaint
+from tests.conftest import in_memory
 from tests.invariants import look
 from tests.load import Caller, Where, claim
-from tests.service import Running, make_token, serve
+from tests.service import Running, children, make_token, serve, workers_of
 from vouchgate.ingest.claims.types import Role, Source
 
-WORKERS = 2  # as many as it takes; each is started in an interpreter of its own, which takes a second or two
+WORKERS = 2  # as many as it takes
 
 
 @pytest.fixture
@@ -34,11 +36,10 @@ def url(tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Where the service puts what is temporary."""
-    made = tmp_path / "temporary"
-    made.mkdir()
-    return made
+def folder() -> Iterator[Path]:
+    """Where the service puts what is temporary: with a short name, as the path of a socket may have 107 characters."""
+    with tempfile.TemporaryDirectory(prefix="gg-", dir=in_memory()) as made:
+        yield Path(made)
 
 
 @contextmanager
@@ -46,20 +47,9 @@ def serving(url: str, folder: Path, policy: Path | None = None) -> Iterator[Runn
     """The service with WORKERS processes; none of them and nothing temporary is left when it has ended."""
     with serve(url, policy=policy, workers=WORKERS, environment={"TMPDIR": str(folder)}) as running:
         yield running
-        known = workers(running)
+        known = workers_of(running)
     assert [pid for pid in known if alive(pid)] == []
     assert list(folder.iterdir()) == []
-
-
-def workers(running: Running) -> set[int]:
-    """The ids of the worker processes as they are now; none when the service has ended."""
-    found = set()
-    for task in Path(f"/proc/{running.process.pid}/task").glob("*/children"):
-        for pid in task.read_text().split():
-            command = Path(f"/proc/{pid}/cmdline")
-            if command.exists() and b"spawn_main" in command.read_bytes():
-                found.add(int(pid))
-    return found
 
 
 def alive(pid: int) -> bool:
@@ -130,7 +120,7 @@ def write_lock(tmp_path: Path) -> Iterator[None]:
 def test_all_workers_answer_and_count_together_and_one_that_dies_is_replaced(url: str, folder: Path) -> None:
     token = agent_token(url)
     with serving(url, folder) as running:
-        first = workers(running)
+        first = workers_of(running)
         assert len(first) == WORKERS
         assert set(statuses(running, token, range(100, 160))) == {201}
         while len(list(folder.glob("*/counter_*.db"))) < WORKERS:  # until each has decided something
@@ -141,7 +131,7 @@ def test_all_workers_answer_and_count_together_and_one_that_dies_is_replaced(url
         for pid in first:
             os.kill(pid, signal.SIGKILL)
             until(lambda gone=pid: not alive(gone))  # type: ignore[misc]  # a lambda with a default
-        until(lambda: len(workers(running) - first) == WORKERS)
+        until(lambda: len(workers_of(running) - first) == WORKERS)
         # Nobody who connects meanwhile is turned away; the new ones answer when they are ready.
         assert set(statuses(running, token, range(200, 230))) == {201}
         assert counted(running) == everything + 30  # what the dead ones counted stays
@@ -167,7 +157,7 @@ def test_a_rate_limit_holds_for_all_together_and_workers_that_cannot_start_end_t
             assert 20 <= answers[201] + answers[409] <= 20 + refilled + 1, answers
             assert answers[429] == 50 - answers[201] - answers[409]
         policy.write_text("[limits]\nclaims_per_hour = 20\n")
-        os.kill(min(workers(running)), signal.SIGKILL)
+        os.kill(min(workers_of(running)), signal.SIGKILL)
         assert running.process.wait(200) == 1
         until(lambda: "could not be started 5 times in a row" in running.output[-1])
         assert running.output[-1].startswith("vouchgate: worker ")
@@ -225,7 +215,7 @@ def test_a_second_signal_ends_all_at_once(url: str, folder: Path, tmp_path: Path
     token = agent_token(url)
     with serving(url, folder) as running, ThreadPoolExecutor(1) as pool:
         statuses(running, token, range(100, 130))
-        known = workers(running)
+        known = workers_of(running)
         with write_lock(tmp_path):
             under_way = pool.submit(post, running, token, 200)
             until_taken(running, 1)
@@ -258,7 +248,7 @@ def test_workers_end_by_themselves_when_their_parent_is_killed(
     token = agent_token(url)
     with serving(url, folder) as running, ThreadPoolExecutor(1) as pool:
         statuses(running, token, range(100, 130))
-        known = workers(running)
+        known = workers_of(running)
         with write_lock(tmp_path):
             under_way = pool.submit(post, running, token, 200)
             until_taken(running, 1)
@@ -270,6 +260,22 @@ def test_workers_end_by_themselves_when_their_parent_is_killed(
     kept, broken = look(url)
     assert broken == []
     assert len(kept.memories) == 31
+
+
+@pytest.mark.timeout(300)
+def test_the_process_they_are_forked_from_may_die(url: str, folder: Path) -> None:
+    """There is nobody left to say how they ended, so they make room for others, once they have answered."""
+    token = agent_token(url)
+    with serving(url, folder) as running:
+        first = workers_of(running)
+        (nursery,) = (child for child in children(running.process.pid) if children(child))
+        os.kill(nursery, signal.SIGKILL)
+        until(lambda: len(workers_of(running) - first) == WORKERS and not any(map(alive, first)), 100)
+        assert set(statuses(running, token, range(100, 130))) == {201}
+        assert counted(running) == 30
+    kept, broken = look(url)
+    assert broken == []
+    assert len(kept.memories) == 30
 
 
 def test_load_on_all_workers_has_no_lock_error(database_url: str, folder: Path) -> None:

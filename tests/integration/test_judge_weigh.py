@@ -42,6 +42,8 @@ from vouchgate.ingest.pipeline import Examined, Inspected, examine, inspect, rep
 from vouchgate.ingest.policy import Policy, load_policy
 from vouchgate.storage.store import Store
 
+pytestmark = pytest.mark.on("sqlite")
+
 
 @pytest.fixture
 def site() -> Iterator[WebServer]:

@@ -21,6 +21,8 @@ from vouchgate.settings import load_settings
 from vouchgate.storage.queue import pending
 from vouchgate.wire import ClaimIn
 
+pytestmark = pytest.mark.on("sqlite")
+
 
 @pytest.fixture(scope="module")
 def service(module_database_url: str) -> Iterator[Service]:

@@ -358,7 +358,7 @@ def test_a_broken_index_changes_no_decision(
     assert caplog.text.count("similar memories could not be looked up") == len(contents) + 1
 
 
-@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+@pytest.mark.on("postgresql")
 def test_an_index_that_does_not_answer_delays_no_claim_for_long(
     store: Store, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:

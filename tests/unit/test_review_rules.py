@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role, Source
@@ -75,6 +75,8 @@ def test_every_role_and_act(role: Role, act: Act) -> None:
     assert is_allowed(principal, act) is TABLE[act][role]
 
 
+# One principal in fifty is its own submitter and may rule otherwise: chance alone may miss it.
+@example(Principal(id="p1", name="n", role=Role.REVIEWER, owners=frozenset({"ann"})), "ann", "p1")
 @given(PRINCIPALS, st.sampled_from(["ann", "bob", ""]), st.sampled_from(["p1", "p2", "p3"]))
 def test_only_the_owners_reviewer_rules_and_never_the_submitter(
     principal: Principal, owner_id: str, submitted_by: str

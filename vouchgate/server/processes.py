@@ -11,15 +11,25 @@ import logging
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import connection, get_context, parent_process, resource_tracker
+from multiprocessing import (
+    Pipe,
+    connection,
+    current_process,
+    forkserver,
+    get_context,
+    parent_process,
+    resource_tracker,
+)
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from socket import socket
 from types import FrameType
@@ -38,9 +48,6 @@ PAUSE_SECONDS = 0.5
 END_SECONDS = 45  # uvicorn's 20 for requests under way, then the writer's last attempts
 
 _STOP = (signal.SIGTERM, signal.SIGINT)
-# Started with spawn, not fork: a fork of a process with threads may copy a lock that is held.
-_spawn = get_context("spawn")
-
 Serve = Callable[[Settings, socket, Path, Callable[[], None]], None]
 
 
@@ -49,7 +56,7 @@ class _Worker:
     """One of the places for a worker, and the process that has it now, if any."""
 
     number: int
-    process: SpawnProcess | None = None
+    process: BaseProcess | None = None
     pipe: Connection | None = None  # the process says here that it accepts connections, or why it cannot
     ready: bool = False
     failures: int = 0  # starts in a row that did not come to `ready`
@@ -73,11 +80,12 @@ class Supervisor:
         started. No worker is left behind."""
         self._workers = [_Worker(number + 1) for number in range(self.settings.workers)]
         self._said_ready = False
-        self._wake_receive, self._wake_send = _spawn.Pipe(duplex=False)
-        resource_tracker.ensure_running()  # it unblocks the signals that `_start` blocks
+        self._wake_receive, self._wake_send = Pipe(duplex=False)
+        resource_tracker.ensure_running()  # it unblocks the signals that `_blocked` blocks
         for number in _STOP:
             signal.signal(number, self._signalled)
         with tempfile.TemporaryDirectory(prefix="vouchgate-") as folder, _environment(SHARED, folder):
+            self._context = _context(self.serve, folder)
             try:
                 while not self.told:
                     self._look_after(Path(folder))
@@ -105,20 +113,16 @@ class Supervisor:
             self.ready()
 
     def _start(self, worker: _Worker, folder: Path) -> None:
-        worker.pipe, theirs = _spawn.Pipe(duplex=False)
+        worker.pipe, theirs = Pipe(duplex=False)
         worker.ready = False
-        worker.process = _spawn.Process(
+        worker.process = self._context.Process(
             target=_work,
             args=(self.serve, self.settings, self.listener, folder, theirs),
             name=f"worker {worker.number}",
             daemon=True,
         )
-        # Ctrl-C goes to every process of a terminal. The new one gets it once it knows what to do then.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
-        try:
+        with _blocked():
             worker.process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
         theirs.close()
 
     def _wait(self, seconds: float | None) -> None:
@@ -150,7 +154,7 @@ class Supervisor:
         else:
             worker.why = why
 
-    def _ended(self, worker: _Worker, process: SpawnProcess) -> None:
+    def _ended(self, worker: _Worker, process: BaseProcess) -> None:
         if worker.pipe is not None and worker.pipe.poll():
             self._hear(worker)  # its last word may have come after the wait
         if worker.pipe is not None:
@@ -206,6 +210,39 @@ class Supervisor:
                 worker.process.join()
 
 
+def _context(serve: Serve, folder: str) -> ForkServerContext | SpawnContext:
+    """How workers are started. On Linux they are forked from a process that has loaded what `serve` needs and has
+    opened nothing; elsewhere libraries of the system may not survive a fork, and each starts an interpreter. None is
+    forked from this process: a fork of a process with threads may copy a lock that is held."""
+    if sys.platform != "linux":
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload([serve.__module__])
+    vars(current_process())["_config"]["tempdir"] = (
+        folder  # for its socket, which goes when the directory goes
+    )
+    try:
+        with _blocked():
+            forkserver.ensure_running()
+    except OSError as error:  # the path of a socket may have 107 characters
+        log.warning(
+            "workers start more slowly, because no process to fork them from could be started: %s", error
+        )
+        return get_context("spawn")
+    return context
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Ctrl-C goes to every process of a terminal. One that is started meanwhile gets it once it knows what to do
+    then."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOP)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP)
+
+
 @contextmanager
 def _environment(name: str, value: str) -> Iterator[None]:
     """Sets a variable for the processes started meanwhile."""
@@ -233,8 +270,18 @@ def _work(serve: Serve, settings: Settings, listener: socket, folder: Path, pipe
         log.exception("a worker failed")
         raise SystemExit(FAILED) from error
     finally:
-        if orphan.is_set():
+        parent = parent_process()
+        if orphan.is_set() and parent is not None and not _runs(parent.pid):
             shutil.rmtree(folder, ignore_errors=True)  # whoever made it is gone
+
+
+def _runs(pid: int | None) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid or 0, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _watch_parent(orphan: threading.Event) -> None:
