@@ -16,7 +16,6 @@ from itertools import islice
 from sqlalchemy import Connection, bindparam, select
 
 from vouchgate.ingest.check import Findings
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import (
     Claim,
     DedupFacts,
@@ -29,6 +28,7 @@ from vouchgate.ingest.claims.types import (
     Verdict,
 )
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy, load_policy
 from vouchgate.storage.claims import memories

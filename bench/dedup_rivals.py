@@ -1,6 +1,6 @@
 """What else finds near-duplicates, each as its documentation says to use it, in memory.
 
-All get the words that `ingest.checks.dedup.tokens` finds, so that only the search differs. What is found by
+All get the words that `ingest.language.words.tokens` finds, so that only the search differs. What is found by
 hashing is compared word by word before it counts, as one has to: their precision is that of the comparison.
 """
 
@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
-from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.dedup.compare import jaccard
+from vouchgate.ingest.language.words import tokens
 
 PERMUTATIONS = 128  # the default of datasketch
 

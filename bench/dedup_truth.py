@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.ingest.language.words import tokens
 
 
 class Truth:

@@ -12,7 +12,8 @@ from itertools import combinations
 from random import Random
 
 from bench.claims import Generator, made_name, made_word
-from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.dedup.compare import jaccard
+from vouchgate.ingest.language.words import tokens
 
 Slot = Callable[[Random], str]
 

@@ -25,6 +25,7 @@ from vouchgate.ingest.claims.types import (
     SourceReading,
     Verdict,
 )
+from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.policy import Policy
 
 NOT_LOOKED_UP = DedupUnavailable(detail="Earlier claims were not looked up.")
@@ -103,6 +104,8 @@ class Known(Protocol):
     def policy(self) -> Policy: ...
     @property
     def facts(self) -> Facts: ...
+    @property
+    def known(self) -> Comparisons | None: ...  # what it was compared with before
 
 
 def _code(finding: Finding) -> str:

@@ -23,7 +23,6 @@ from typing import Any
 from vouchgate.ingest.check import FACTS, NO_FACTS, Facts, Findings, ReadClaim
 from vouchgate.ingest.checks import citations as citation_checks
 from vouchgate.ingest.checks import dedup as dedup_check
-from vouchgate.ingest.checks.dedup import Comparison, Comparisons
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.types import (
@@ -49,6 +48,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
     Verdict,
 )
+from vouchgate.ingest.dedup.compare import Comparison, Comparisons
 from vouchgate.ingest.language.normalise import normalise
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.registry import CHECKS, OF_CLAIMS, OF_FACTS, OF_SOURCES

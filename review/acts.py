@@ -13,7 +13,6 @@ from datetime import datetime
 from pydantic import ValidationError
 from sqlalchemy import Connection, insert
 
-from vouchgate.ingest.checks.dedup import Comparisons, tokens
 from vouchgate.ingest.claims.types import (
     Action,
     Claim,
@@ -29,7 +28,9 @@ from vouchgate.ingest.claims.types import (
     Tier,
     ValidationResult,
 )
+from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import head_start

@@ -15,6 +15,7 @@ from vouchgate.ingest.claims.types import (
     Neighbours,
     Verdict,
 )
+from vouchgate.ingest.dedup.compare import Comparisons, compare
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import ApprovalRefused
@@ -43,7 +44,7 @@ def check_conflicts(
     supersede: bool | None,
     recorded: str | None,
     at_place: str | None = None,
-    known: dedup.Comparisons | None = None,
+    known: Comparisons | None = None,
 ) -> ApprovalAllowed | ApprovalRefused:
     """Holds the text against the stored memories as they are now; `known` is what of that was done before. `at_place`
     is the memory over which it would be written in a store behind the gate: that one is replaced, and no other.
@@ -53,7 +54,7 @@ def check_conflicts(
     else the nearest that does; other conflicting memories stay in force. When the text conflicts with
     nothing (any more), `supersede=True` still replaces `recorded`: the reviewer asked for that.
     """
-    known = known or dedup.Comparisons(content, policy.threshold, policy.values)
+    known = known or Comparisons(content, policy.threshold, policy.values)
     if at_place is not None:
         return _settle_over(at_place, content, facts, policy, supersede=supersede, known=known)
     finding, nearest = dedup.judge(content, facts, policy.threshold, policy.values, known)
@@ -73,7 +74,7 @@ def check_conflicts(
             " edited content.",
             same,
         )
-    conflicts = dedup.compare(content, facts.items, policy.threshold, policy.values, known)
+    conflicts = compare(content, facts.items, policy.threshold, policy.values, known)
     target = next((c for c in conflicts if c.neighbour.id == recorded), nearest)
     if supersede is None:
         return ApprovalRefused(
@@ -93,7 +94,7 @@ def _settle_over(
     policy: Policy,
     *,
     supersede: bool | None,
-    known: dedup.Comparisons,
+    known: Comparisons,
 ) -> ApprovalAllowed | ApprovalRefused:
     others = facts
     if isinstance(facts, Neighbours):

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.checks.dedup import Comparisons
 from vouchgate.ingest.claims.types import Action, Embedding, Memory, PendingMemory, Principal, ReviewStatus
+from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.review import acts, removal

@@ -7,7 +7,6 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import (
     Memory,
     MemoryStatus,
@@ -19,6 +18,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.answers import ApprovalRefused

@@ -28,7 +28,9 @@ from vouchgate.ingest.claims.types import (
     ReviewStatus,
     Verdict,
 )
+from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review import acts, record
@@ -53,7 +55,7 @@ class UndoRequest:
     now: datetime
     bands: Mapping[str, tuple[int, ...]]  # storage.dedup.similar.keys_of memories that may be restored, by id
     embeddings: Mapping[str, Embedding]  # of the item and of what is restored, by id
-    known: Mapping[str, dedup.Comparisons]  # of these texts with what the owner had shortly before, by id
+    known: Mapping[str, Comparisons]  # of these texts with what the owner had shortly before, by id
 
 
 def undo_deadline(item: PendingMemory, policy: Policy) -> datetime | None:
@@ -93,7 +95,7 @@ def same_claim(
     policy: Policy,
     leaving: str | None,
     *,
-    known: dedup.Comparisons | None = None,
+    known: Comparisons | None = None,
 ) -> NotUndoable | None:
     """What the owner has by now says against this text being in force, or waiting, again. `leaving` is the memory
     that goes with the approval, `known` what was compared before."""
@@ -176,8 +178,8 @@ def _conflicting_items(
         message = "No vector could be made of what would be back, so later claims would miss it. Try again."
         return NotUndoable("not_embedded", message, item)
     for one in back:
-        keys = signature_keys(dedup.tokens(one.content), one.memory_type.value, policy.threshold)
-        known = asked.known.get(one.id) or dedup.Comparisons(one.content, policy.threshold, policy.values)
+        keys = signature_keys(tokens(one.content), one.memory_type.value, policy.threshold)
+        known = asked.known.get(one.id) or Comparisons(one.content, policy.threshold, policy.values)
         facts = index.find_neighbours(
             connection, item.owner_id, keys, asked.now, known=known, allowance=index.new_allowance()
         )

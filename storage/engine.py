@@ -11,13 +11,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 
 from vouchgate.storage.dedup.vectors import prepare_postgresql, prepare_sqlite
 from vouchgate.storage.errors import StorageError, StoreBusy
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 # How long SQLite waits for another process's transaction, in seconds, before it gives up an attempt.
 BUSY_SECONDS = 5.0
@@ -228,10 +231,8 @@ def migrate(engine: Engine) -> None:
     if not needs_migration(engine):
         return
     from alembic import command  # noqa: PLC0415  (it takes a third of a second, and few starts migrate)
-    from alembic.config import Config  # noqa: PLC0415
 
-    config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config = migration_config()
     try:
         with writing(engine) as connection:
             if engine.dialect.name == "postgresql":
@@ -242,6 +243,15 @@ def migrate(engine: Engine) -> None:
         if is_busy(error):
             raise StoreBusy("another process holds the database; try again when it has finished") from error
         raise StorageError(f"the tables could not be brought up to date: {error.orig}") from error
+
+
+def migration_config() -> Config:
+    """Alembic's, for the migrations of this program."""
+    from alembic.config import Config  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    return config
 
 
 def prepare_vectors(engine: Engine) -> None:

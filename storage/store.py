@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage import engine as engines
 from vouchgate.storage.columns import UtcTime
-from vouchgate.storage.comparing import Comparer
+from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.dedup.reindex import Report, is_ready, reindex
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.tables.claims import PolicyRow

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from vouchgate.ingest.checks.dedup import Allowance
+from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import Decided, Submission, SubmitAnswer, write_submissions
 from vouchgate.storage.dedup import builds, index

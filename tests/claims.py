@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from functools import cache
 
 from vouchgate.ingest.check import Findings
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import (
     Claim,
     DeliveryOp,
@@ -19,6 +18,7 @@ from vouchgate.ingest.claims.types import (
     Verdict,
 )
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy, load_policy
 from vouchgate.storage.claims.submit import Idempotency, Submission

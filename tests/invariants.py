@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from tests.service import THRESHOLD
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import Action, MemoryStatus, Outcome, ReviewStatus, ValidationResult
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.dedup.template import is_member, member_keys, restore_template
+from vouchgate.ingest.language.words import tokens
 from vouchgate.review.undo import TAKEN_BACK
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store

@@ -12,7 +12,7 @@ from vouchgate import cli
 from vouchgate.settings import SettingsError, load_settings
 from vouchgate.storage.store import Store
 
-COMMANDS = [found.name for found in pkgutil.iter_modules(cli.__path__, "vouchgate.cli.")]
+COMMANDS = [found.name for found in pkgutil.walk_packages(cli.__path__, "vouchgate.cli.")]
 for needed in (
     *COMMANDS,
     "vouchgate.mcp.serving",

@@ -2,8 +2,8 @@
 
 An echo is a claim that comes back: an agent stores what it read in its own notes, or several agents repeat one
 another, and each time it looks better founded. Submissions are counted by a key that ignores how a claim is worded
-in the small: case, order, endings of words and words like "the". Storage counts (`storage.claims.echoes`); this is the pure
-half: the key, and the finding that follows from the count.
+in the small: case, order, endings of words and words like "the". Storage counts (`storage.claims.echoes`); this is
+the pure half: the key, and the finding that follows from the count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Does the source speak of what the claim says, and does it say otherwise? Rules alone, no model, no I/O.
 
-First the subject (`ingest.support.topic`), then the places where the two say different things (`ingest.contradictions.rules`), which
-count only in a source that is not about something else. PASS means that the source speaks of it. It never means that
-the source says it: that takes a reader (ADR-0010).
+First the subject (`ingest.support.topic`), then the places where the two say different things
+(`ingest.contradictions.rules`), which count only in a source that is not about something else. PASS means that the
+source speaks of it. It never means that the source says it: that takes a reader (ADR-0010).
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class SupportVerdict(StrEnum):
 class Support:
     """A claim held against a source.
 
-    `rule` is what decided: `overlap`, a rule of `ingest.contradictions.rules`, or why nothing could be: `nothing_to_check`,
-    `no_text`, `script`, `language`, `too_little`, `cut`. `claim` and `source` are offsets in the two texts of the
-    deciding words of a conflict, else of the sentence and of the place where the source comes nearest to it; None
-    when there is no such place, or it is in the title. `disagree` says that the rules point to different answers:
-    the title is about it and the text is not, the text says otherwise and is hardly about it, or says otherwise
-    elsewhere than where it comes nearest.
+    `rule` is what decided: `overlap`, a rule of `ingest.contradictions.rules`, or why nothing could be:
+    `nothing_to_check`, `no_text`, `script`, `language`, `too_little`, `cut`. `claim` and `source` are offsets in the
+    two texts of the deciding words of a conflict, else of the sentence and of the place where the source comes
+    nearest to it; None when there is no such place, or it is in the title. `disagree` says that the rules point to
+    different answers: the title is about it and the text is not, the text says otherwise and is hardly about it, or
+    says otherwise elsewhere than where it comes nearest.
     """
 
     verdict: SupportVerdict
@@ -73,8 +73,8 @@ def compare(
     claim: str, source: str, *, title: str = "", citations: Sequence[Citation] = (), alone: bool = True
 ) -> Support:
     """Holds what the claim says of the source that `citations` name against its title and text (an excerpt that
-    `ingest.support.passages` chose). Without `citations` that is the whole claim, but for its citations. With `alone` the claim
-    cites nothing else, so that no other source answers for a sentence of it. Linear; never raises.
+    `ingest.support.passages` chose). Without `citations` that is the whole claim, but for its citations. With
+    `alone` the claim cites nothing else, so that no other source answers for a sentence of it. Linear; never raises.
     """
     scope = scope_of(claim, citations)
     if scope.disguised:

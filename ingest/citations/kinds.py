@@ -1,7 +1,7 @@
 """The kinds of citation that are not built in: what one says about itself, and which are in use.
 
 A kind is one file. People outside of this repository name it in the entry points of their package
-(`vouchgate.plugins`); a tracker needs a TOML file alone (`ingest.sources.tracker`).
+(`vouchgate.sources.plugins`); a tracker needs a TOML file alone (`ingest.sources.tracker`).
 """
 
 from __future__ import annotations

@@ -213,6 +213,8 @@ class Found(Frozen):
     kind: Literal["found"] = "found"
     citation: Citation
     # `ADR-003`, `commit:a1b2c3d`, `issue:owner/repo#12`, the final URL, of a private page the one that was cited
+    # What sentences call it where that is not its id: a record as the claim wrote its number.
+    called: str = Field(default="", exclude_if=lambda name: not name)
     source_id: str
     standing: Standing
     detail: str  # one sentence for a human: what was found, and where
@@ -234,8 +236,8 @@ class Found(Frozen):
 
     @property
     def name(self) -> str:
-        """What sentences call it: a record as the claim wrote its number, all else by its id."""
-        return self.citation.name if self.citation.type is CitationType.ADR else self.source_id
+        """What sentences call it."""
+        return self.called or self.source_id
 
 
 class Missing(Frozen):

@@ -7,9 +7,6 @@ order say the same; every other difference is one that nobody has called harmles
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-import re
 from typing import NamedTuple
 
 from vouchgate.ingest.language.value_words import ValueWords

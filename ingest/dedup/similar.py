@@ -17,8 +17,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from vouchgate.ingest.checks.dedup import jaccard, tokens
 from vouchgate.ingest.claims.types import SimilarMemory
+from vouchgate.ingest.dedup.compare import jaccard
+from vouchgate.ingest.language.words import tokens
 
 if TYPE_CHECKING:
     from numpy import uint32

@@ -19,6 +19,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup import paraphrase
+from vouchgate.ingest.dedup.compare import changed_values
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.pages.diff import DiffView, word_diff
 from vouchgate.review.pages.text import Pieces, pieces
@@ -90,7 +91,7 @@ def earlier_claim(
         return None
     pending = finding is not None and finding.facts.get("kind") == ItemKind.PENDING
     alike = finding is not None and finding.code == paraphrase.CODE
-    changed = () if alike else dedup.changed_values(content, text, policy.values)
+    changed = () if alike else changed_values(content, text, policy.values)
     view = ConflictView(
         id=named if memory is None else memory.id,
         kind=(ItemKind.PENDING if pending else ItemKind.MEMORY).value,

@@ -14,9 +14,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.checks.echo import MOST_NAMED, echo_key
 from vouchgate.ingest.claims.types import DedupFacts, EchoFacts, Source
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined, removes
 from vouchgate.storage.sql import fetch, time_of
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, update
 
-from vouchgate.ingest.checks.dedup import Allowance
 from vouchgate.ingest.claims.types import (
     Action,
     DedupFacts,
@@ -27,6 +26,7 @@ from vouchgate.ingest.claims.types import (
     Tier,
     ValidationResult,
 )
+from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.pipeline import Examined, removes
 from vouchgate.ingest.rules import Rule

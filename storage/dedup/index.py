@@ -5,7 +5,8 @@ key has become that of many. Then the key is closed: table `dedup_template` keep
 share, and they move to finer keys (`ingest.dedup.template`). So a look-up reads a handful of rows however many
 items there are, and however alike.
 
-Which index is in use is in `storage.dedup.builds`; what a transaction reads and writes of it, in `storage.dedup.window`.
+Which index is in use is in `storage.dedup.builds`; what a transaction reads and writes of it, in
+`storage.dedup.window`.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from fractions import Fraction
 
 from sqlalchemy import Connection, Table, bindparam, select
 
-from vouchgate.ingest.checks.dedup import Allowance, Comparisons, jaccard, tokens
 from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.dedup.compare import Allowance, Comparisons, jaccard
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage.dedup.builds import hold
 from vouchgate.storage.dedup.window import Candidate, CandidateSet, DedupIndexView

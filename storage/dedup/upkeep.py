@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Connection, Row, Select, Table, and_, delete, func, select, true, tuple_
 
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import ItemKind, Neighbour
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.dedup.template import is_member, member_keys, restore_template
+from vouchgate.ingest.language.words import tokens
 from vouchgate.storage.dedup import similar
 from vouchgate.storage.dedup.builds import Build, builds
 from vouchgate.storage.dedup.in_force import IN_FORCE, MEMORY, PENDING

@@ -12,7 +12,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, delete, text
 
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import ItemKind, Neighbour
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.dedup.template import (
@@ -24,6 +23,7 @@ from vouchgate.ingest.dedup.template import (
     shared_words,
     template_of,
 )
+from vouchgate.ingest.language.words import tokens
 from vouchgate.storage.dedup import lookup
 from vouchgate.storage.dedup.builds import Build, build_of
 from vouchgate.storage.sql import BulkInsert, among

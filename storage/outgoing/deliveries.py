@@ -1,4 +1,5 @@
-"""What stores behind the gate are told, handed out: leases, failures, dead letters, reads. `storage.outgoing.outbox` writes it.
+"""What stores behind the gate are told, handed out: leases, failures, dead letters, reads. `storage.outgoing.outbox`
+writes it.
 
 A stream is what one sink of one owner gets, in the order of its numbers. The first waiting row of a stream, its head,
 speaks for all of it: while the head is leased, or waits for its next try, `due_at` of it is in the future and

@@ -1,8 +1,9 @@
 """What stores behind the gate are to be told: rows written in the transaction of what they tell of.
 
 A memory is told to the sink that its claim names and to every webhook of its owner that is told of memories
-(`storage.outgoing.webhooks`); when it goes out of force, the same are told that. `storage.outgoing.deliveries` hands the rows out.
-Everything here runs under the owner's lock, which makes the numbers of an owner's rows gapless and race-free.
+(`storage.outgoing.webhooks`); when it goes out of force, the same are told that. `storage.outgoing.deliveries` hands
+the rows out. Everything here runs under the owner's lock, which makes the numbers of an owner's rows gapless and
+race-free.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.storage import ids
 from vouchgate.storage.identity.owners import TABLE as OWNER
-from vouchgate.storage.sink_consumers import Consumers
+from vouchgate.storage.outgoing.sink_consumers import Consumers
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among, fetch, time_of
 from vouchgate.storage.tables.claims import PendingRow
 from vouchgate.storage.tables.doors import DeliveryRow, WebhookRow

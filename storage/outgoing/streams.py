@@ -1,4 +1,5 @@
-"""Which streams of deliveries have something due, and how deliveries do over all owners; see `storage.outgoing.deliveries`."""
+"""Which streams of deliveries have something due, and how deliveries do over all owners; see
+`storage.outgoing.deliveries`."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from sqlalchemy import (
 )
 
 from vouchgate.storage.identity.owners import TABLE as OWNER
-from vouchgate.storage.sink_consumers import is_served_by
+from vouchgate.storage.outgoing.sink_consumers import is_served_by
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.doors import DeliveryRow, WebhookRow
 

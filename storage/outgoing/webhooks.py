@@ -1,7 +1,8 @@
 """Where owners are told of what they asked to be told of: their webhooks, and the events of each.
 
-What waits, without a word of it, is told by following the owner's log (`storage.outgoing.webhook_messages`), as far as the
-webhook's `told_seq` says. Memories, with their text, are deliveries to the webhook's id (`storage.outgoing.outbox`).
+What waits, without a word of it, is told by following the owner's log (`storage.outgoing.webhook_messages`), as far
+as the webhook's `told_seq` says. Memories, with their text, are deliveries to the webhook's id
+(`storage.outgoing.outbox`).
 """
 
 from __future__ import annotations

@@ -302,7 +302,8 @@ class RecheckRow(SQLModel, table=True):
     due_at: datetime = Field(sa_type=UtcTime)  # while it is leased: when the lease ends
     attempts: int = 0  # since the last that found something out
     lease: str | None = None  # whose work it is; once the lease has ended, anybody may take it
-    # Of a memory: what was found later of sources that its decision could not read, as ingest.claims.types.Found in JSON.
+    # Of a memory: what was found later of sources that its decision could not read, as ingest.claims.types.Found in
+    # JSON.
     readings: str | None = Field(default=None, sa_type=Text)
 
 

@@ -12,7 +12,8 @@ from vouchgate.storage.columns import UtcTime
 
 
 class SessionRow(SQLModel, table=True):
-    """A reviewer who is signed in to the pages; see `storage.identity.sessions`. The secret of the cookie is nowhere."""
+    """A reviewer who is signed in to the pages; see `storage.identity.sessions`. The secret of the cookie is
+    nowhere."""
 
     __tablename__ = "session"
     __table_args__ = (Index("session_due", "expires_at"), Index("session_by_token", "token_id"))
@@ -59,7 +60,7 @@ class WebhookRow(SQLModel, table=True):
 
 
 class SinkConsumerRow(SQLModel, table=True):
-    """The agent's token that serves a sink which claims name; see `storage.sink_consumers`."""
+    """The agent's token that serves a sink which claims name; see `storage.outgoing.sink_consumers`."""
 
     __tablename__ = "sink_consumer"
     __table_args__ = (Index("sink_consumer_by_token", "sink", "token_id"),)
@@ -71,7 +72,8 @@ class SinkConsumerRow(SQLModel, table=True):
 
 class DeliveryRow(SQLModel, table=True):
     """One thing that a store behind the gate is to be told, written in the transaction of what it tells of; see
-    `storage.outgoing.outbox`, which writes rows, and `storage.outgoing.deliveries`, which hands them out. Rows are kept."""
+    `storage.outgoing.outbox`, which writes rows, and `storage.outgoing.deliveries`, which hands them out. Rows are
+    kept."""
 
     __tablename__ = "delivery"
     __table_args__ = (

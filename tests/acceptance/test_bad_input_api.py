@@ -49,7 +49,7 @@ WRONG_FIELDS: dict[str, tuple[dict[str, Any], str]] = {
     "citation of nothing": ({"citations": ["what everybody says"]}, "citation_malformed"),
     "citation of two": ({"citations": ["ADR-1 and ADR-2"]}, "citation_malformed"),
     "citation of another type": ({"citations": [{"type": "adr", "value": "RFC 2119"}]}, "citation_malformed"),
-    "citation of no type": ({"citations": [{"type": "book", "value": "x"}]}, "invalid_request"),
+    "citation of no type": ({"citations": [{"type": "book", "value": "x"}]}, "citation_malformed"),
     "citation extra": ({"citations": [{"type": "adr", "value": "ADR-1", "x": 1}]}, "invalid_request"),
     "metadata list": ({"metadata": []}, "invalid_request"),
     "metadata null": ({"metadata": None}, "invalid_request"),

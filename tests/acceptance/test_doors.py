@@ -25,6 +25,7 @@ from vouchgate import AsyncClient, Client, VouchgateError
 from vouchgate.adapters.langgraph import GatedStore, NotWritten
 from vouchgate.adapters.mem0 import GatedMemory
 from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions
 
 ADR = """# ADR-007: Deploys stop on Fridays
@@ -42,7 +43,7 @@ INVENTED = "According to ADR-999 the Braga shop sells by weight."
 UNGROUNDED = "The Porto warehouse keeps parcels for fourteen days."
 VERIFIED = "Deploys stop on Fridays at noon, as ADR-007 says."
 CLAIMS = (HEDGED, SECRET, INVENTED, UNGROUNDED, VERIFIED)
-RULES = [1, 13, 7, 12, 8]
+RULES = [Rule.SPECULATION, Rule.CREDENTIAL, Rule.REFUTED, Rule.UNGROUNDED, Rule.CITATION_VERIFIED]
 KEPT_OUT = ("Faro", KEY, KEY[4:], "Braga", "Porto")  # words that only these claims have
 
 
@@ -247,7 +248,7 @@ def site(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield opened
 
 
-def _rules(site: Site, owner: str) -> list[int]:
+def _rules(site: Site, owner: str) -> list[Rule]:
     """The rules by which the owner's claims were decided, in order."""
     t = decisions.TABLE
     with site.store.read() as connection:

@@ -72,7 +72,9 @@ def test_a_check_is_one_file(tmp_path: Path) -> None:
     tree, cwd = tmp_path / "tree", tmp_path / "cwd"
     cwd.mkdir()
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, tree / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / package, tree / package, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
     before = contents(tree)
     assert checked("THE DEPOT IS IN LEEDS", path=tree, cwd=cwd)["rule"] == "trusted_source"
     (tree / "ingest" / "checks" / "shouting.py").write_text(example("ingest/checks/shouting.py"), "utf-8")
@@ -85,7 +87,8 @@ def test_a_check_is_one_file(tmp_path: Path) -> None:
     assert answer["checks_failed"] == ["no_citation", "shouting"]
     assert checked("The depot is in Leeds", path=tree, cwd=cwd)["rule"] == "trusted_source"
     shown = (
-        "from vouchgate.ingest.claims.types import Finding, Verdict; from review.pages.findings import finding_view as view;"
+        "from vouchgate.ingest.claims.types import Finding, Verdict;"
+        "from vouchgate.review.pages.findings import finding_view as view;"
         "print(view(Finding(check='shouting', verdict=Verdict.DOUBT, code='x', message=''), decides=True).check)"
     )
     done = subprocess.run(

@@ -49,9 +49,10 @@ with Client("http://127.0.0.1:1", "none", retries=0) as client:
 LIBRARY = """
 import sqlite3, sys
 from fractions import Fraction
-from vouchgate.ingest.checks import dedup, support
+from vouchgate.ingest.checks import support
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations.detection import detect_citations
+from vouchgate.ingest.dedup.compare import compare
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy, load_policy
 from vouchgate.ingest.claims.types import ItemKind, Neighbour, ValidationResult
@@ -62,7 +63,7 @@ print(*(match.text for match in HedgeDetector(policy.lexicon).detect(text)), sep
 print(*(citation.value for citation in detect_citations(text)), sep="; ")
 print(support.compare("The kiln is fired for 30 hours.", "The kiln is fired for 40 hours.").verdict.value)
 earlier = Neighbour(kind=ItemKind.MEMORY, id="mem_1", content="The kiln is fired for 40 hours")
-print(*dedup.compare("The kiln is fired for 30 hours", (earlier,), Fraction(1, 2), policy.values)[0].changed)
+print(*compare("The kiln is fired for 30 hours", (earlier,), Fraction(1, 2), policy.values)[0].changed)
 database = sqlite3.connect(":memory:")
 database.executescript(open(sys.argv[1], encoding="utf-8").read())
 policies = {digest: Policy.model_validate_json(text) for digest, text in
@@ -75,7 +76,7 @@ for (answer,) in database.execute("SELECT answer FROM decision").fetchall():
 # What a service that starts has no use for yet, or never; a page's text is taken out in processes of their own.
 SERVICE = """
 import sys
-import vouchgate.cli.demo.run, vouchgate.cli.import_run, vouchgate.cli.serve
+import vouchgate.cli.demo.run, vouchgate.cli.importing.run, vouchgate.cli.serve
 print(*{"alembic", "lxml", "mako", "mcp", "numpy", "trafilatura"} & set(sys.modules))
 import vouchgate.ingest.sources.web.page_worker
 """

@@ -4,6 +4,7 @@ page that was, that it is there and whether it speaks of the claim, but no word 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,21 +78,34 @@ def wiki(admin: WebServer) -> Iterator[WebServer]:
 
 
 @pytest.fixture(scope="module")
-def site(wiki: WebServer, migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def judge() -> Iterator[WebServer]:
+    """A model on the operator's own machine."""
+    with web_server({"/chat/completions": judged}) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def site(
+    wiki: WebServer, judge: WebServer, migrated_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("private")
     (folder / "policy.toml").write_text(POLICY)
     file = folder / "vouchgate.db"
     file.write_bytes(migrated_file.read_bytes())
-    with web_server({"/chat/completions": judged}) as judge:
-        environment = {
-            "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
-            "VOUCHGATE_CITATION_NETWORKS": wiki.place,
-            "VOUCHGATE_JUDGE_URL": judge.url,
-            "VOUCHGATE_JUDGE_MODEL": "small",
-        }
-        with open_site(f"sqlite:///{file}", policy=folder / "policy.toml", environment=environment) as opened:
-            yield opened
-        assert judge.asked  # its network is open to the judge
+    environment = {
+        "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
+        "VOUCHGATE_CITATION_NETWORKS": wiki.place,
+        "VOUCHGATE_JUDGE_URL": judge.url,
+        "VOUCHGATE_JUDGE_MODEL": "small",
+    }
+    with open_site(f"sqlite:///{file}", policy=folder / "policy.toml", environment=environment) as opened:
+        yield opened
+
+
+def test_the_operator_s_network_is_open_to_the_judge(site: Site, wiki: WebServer, judge: WebServer) -> None:
+    content = claims_about(f"{wiki.url}/ports")[0]
+    site.agent(site.owner()).post("/v1/claims/check", json=claim(content, "ai_synthesis")).raise_for_status()
+    assert judge.asked
 
 
 def claims_about(url: str) -> list[str]:
@@ -106,7 +120,10 @@ def claims_about(url: str) -> list[str]:
 
 
 def without_secrets(text: str) -> str:
-    found = [secret for secret in SECRETS if secret in text.casefold()]
+    # A number by itself: four digits may stand in an id by chance.
+    found = [
+        secret for secret in SECRETS if re.search(rf"(?<![0-9a-f]){secret}(?![0-9a-f])", text.casefold())
+    ]
     assert found == [], text
     return text
 
@@ -176,7 +193,7 @@ def test_what_an_agent_is_told_of_a_private_page(site: Site, wiki: WebServer) ->
     assert (source["kind"], source["status"], source["standing"]) == ("found", 200, "in_force")
     assert source["detail"] == "Text of a private page: shown to reviewers."
     assert (source["title"], source["excerpt"], source["digest"]) == ("", "", "")
-    assert decided["rule"] == 7
+    assert decided["rule"] == "refuted"
     assert decided["reason"] == (f"{wiki.url}/ports says something else where the claim says “port 9500”.")
 
 
@@ -185,5 +202,9 @@ def test_what_is_not_opened_to_citations_is_not_asked(site: Site, wiki: WebServe
     for url in (f"{admin.url}/ports", f"{wiki.url}/inside", f"{site.running.url}/healthz"):
         decided = answer(agent.post("/v1/claims/check", json=claim(f"It is so, see {url}", "ai_synthesis")))
         (source,) = decided["evidence"]["sources"]
-        assert (source["kind"], source["code"], decided["rule"]) == ("unreachable", "refused", 11)
+        assert (source["kind"], source["code"], decided["rule"]) == (
+            "unreachable",
+            "refused",
+            "citation_unknown",
+        )
     assert admin.asked == []

@@ -13,15 +13,14 @@ import pytest
 from sqlalchemy import Connection
 
 from tests.claims import examined, policy, submission_of
-from vouchgate.ingest.checks.dedup import Allowance
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.types import DedupUnavailable, Neighbours, Outcome, Source, ValidationResult
+from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.storage import comparing
 from vouchgate.storage.claims.submit import Decided, Submission, SubmitAnswer, write_submissions
-from vouchgate.storage.comparing import Comparer
-from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup import comparing, index
+from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.engine import writing
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
 from vouchgate.storage.queue.capacity import QueueFull
@@ -64,7 +63,7 @@ def codes(answer: ValidationResult) -> list[str]:
 def replays(answer: ValidationResult, one: Examined) -> bool:
     stored = ValidationResult.model_validate_json(answer.model_dump_json())
     # These claims are examined without a detector, so its findings are not what a replay would find.
-    again = replace(one, known=None).decide(stored.evidence.dedup, None, stored.evidence.echo)
+    again = replace(one, known=None).knowing(dedup=stored.evidence.dedup, echo=stored.evidence.echo).decide()
     return (again.tier, again.rule, again.findings, again.nearest) == (
         stored.tier,
         stored.rule,

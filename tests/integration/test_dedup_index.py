@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.claims import NOW, examined, policy, submission_of
-from vouchgate.ingest.checks.dedup import jaccard, judge, tokens
+from vouchgate.ingest.checks.dedup import judge
 from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Source
+from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.storage.claims.submit import Decided, SubmitAnswer, write_submissions
 from vouchgate.storage.dedup import index
 from vouchgate.storage.engine import writing

@@ -10,10 +10,11 @@ import pytest
 from sqlalchemy import Connection, func, select, text
 
 from tests.claims import NOW
-from vouchgate.ingest.checks.dedup import jaccard, tokens
 from vouchgate.ingest.claims.types import ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.dedup.template import MOST_STORED
+from vouchgate.ingest.language.words import tokens
 from vouchgate.storage.dedup import index
 from vouchgate.storage.dedup.builds import hold
 from vouchgate.storage.dedup.window import CLOSE_AT, MOST_ROWS, TABLE, Candidate, DedupIndexView

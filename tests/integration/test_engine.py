@@ -77,6 +77,8 @@ def test_opening_a_database_that_is_up_to_date_does_without_alembic(tmp_path: Pa
         for _ in range(2)
     ]
     assert said == ["True\n", "False\n"]
+
+
 def test_webhooks_made_before_there_were_events_are_told_as_they_were(empty_database_url: str) -> None:
     """Those of table `webhook` of what waits, and those of table `sink`, which is no more, of memories."""
     engine = open_engine(empty_database_url)
@@ -89,7 +91,7 @@ def test_webhooks_made_before_there_were_events_are_told_as_they_were(empty_data
     }
     columns = "owner_id, id, url, secret, created_at"
     with writing(engine) as connection:
-        config = engines._script()
+        config = engines.migration_config()
         config.attributes["connection"] = connection
         command.downgrade(config, "0004")
         old = f"({columns}) VALUES (:owner, 'sink_1', :url, :secret, :at)"

@@ -267,14 +267,14 @@ PROGRAM = """
 import asyncio, os, sys
 from datetime import UTC, datetime
 from vouchgate.ingest.sources.web.extractor import Extractor
-from vouchgate.ingest.sources.web.page import Kind
+from vouchgate.ingest.sources.web.page import ContentKind
 
 async def main():
     extractor = Extractor(seconds=2)
     body = b"<title>t</title><p>words</p>"
-    await extractor.read(body, Kind.HTML, url="https://a.example/", content_type="", now=datetime.now(UTC))
+    await extractor.read(body, ContentKind.HTML, url="https://a.example/", content_type="", now=datetime.now(UTC))
     asyncio.create_task(extractor.read(
-        b"<p " + b" ".join(b"a%d=1" % n for n in range(180_000)) + b">", Kind.HTML,
+        b"<p " + b" ".join(b"a%d=1" % n for n in range(180_000)) + b">", ContentKind.HTML,
         url="https://a.example/", content_type="", now=datetime.now(UTC)))
     await asyncio.sleep(0.3)
     print("ready", flush=True)

@@ -11,7 +11,6 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import (
     Confidence,
     ItemKind,
@@ -24,6 +23,7 @@ from vouchgate.ingest.claims.types import (
     Source,
 )
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import MemoryFilter

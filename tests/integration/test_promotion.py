@@ -319,7 +319,7 @@ def test_before_an_approval_a_source_that_went_away_gives_a_new_decision_once(he
     kept = decision(here, changed.decision_id)
     assert any(f.code == "citation_not_in_force" for f in kept.findings)
     assert changed.reason.startswith(
-        "Contains technical hedges - needs verification. ADR-001 is not in force"
+        "Contains technical hedges - needs verification. ADR-0001 is not in force"
     )
     assert [e.action for e in history(here.store)] == [Action.CLAIM_QUEUED, Action.CLAIM_RECHECKED]
     queue = queue_of(here.store)

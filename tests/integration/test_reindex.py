@@ -19,9 +19,10 @@ from tests.integration.test_dedup_templates import flood
 from tests.processes import FORKED
 from tests.racers import Report, race
 from tests.reviews import all_memories, assert_consistent, reviewer
-from vouchgate.ingest.checks.dedup import jaccard, tokens
 from vouchgate.ingest.claims.types import ItemKind, Neighbour, Source
+from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.review.expiry import expire
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import memories

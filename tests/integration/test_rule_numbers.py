@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 
+from alembic import command
 from sqlalchemy import Connection, text
 
 from tests.conftest import THRESHOLD
@@ -12,10 +12,11 @@ from tests.integration.test_outbox import AT_ONE, TEA, WATER, item, removal, sen
 from vouchgate.ingest.claims.types import ValidationResult
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions
+from vouchgate.storage.engine import migration_config
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
 
-BEFORE = import_module("vouchgate.storage.migrations.versions.0006_rule_numbers").down_revision
+BEFORE = "0005"
 
 
 def test_what_was_fifteen_is_told_apart(database_url: str) -> None:
@@ -25,12 +26,13 @@ def test_what_was_fifteen_is_told_apart(database_url: str) -> None:
     assert [answer.rule for answer in sent] == ["place_change", "removal"]
 
     def as_before(connection: Connection) -> None:
-        connection.execute(text("UPDATE pending SET rule = 15"))
+        config = migration_config()
+        config.attributes["connection"] = connection
+        command.downgrade(config, BEFORE)
         for answer in sent:
             old = re.sub(r'"rule":"\w+"', '"rule":15', answer.model_dump_json(), count=1)
             values = {"old": old, "id": answer.decision_id}
-            connection.execute(text("UPDATE decision SET rule = 15, answer = :old WHERE id = :id"), values)
-        connection.execute(text("UPDATE alembic_version SET version_num = :before"), {"before": BEFORE})
+            connection.execute(text("UPDATE decision SET answer = :old WHERE id = :id"), values)
 
     store.writer.run(("ann",), as_before).result()
     store.close()

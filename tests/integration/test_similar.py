@@ -20,7 +20,6 @@ from sqlalchemy import Connection, Engine, event, func, select, text
 from tests.claims import NOW, examined, policy
 from tests.reviews import queue_of, reviewer, stored, waiting
 from vouchgate.gate.gate import ADVICE_SECONDS, Gate
-from vouchgate.ingest.checks.dedup import jaccard, tokens
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.types import (
     MemoryType,
@@ -32,7 +31,9 @@ from vouchgate.ingest.claims.types import (
     Tier,
     ValidationResult,
 )
+from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.similar import MAX_SHOWN, band_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import replay
 from vouchgate.review.answers import Approved, Retracted
 from vouchgate.sources.reader import Sources

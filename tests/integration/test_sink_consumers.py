@@ -17,8 +17,8 @@ from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import NotServed
 from vouchgate.ingest.claims.types import Source
 from vouchgate.storage import engine as engine_module
-from vouchgate.storage import sink_consumers
 from vouchgate.storage.engine import migrate, open_engine, writing
+from vouchgate.storage.outgoing import sink_consumers
 from vouchgate.storage.store import Store
 
 
@@ -131,7 +131,7 @@ def test_a_database_made_before_opens_and_its_kept_readings_are_made_anew(empty_
     try:
         migrate(engine)
         with writing(engine) as connection:
-            config = engine_module._script()
+            config = engine_module.migration_config()
             config.attributes["connection"] = connection
             command.downgrade(config, "0004")
             connection.execute(

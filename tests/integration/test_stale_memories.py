@@ -91,7 +91,7 @@ def test_a_memory_whose_adr_was_rewritten_or_deleted_is_stale(here: Bench) -> No
     here.repository.commit("Gone")
     assert here.work(NOW + 2 * WEEK).stale == 1
     marked = one(here, sent.memory_id)
-    assert "No ADR-001 exists" in str(marked.stale_reason)
+    assert "No ADR-0001 exists" in str(marked.stale_reason)
     assert marked.stale_since is not None
     assert marked.stale_since < NOW + 1.1 * WEEK
 
@@ -140,7 +140,7 @@ def test_a_memory_stored_on_its_sources_word_is_stale_when_the_citation_is_false
     sent = here.send("Per ADR-0077 the gateway listens on port 8080.", source=Source.USER)
     here.show()
     assert here.work(SOON).stale == 1
-    assert "No ADR-077 exists" in str(one(here, sent.memory_id).stale_reason)
+    assert "No ADR-0077 exists" in str(one(here, sent.memory_id).stale_reason)
 
 
 def test_what_the_owner_let_in_knowing_it_is_no_news(here: Bench) -> None:

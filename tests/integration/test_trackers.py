@@ -16,8 +16,8 @@ from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.citations.kinds import install
 from vouchgate.ingest.claims.types import Found, Missing, SourceReading, Unreachable
 from vouchgate.ingest.net.client import Outbound
-from vouchgate.plugins import install_kinds, sources_of
 from vouchgate.settings import Settings, SettingsError
+from vouchgate.sources.plugins import install_kinds, sources_of
 
 JSON = {"Content-Type": "application/json"}
 JIRA_PATH = "/rest/api/2/issue/OPS-12?fields=summary,description,updated"

@@ -127,7 +127,8 @@ def test_a_template_whose_words_cannot_be_read(store: Store, words: str) -> None
     of_bob = in_force(store)["bob"].values()
     with store.read() as connection:  # what a claim is told meanwhile
         reached = [
-            DedupIndexView(connection, None).reach("bob", signature_keys(w, kind, HERE)) for kind, w in of_bob
+            DedupIndexView(connection, None).find_candidates("bob", signature_keys(w, kind, HERE))
+            for kind, w in of_bob
         ]
     assert not all(one.complete for one in reached)
     assert mended(store)[FaultKind.TEMPLATE] == 1

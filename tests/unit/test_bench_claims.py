@@ -10,7 +10,8 @@ import pytest
 from bench.claims import PLANTED, Generator
 from bench.dedup_truth import Truth
 from bench.floods import FLOODS, Flood, FloodGenerator
-from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.dedup.compare import jaccard
+from vouchgate.ingest.language.words import tokens
 
 THRESHOLD = Fraction(23, 25)
 

@@ -14,18 +14,11 @@ from tests.hangs import given_up_after
 from tests.unit.dedup_claims import Word, claim, contradictions, rewordings
 from tests.unit.dedup_claims import text as claim_text
 from tests.unit.dedup_pairs import BASES, EDITS, PAIRS, Edit, Pair
-from vouchgate.ingest.checks.dedup import (
-    Allowance,
-    Comparisons,
-    changed_values,
-    compare,
-    jaccard,
-    judge,
-    tokens,
-)
+from vouchgate.ingest.checks.dedup import judge
 from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Verdict
+from vouchgate.ingest.dedup.compare import Allowance, Comparisons, changed_values, compare, jaccard
 from vouchgate.ingest.language.value_words import ValueWords
-from vouchgate.ingest.language.words import word_list
+from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.policy import load_policy
 
 POLICY = load_policy()

@@ -14,7 +14,7 @@ from vouchgate.ingest.claims.types import Action, MemoryType, PendingMemory, Rev
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.digest import MOST_CLAIM, WIDTH, DigestFigures, digest_document, digest_text
 from vouchgate.review.pages.text import plain_line
-from vouchgate.storage.outgoing.webhooks import Webhook
+from vouchgate.storage.outgoing.webhooks import Event, Webhook
 from vouchgate.storage.queue.overview import EventCounts
 
 NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
@@ -51,6 +51,7 @@ def webhook(**fields: Any) -> Webhook:
         "id": "hook_" + "1" * 32,
         "owner_id": "ann",
         "url": "https://hooks.example.com/T0/very-secret-path",
+        "events": frozenset({Event.WAITING}),
         "created_at": NOW - 9 * DAY,
         "told_seq": 3,
         "due_at": NOW + DAY,

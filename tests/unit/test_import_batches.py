@@ -154,7 +154,7 @@ def test_each_thing_is_asked_once_whatever_came_of_it() -> None:
         with pytest.raises(asyncio.CancelledError):
             await late
         readings = [await first, *(await asyncio.gather(*map(once.read, citations)))]
-        await once.land()
+        await once.stop_reading()
         return sources.asked, readings
 
     asked, readings = asyncio.run(run())
@@ -169,7 +169,7 @@ def test_what_is_still_being_read_at_the_end_is_ended() -> None:
         once = ReadOnceSources(sources)
         waiting = asyncio.create_task(once.read(parse_citation("ADR-1")))
         await asyncio.sleep(0)
-        await once.land()
+        await once.stop_reading()
         with pytest.raises(asyncio.CancelledError):
             await waiting
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import vouchgate.ingest.language
+from vouchgate.ingest import language
 from vouchgate.ingest.checks.echo import echo_key
 from vouchgate.ingest.language.normalise import INVISIBLE, plain_signs
 from vouchgate.ingest.language.sentences import sentences
@@ -59,7 +59,7 @@ def test_keys_in_databases_stay(text: str, key: str) -> None:
 
 def test_no_check_has_a_pattern_of_words_of_its_own() -> None:
     """Patterns of a whole word, and classes of invisible characters, are in one place."""
-    own = Path(ingest.language.__file__).parent
+    own = Path(language.__file__).parent
     elsewhere = [
         f"{path.name}: {line.strip()}"
         for path in sorted(own.parent.rglob("*.py"))

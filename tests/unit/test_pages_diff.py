@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vouchgate.ingest.checks.dedup import changed_values
+from vouchgate.ingest.dedup.compare import changed_values
 from vouchgate.ingest.policy import load_policy
 from vouchgate.review.pages import diff
 from vouchgate.review.pages.diff import DiffOp, changed_spans, changes, word_diff

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.language.words import tokens
 
 THRESHOLDS = [Fraction(51, 100), Fraction(4, 5), Fraction(23, 25), Fraction(19, 20), Fraction(1)]
 BORDERS = [*range(1, 27), *range(45, 52), 100]

@@ -15,7 +15,7 @@ from datasketch import MinHash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vouchgate.ingest.checks.dedup import jaccard, tokens
+from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.similar import (
     BANDS,
     MAX_SHOWN,
@@ -26,6 +26,7 @@ from vouchgate.ingest.dedup.similar import (
     band_keys,
     nearest,
 )
+from vouchgate.ingest.language.words import tokens
 
 THRESHOLD = Fraction(23, 25)
 WORDS = st.lists(

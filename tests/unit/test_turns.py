@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from vouchgate.turns import Turns
+from vouchgate.gate.turns import Turns
 
 
 def test_each_name_has_so_many_at_once() -> None:

@@ -38,7 +38,6 @@ def test_smallest_claim() -> None:
         {"user_id": "a\x00"},
         {"citations": ["ADR-1"] * 21},
         {"citations": [{"type": "adr"}]},
-        {"citations": [{"type": "gossip", "value": "x"}]},
         {"citations": "ADR-1"},
         {"metadata": []},
         {"metadata": {"deep": {"a": ["\x00"]}}},

@@ -1,4 +1,5 @@
-"""Where owners clear their queue. Every act names the version it saw; what an act does is in `vouchgate.server.rulings`."""
+"""Where owners clear their queue. Every act names the version it saw; what an act does is in
+`vouchgate.server.rulings`."""
 
 from __future__ import annotations
 

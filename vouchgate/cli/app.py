@@ -18,7 +18,8 @@ from typing import Annotated
 
 import typer
 
-from vouchgate.cli import deliveries, import_, index, mcp, mcp_gate, operator, output, records, webhooks
+from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
+from vouchgate.cli.importing import command as imports
 from vouchgate.extras import missing
 
 PORTS = {"min": 0, "max": 65535}
@@ -212,7 +213,7 @@ def verify(
 
 operator.register(app)
 deliveries.register(app)
-import_.register(app)
+imports.register(app)
 index.register(app)
 mcp.register(app)
 mcp_gate.register(app)

@@ -19,9 +19,9 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.lines import BadLine, Line, read_lines
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.claims.types import Decision, DedupFacts, Neighbours, Principal, Role, Source
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import load_policy
 from vouchgate.settings import Settings

@@ -33,10 +33,11 @@ def register(app: typer.Typer) -> None:
 def status(database_url: operator.DatabaseUrl = None) -> None:
     """Show what the index was built for, how large it is, and whether another is under way."""
     from vouchgate.ingest.dedup.signature import VERSION
+    from vouchgate.settings import database_to_open
     from vouchgate.storage.dedup import upkeep
     from vouchgate.storage.engine import migrate, open_engine, reading
 
-    engine = open_engine(operator.settings_from(database_url=database_url).database_url)
+    engine = open_engine(database_to_open(operator.settings_from(database_url=database_url)))
     try:
         migrate(engine)
         with reading(engine) as connection:
@@ -66,12 +67,13 @@ def build(database_url: operator.DatabaseUrl = None, policy: operator.PolicyFile
     that still runs with the old threshold queues every claim from the moment the new index is in use.
     """
     from vouchgate.ingest.policy import load_policy
+    from vouchgate.settings import database_to_open
     from vouchgate.storage.dedup.reindex import reindex
     from vouchgate.storage.engine import migrate, open_engine
 
     settings = operator.settings_from(database_url=database_url, policy=policy)
     threshold = load_policy(settings.policy).threshold
-    engine = open_engine(settings.database_url)
+    engine = open_engine(database_to_open(settings))
     try:
         migrate(engine)
         with of_the_index() as progress:

@@ -54,9 +54,10 @@ def log_verify(database_url: operator.DatabaseUrl = None) -> None:
 @db.command("upgrade", epilog="Example: vouchgate db upgrade --database-url sqlite:///vouchgate.db")
 def db_upgrade(database_url: operator.DatabaseUrl = None) -> None:
     """Make the tables, or bring them up to date."""
+    from vouchgate.settings import database_to_open
     from vouchgate.storage.engine import migrate, needs_migration, open_engine
 
-    engine = open_engine(operator.settings_from(database_url=database_url).database_url)
+    engine = open_engine(database_to_open(operator.settings_from(database_url=database_url)))
     try:
         needed = needs_migration(engine)
         migrate(engine)

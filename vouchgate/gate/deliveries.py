@@ -13,12 +13,11 @@ from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import Action, Role
 from vouchgate.ingest.policy import canonical_json
-from vouchgate.storage import sink_consumers
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_owner_id
 from vouchgate.storage.ids import new_id_suffix
 from vouchgate.storage.log import chain as log
-from vouchgate.storage.outgoing import deliveries
+from vouchgate.storage.outgoing import deliveries, sink_consumers
 from vouchgate.storage.outgoing import streams as delivery_streams
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord, DeliveryState, LeasedDelivery
 from vouchgate.storage.store import Store

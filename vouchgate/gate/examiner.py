@@ -113,17 +113,6 @@ class Examiner:
             )
         return inspected
 
-    def examine_text(self, claim: Claim) -> Examined | None:
-        """As `examine`, at once, of a claim for which nobody has to be asked; None of any other. Raises
-        ClaimRefused."""
-        if self.policy.judge.enabled or self.policy.dedup_method != "jaccard":
-            return None
-        inspected = self.inspect(claim)
-        cited = inspected.cited()
-        if cited and not claim.secrets:
-            return None
-        return examine(inspected, unasked_readings(cited), self.policy, self._clock())
-
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """Text checks and readings, all within the policy's deadline; with `fresh`, sources are asked again
         whatever was kept of them. Raises ClaimRefused."""
@@ -140,7 +129,9 @@ class Examiner:
             readings = await gather(self._sources, cited, self.policy.deadline_seconds, fresh=fresh)
             # Beside the event loop: texts are long, and holding a claim against one takes some milliseconds.
             left = started + self.policy.deadline_seconds - time.perf_counter()
-            examined = await self._compare_within_time(inspected, readings, captured, max(left, HOLDING_SECONDS))
+            examined = await self._compare_within_time(
+                inspected, readings, captured, max(left, HOLDING_SECONDS)
+            )
         else:
             examined = examine(inspected, (), self.policy, captured)
         if by_meaning is not None:

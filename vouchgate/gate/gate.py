@@ -15,7 +15,7 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
-from vouchgate.ingest.checks.dedup import tokens
+from vouchgate.gate.turns import Turns
 from vouchgate.ingest.claims.types import (
     AtPlace,
     Claim,
@@ -31,8 +31,9 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup.paraphrase import stored_only
-from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.dedup.similar import prepare
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
@@ -44,7 +45,6 @@ from vouchgate.storage.ids import new_id_suffix
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import rejections
 from vouchgate.storage.store import Store
-from vouchgate.turns import Turns
 from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
@@ -112,30 +112,24 @@ class Gate:
         examined: Examined,
         idempotency: Idempotency | None = None,
         started: float | None = None,
-        made: tuple[SignatureKeys, tuple[int, ...]] | None = None,
         *,
         alone: bool = False,
     ) -> asyncio.Future[SubmitAnswer]:
         """Has an examined claim compared and written; claims of one owner are decided in the order they are sent in.
-        `made` are the keys of its words and of what is similar to it, where somebody has made them already; `alone`:
-        it is not one of many that come together."""
+        `alone`: it is not one of many that come together."""
         claim = examined.claim
         # Made here, outside of the write transaction, for what it may store. What will wait has been looked up
         # (`examine`), and a claim never does better there; should that have failed, these are made for nothing.
         may_be_stored = examined.similar is None
-        keys, bands = made or (
-            self._keys(claim),
-            similar.keys_of(claim.content, claim.memory_type.value) if may_be_stored else None,
-        )
         submission = Submission(
             examined=examined,
             principal_id=principal.id,
             suffix=new_id_suffix(examined.capture_time),
-            keys=signature_keys(tokens(claim.content), kind, self.policy.threshold),
+            keys=self._keys(claim),
             idempotency=idempotency,
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
-            bands=similar.keys_of(claim.content, kind) if may_be_stored else None,
+            bands=similar.keys_of(claim.content, claim.memory_type.value) if may_be_stored else None,
         )
         return self.store.comparer.submit_async(submission, alone=alone)
 

@@ -16,7 +16,6 @@ from enum import IntFlag
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.batches import PreparedRow
 from vouchgate.importing.feed import reason_of
-from vouchgate.ingest.checks import dedup
 from vouchgate.ingest.checks.citations import DETECT, VERIFY
 from vouchgate.ingest.claims.types import (
     BLOCKING_HEDGES,
@@ -27,8 +26,9 @@ from vouchgate.ingest.claims.types import (
     Outcome,
     Verdict,
 )
+from vouchgate.ingest.dedup.compare import compare
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
-from vouchgate.ingest.language.words import word_list
+from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage.claims.echoes import Echoes, name_for
@@ -198,7 +198,7 @@ class Auditor:
             origin=row.origin,
             source=claim.asserted_source.value,
         )
-        words = dedup.tokens(claim.content)
+        words = tokens(claim.content)
         keys = signature_keys(words, claim.memory_type.value, self.policy.threshold)
         # Masked texts can be equal where what was masked is not, so they are not compared.
         near = (
@@ -210,7 +210,7 @@ class Auditor:
 
     def _compare(self, row: AuditedRow, content: str, near: Neighbours) -> str | None:
         """The group of earlier rows that the row repeats, if it does; else whether it says otherwise."""
-        found = dedup.compare(content, near.items, self.policy.threshold, self.policy.values)
+        found = compare(content, near.items, self.policy.threshold, self.policy.values)
         same = [one.neighbour for one in found if not one.changed]
         if same:
             self._flags[row.number] |= Flag.DUPLICATE

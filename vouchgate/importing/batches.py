@@ -14,7 +14,7 @@ from itertools import islice
 from pydantic import ValidationError
 from xxhash import xxh3_64_intdigest
 
-from vouchgate.gate.gate import Examiner
+from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.importing.formats import Format, RowFile, Unreadable
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row

@@ -28,8 +28,8 @@ from vouchgate.ingest.sources.registries.pep import Pep
 from vouchgate.ingest.sources.registries.rfc import Rfc
 from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.ingest.sources.web.source import WebSource
-from vouchgate.plugins import install_kinds, sources_of
 from vouchgate.settings import Settings, plain
+from vouchgate.sources.plugins import install_kinds, sources_of
 from vouchgate.sources.reader import ReadingCache, Source, Sources
 
 AnyForge = TypeVar("AnyForge", bound=Forge)

@@ -17,7 +17,6 @@ from typing import Protocol
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.checks.dedup import tokens
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.types import (
     Citation,
@@ -31,6 +30,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import MAX_MENTIONS, Examined, Inspected, examine, focus
 from vouchgate.ingest.policy import Policy
 from vouchgate.review import acts, recheck

@@ -178,6 +178,7 @@ class GitSource:
             return Found(
                 citation=citation,
                 source_id=adr_id(number),
+                called=citation.name,
                 standing=Standing.PROPOSED,
                 detail=f"{uncommitted[0]} is not committed, so nothing but a file vouches for it.",
             )
@@ -273,6 +274,7 @@ def _judge_adr(citation: Citation, number: int, found: Sequence[_Adr]) -> Source
         return Found(
             citation=citation,
             source_id=adr_id(number),
+            called=citation.name,
             standing=Standing.AMBIGUOUS,
             detail=f"{len(found)} files are {name}: {places}.",
         )
@@ -284,6 +286,7 @@ def _judge_adr(citation: Citation, number: int, found: Sequence[_Adr]) -> Source
     return Found(
         citation=citation,
         source_id=adr_id(number),
+        called=citation.name,
         standing=standing,
         detail=detail,
         title=page.title,

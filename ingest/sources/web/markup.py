@@ -1,7 +1,8 @@
 """Main text, title, date and links of an HTML or XML document.
 
 Pure, but not harmless: the libraries under it can be made to run for minutes or to take all memory by a page
-written for that. So a service must not import this: `ingest.sources.web.page_worker`, a process that can be killed, does.
+written for that. So a service must not import this: `ingest.sources.web.page_worker`, a process that can be killed,
+does.
 """
 
 from __future__ import annotations

@@ -15,7 +15,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Adds one table. Sinks that claims named before get their token when it asks next (`storage.sink_consumers`)."""
+    """Adds one table. Sinks that claims named before get their token when it asks next
+    (`storage.outgoing.sink_consumers`)."""
     op.create_table(
         "sink_consumer",
         sa.Column("owner_id", sa.String(), primary_key=True),

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0006"
-down_revision = "0004"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 
@@ -22,3 +22,9 @@ def upgrade() -> None:
     op.execute("UPDATE pending SET rule = 16 WHERE rule = 15 AND removal_of IS NULL")
     statement = sa.text("UPDATE decision SET rule = 16 WHERE rule = 15 AND answer LIKE :changed")
     op.execute(statement.bindparams(changed=CHANGED))
+
+
+def downgrade() -> None:
+    """Gives both the number that they shared."""
+    op.execute("UPDATE pending SET rule = 15 WHERE rule = 16")
+    op.execute("UPDATE decision SET rule = 15 WHERE rule = 16")

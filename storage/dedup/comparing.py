@@ -1,7 +1,7 @@
 """Claims are compared with their owner's earlier ones before they come to the writer, in a thread of its own.
 
 Comparing long texts takes milliseconds for each pair. Inside the write transaction everybody would wait for it; here
-owners take turns. What was compared is remembered with the claim (`ingest.checks.dedup.Comparisons`). The transaction
+owners take turns. What was compared is remembered with the claim (`ingest.dedup.compare.Comparisons`). The transaction
 looks the earlier claims up again, so nothing is missed, and compares those that are new.
 """
 
@@ -19,8 +19,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.checks.dedup import Allowance
 from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, Neighbours
+from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.pipeline import Examined, removes
 from vouchgate.storage.claims.submit import Submission, SubmitAnswer
@@ -230,7 +230,7 @@ class Comparer:
             window.prepare((task.owner_id, task.keys) for task in to_ask)
             for task in to_ask:
                 if window.threshold == task.keys.threshold:
-                    found[id(task)] = window.reach(task.owner_id, task.keys)
+                    found[id(task)] = window.find_candidates(task.owner_id, task.keys)
                 else:
                     found[id(task)] = index.unavailable(window.threshold, task.keys.threshold)
         return found

@@ -1,4 +1,4 @@
-"""`vouchgate import` and its options; what it does is in `vouchgate.cli.import_run`."""
+"""`vouchgate import` and its options; what it does is in `vouchgate.cli.importing.run`."""
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def import_(
     Each row is a claim of the agent whose token VOUCHGATE_TOKEN is. Interrupt it whenever you like and run it
     again: what was decided is passed over. With --dry-run no token and no database are needed.
     """
-    from vouchgate.cli import import_run as command
+    from vouchgate.cli.importing import run as command
     from vouchgate.importing.formats import Format
     from vouchgate.importing.rows import Defaults
     from vouchgate.ingest.claims.types import MemoryType, Source

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import make_url
 
 from vouchgate.cli.check import LOCAL, OWNER
-from vouchgate.cli.import_progress import ImportProgress
+from vouchgate.cli.importing.progress import ImportProgress
 from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, say, show_table
 from vouchgate.cli.progress import of_the_index
 from vouchgate.cli.serve import tune_interpreter
