@@ -72,7 +72,8 @@ class Findings(Mapping[str, tuple[Finding, ...]]):
 
     def one(self, check: str) -> Finding | None:
         """The first thing that a check said, if it said anything."""
-        return next(iter(self.of(check)), None)
+        found = self._by_check.get(check)
+        return found[0] if found else None
 
     @property
     def cited(self) -> tuple[Finding, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from vouchgate.ingest.check import Findings
 from vouchgate.ingest.claims.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
@@ -18,7 +19,7 @@ HAVE_RULES = frozenset({"hedge", "citation_detect", "dedup", "place", "secrets",
 ASKING_AGAIN_IS_NO_USE = frozenset({UNCLEAR, UNREADABLE})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: what rules ask for again and again is kept
 class Case:
     """What the router sees: findings and the few facts of the claim that rules ask for."""
 
@@ -27,30 +28,35 @@ class Case:
     source: Source  # what counts, after grants
     memory_type: MemoryType
 
-    @property
+    @cached_property
     def hedge(self) -> Finding:
         """Whether the writer stands behind it. Raises KeyError when that was not asked."""
         return self.findings["hedge"][0]
 
-    @property
+    @cached_property
     def dedup(self) -> Finding:
         """Whether it is new. Raises KeyError when that was not asked."""
         return self.findings["dedup"][0]
 
-    @property
+    @cached_property
     def place(self) -> Finding | None:
         """Of the place that the claim names, when something is there or is to go."""
         return self.findings.one("place")
 
-    @property
+    @cached_property
     def echo(self) -> Finding | None:
         """When it was sent again and again."""
         return self.findings.one("echo")
 
-    @property
+    @cached_property
     def citations(self) -> tuple[Finding, ...]:
         """Of each cited thing whether it is there, and whether it speaks of the claim."""
         return self.findings.cited
+
+    @cached_property
+    def secrets(self) -> Finding | None:
+        """When it held a credential."""
+        return self.findings.one("secrets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,7 @@ Match = Callable[[Case, Policy], Ruling | None]
 
 def _credential(case: Case, policy: Policy) -> Ruling | None:
     """Before all others: what holds a credential is not even compared with what is stored."""
-    secrets = case.findings.one("secrets")
+    secrets = case.secrets
     if secrets is not None and secrets.verdict is Verdict.FAIL:
         return Ruling(Rule.CREDENTIAL, Tier.BLOCKED, "Contains a credential", (secrets,))
     return None
