@@ -91,16 +91,11 @@ def inspect(claim: Claim, detector: HedgeDetector) -> Inspected:
 
     Raises TooManyCitations for a text that names more than MAX_MENTIONS things of one type.
     """
-    if removes(claim):
+    if claim.removes:
         return Inspected(claim, (), ())
     citations = detect_citations(claim.content, MAX_MENTIONS)
     hedges = detector.detect_normalised(claim.content, normalise(claim.content))
     return Inspected(claim, hedges, citations + claim.citations)
-
-
-def removes(claim: Claim) -> bool:
-    """Whether the claim asks for something to go, instead of saying something."""
-    return claim.removes
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,8 +228,3 @@ class RewrittenClaim:
             ours = self._rewriter.units(self._claim, known)
             self._units = {known: ours}
         return ours, self._rewriter.units(theirs, exact)
-
-
-def units_of(claim: str, other: str, words: ValueWords) -> tuple[list[Unit], list[Unit]]:
-    """Both texts as units; see `RewrittenClaim.beside`."""
-    return RewrittenClaim(claim, words).beside(other)

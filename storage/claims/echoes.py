@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from vouchgate.ingest.checks.echo import MOST_NAMED, echo_key
 from vouchgate.ingest.claims.types import DedupFacts, EchoFacts, Source
 from vouchgate.ingest.language.words import tokens
-from vouchgate.ingest.pipeline import Examined, removes
+from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.sql import fetch, time_of
 
 Name = tuple[str, str]  # an owner and a key
@@ -65,7 +65,7 @@ def counting_key(examined: Examined, words: frozenset[str]) -> Name | None:
     """What a claim of these words is counted under when it repeats no other; None for a removal, which is not
     counted."""
     claim = examined.claim
-    return None if removes(claim) else (claim.owner_id, echo_key(words, claim.memory_type.value))
+    return None if claim.removes else (claim.owner_id, echo_key(words, claim.memory_type.value))
 
 
 def repeated_key(examined: Examined, dedup: DedupFacts) -> Name | None:

@@ -28,7 +28,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
-from vouchgate.ingest.pipeline import Examined, removes
+from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import digest_of
 from vouchgate.storage import ids
@@ -248,7 +248,7 @@ class _SubmissionGroup:
     def _facts(self, submission: Submission) -> DedupFacts:
         """The neighbours on disk and those of this very group."""
         examined, threshold = submission.examined, submission.examined.policy.threshold
-        if removes(examined.claim):
+        if examined.claim.removes:
             return Neighbours()
         if threshold != self._threshold:
             return index.unavailable(self._threshold, threshold)
@@ -319,7 +319,7 @@ class _SubmissionGroup:
                 answer, item_id=answer.queue_id, submitted_by=submission.principal_id, limits=limits
             )
             rows.pending.append(pending.row_of(item))
-            if removes(submission.examined.claim):  # it says nothing that another claim could repeat
+            if submission.examined.claim.removes:  # it says nothing that another claim could repeat
                 self._outbox.note_waiting_removal(submission.examined.claim, answer.queue_id)
                 return
             self._index(submission, ItemKind.PENDING, answer.queue_id)

@@ -22,7 +22,7 @@ from sqlalchemy import Connection
 from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys
-from vouchgate.ingest.pipeline import Examined, removes
+from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.claims.submit import Submission, SubmitAnswer
 from vouchgate.storage.dedup import index
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
@@ -219,7 +219,7 @@ class Comparer:
         found: dict[int, CandidateSet | DedupFacts] = {}
         to_ask = []
         for task in tasks:
-            if removes(task.examined.claim):
+            if task.examined.claim.removes:
                 found[id(task)] = Neighbours()
             else:
                 to_ask.append(task)

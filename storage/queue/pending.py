@@ -19,7 +19,6 @@ from vouchgate.ingest.claims.types import (
     ReviewStatus,
     ValidationResult,
 )
-from vouchgate.ingest.pipeline import removes
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
@@ -168,7 +167,7 @@ def from_answer(
         cited=cited_key(evidence.sources[0].citation.key) if evidence.sources else None,
         priority_at=created_at - head_start(answer.rule, limits.head_start_days),
         rejected_before=None if rejected is None else rejected.queue_id,
-        removal_of=claim.delivery.name if claim.delivery is not None and removes(claim) else None,
+        removal_of=claim.delivery.name if claim.delivery is not None and claim.removes else None,
         metadata=claim.metadata,
     )
 

@@ -158,7 +158,6 @@ def test_a_first_start_without_a_terminal_leaves_them_in_a_file_of_its_operator_
 @pytest.mark.parametrize(
     "arguments", [("serve", "--port", "0"), ("token", "list"), ("db", "upgrade"), ("index", "status")]
 )
-@pytest.mark.skipif(DATABASE == EARLIER_DATABASE, reason="the product still has its earlier name")
 def test_a_database_by_its_earlier_name_stops_every_command_that_would_make_another(
     arguments: tuple[str, ...], desk: Desk
 ) -> None:
