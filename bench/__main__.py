@@ -42,6 +42,12 @@ def _amsb() -> None:
     amsb.run()
 
 
+def _judgement(asked: argparse.Namespace) -> None:
+    from bench import judgement
+
+    judgement.run(asked.rows_of)
+
+
 def _import(asked: argparse.Namespace) -> None:
     from bench import import_speed
 
@@ -65,7 +71,16 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, http, web, queue, amsb, import or dedup; all by default",
+        help="text, http, web, queue, amsb, judgement, import or dedup; all by default",
+    )
+    group = parser.add_argument_group("judgement")
+    group.add_argument(
+        "--rows-of",
+        type=Path,
+        nargs="*",
+        default=[],
+        metavar="FILE",
+        help="rows that people judged, as JSONL",
     )
     group = parser.add_argument_group("import")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
@@ -103,6 +118,7 @@ def main() -> None:
         "web": _web,
         "queue": _queue,
         "amsb": _amsb,
+        "judgement": partial(_judgement, asked),
         "import": partial(_import, asked),
         "dedup": partial(_dedup, asked),
     }

@@ -104,6 +104,8 @@ def _row(owner: int, number: int, text: str) -> dict[str, object]:
         "retracted_reason": None,
         "stale_since": None,
         "stale_reason": None,
+        "lowered_at": None,
+        "lowered_reason": None,
         "details": {},
     }
 

@@ -21,6 +21,7 @@ from vouchgate.ingest.claims.types import (
     Found,
     HedgeMatch,
     Neighbour,
+    Neighbours,
     ParaphraseFacts,
     SourceReading,
     Verdict,
@@ -29,6 +30,7 @@ from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.policy import Policy
 
 NOT_LOOKED_UP = DedupUnavailable(detail="Earlier claims were not looked up.")
+NOTHING_NEAR = Neighbours()  # of most claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class ReadClaim:
     citations: tuple[Citation, ...]  # those in the text, then those given beside it
     readings: tuple[SourceReading, ...]
     policy: Policy
+    by_statements: bool = True  # as of `ingest.pipeline.examine`
 
     def naming(self, key: str) -> tuple[Citation, ...]:
         """Every citation of the thing with this key."""
@@ -117,7 +120,7 @@ def _code(finding: Finding) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question. It has exactly one of the three judges, all pure; one that has nothing to say finds nothing.
+    """One question. It has exactly one of the four judges, all pure; one that has nothing to say finds nothing.
 
     `codes` is what its findings can say, each with its verdict. A finding that is no PASS is weighed by the rule of the
     router that is about this check; where none is, the claim waits for its owner (`doubted`)."""
@@ -129,6 +132,8 @@ class Check:
     judge: Callable[[ReadClaim], Iterable[Finding]] | None = None
     # Asked of each source that is there and holds: against any other there is enough.
     judge_source: Callable[[ReadClaim, Found], Finding | None] | None = None
+    # Asked last of a claim's text and sources, with what the others found.
+    judge_findings: Callable[[ReadClaim, Findings], Iterable[Finding]] | None = None
     # With facts, whose names are `needs`: under the owner's lock, when a claim is decided.
     judge_facts: Callable[[Known], Finding | None] | None = None
     needs: frozenset[str] = frozenset()
@@ -138,7 +143,7 @@ class Check:
     nearest: Callable[[Known, Finding], Neighbour | None] | None = field(default=None)
 
     def __post_init__(self) -> None:
-        judges = (self.judge, self.judge_source, self.judge_facts)
+        judges = (self.judge, self.judge_source, self.judge_findings, self.judge_facts)
         if sum(judge is not None for judge in judges) != 1:
             raise ValueError(f"the check {self.name} must have one judge")
         if bool(self.needs) != (self.judge_facts is not None) or not self.needs <= set(FACTS):

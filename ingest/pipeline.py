@@ -20,13 +20,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from vouchgate.ingest.check import FACTS, NO_FACTS, Facts, Findings, ReadClaim
+from vouchgate.ingest.check import FACTS, NO_FACTS, NOTHING_NEAR, Facts, Findings, ReadClaim
 from vouchgate.ingest.checks import citations as citation_checks
 from vouchgate.ingest.checks import dedup as dedup_check
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.types import (
-    TEXT_CHARACTERS,
     Citation,
     Claim,
     Decision,
@@ -48,13 +47,14 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
     Verdict,
 )
-from vouchgate.ingest.dedup.compare import Comparison, Comparisons
+from vouchgate.ingest.dedup.compare import Comparison, Comparisons, LookedUp
 from vouchgate.ingest.language.normalise import normalise
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.registry import CHECKS, OF_CLAIMS, OF_FACTS, OF_SOURCES
+from vouchgate.ingest.registry import CHECKS, OF_CLAIMS, OF_FACTS, OF_FINDINGS, OF_SOURCES
 from vouchgate.ingest.router import Case, route
 from vouchgate.ingest.scoring import score
-from vouchgate.ingest.support import passages
+from vouchgate.ingest.support.holding import hold, states_all
+from vouchgate.ingest.support.quotation import quotations_of
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +82,8 @@ class Inspected:
         first: dict[str, Citation] = {}
         for citation in self.citations:
             first.setdefault(citation.key, citation)
-        return tuple(first.values())
+        # What is quoted from it is kept with the claim, and not with all that is said of the source.
+        return tuple(c.model_copy(update={"quote": ""}) if c.quote else c for c in first.values())
 
 
 def inspect(claim: Claim, detector: HedgeDetector) -> Inspected:
@@ -112,6 +113,10 @@ class Examined:
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
     # What was compared before, and need not be again; no answer depends on it. None: nothing was.
     known: Comparisons | None = field(default=None, compare=False, repr=False)
+    by_statements: bool = True  # as of `examine`
+    # What was decided before, and the facts it was decided with: with these `decide` need not do it again.
+    foreseen: tuple[Facts, Decision] | None = field(default=None, compare=False, repr=False)
+    looked_up: LookedUp | None = field(default=None, compare=False, repr=False)  # None: nothing was
 
     def knowing(self, **facts: Any) -> Examined:
         """The same with these facts, by the names of `Facts`."""
@@ -128,7 +133,18 @@ class Examined:
         """The same, remembering from now on what it is compared with."""
         if self.known is not None:
             return self
-        return replace(self, known=Comparisons(self.claim.content, self.policy.threshold, self.policy.values))
+        return replace(self, known=self._comparisons())
+
+    def foreseeing(self) -> tuple[Examined, Tier]:
+        """The same, with what is decided if its owner has stored nothing like it and nothing more is found out: most
+        claims are new. And where it goes then; no earlier claim ever lets it do better."""
+        alone = self.knowing(dedup=NOTHING_NEAR)
+        decision = alone.decide()
+        known = self.known or self._comparisons()
+        return replace(self, known=known, foreseen=(alone.facts, decision)), decision.tier
+
+    def _comparisons(self) -> Comparisons:
+        return Comparisons(self.claim.content, self.policy.threshold, self.policy.values)
 
     def _judge(self, dedup: DedupFacts) -> tuple[Finding, Comparison | None]:
         return dedup_check.judge(
@@ -137,13 +153,17 @@ class Examined:
 
     def decide(self) -> Decision:
         """The decision that follows. Pure: the same claim, facts and policy give the same decision."""
+        if self.foreseen is not None and self.foreseen[0] == self.facts:
+            return self.foreseen[1]
         findings = Findings((*self.findings.every, *self._of_facts()))
         cited = findings.cited
         good = self._sources_without(cited, Verdict.FAIL)
         sure = self._sources_without(cited, Verdict.FAIL, Verdict.DOUBT, Verdict.UNKNOWN)
         lowest = score.claim_score(good, self.policy, self.capture_time)
-        ruling = route(Case(findings, lowest, self.claim.source, self.claim.memory_type), self.policy)
-        label = score.label_of(sure, self.policy)
+        case = Case(findings, lowest, self.claim.source, self.claim.memory_type, self.by_statements)
+        ruling = route(case, self.policy)
+        stated = sure if not self.by_statements else [source for source in sure if states_all(source)]
+        label = score.label_of(stated, self.policy)
         repeated = findings.one(dedup_check.CHECK)
         similarity = None if repeated is None else repeated.facts.get("similarity")
         return Decision(
@@ -152,7 +172,11 @@ class Examined:
             reason=ruling.reason,
             findings=findings.every,
             decided_by=ruling.decided_by,
-            confidence=score.confidence_of(label, lowest, vouched=ruling.tier is Tier.STORED or bool(good)),
+            confidence=score.confidence_of(
+                label,
+                lowest if stated and all(source.form == "page" for source in stated) else None,
+                vouched=ruling.tier is Tier.STORED or bool(good),
+            ),
             confidence_score=lowest,
             label=label,
             source_id=min((source.source_id for source in good), default=None),
@@ -211,7 +235,7 @@ class Examined:
                 confidence=decision.confidence,
                 confidence_score=decision.confidence_score,
                 source_id=decision.source_id,
-                sources=self.readings,
+                sources=tuple(map(_as_kept, self.readings)),
                 **{name: getattr(self.facts, name) for name in FACTS},
                 validity_horizon=self.claim.validity_horizon,
                 label=decision.label,
@@ -229,36 +253,48 @@ class Examined:
         )
 
 
+def _as_kept(reading: SourceReading) -> SourceReading:
+    """The reading without what waits to be kept beside the decision."""
+    if isinstance(reading, Found) and reading.packed:
+        return reading.model_copy(update={"packed": ()})
+    return reading
+
+
 def focus(inspected: Inspected, readings: Sequence[SourceReading]) -> tuple[SourceReading, ...]:
-    """The readings as they are kept: of a source's whole text only the passages that bear on the claim."""
+    """The readings as they are kept: of a source's whole text only the passages that bear on the claim, and what it
+    does to each statement of it."""
     return tuple(_focused(inspected, reading) for reading in readings)
 
 
 def _focused(inspected: Inspected, reading: SourceReading) -> SourceReading:
-    if not isinstance(reading, Found) or not reading.text:
+    if not isinstance(reading, Found) or reading.held is not None:
         return reading
-    citations = inspected.naming(reading.citation.key)
-    try:
-        excerpt = passages.focus(inspected.claim.content, citations, reading.title, reading.text)
-    except Exception:
-        log.exception("no passages could be chosen of %a", reading.source_id)
-        excerpt = ""  # which no check takes for support
-    cut = reading.cut or len(reading.text) >= TEXT_CHARACTERS
-    return reading.model_copy(update={"excerpt": excerpt, "text": "", "cut": cut})
+    quotations = quotations_of(inspected.citations)
+    return hold(inspected.claim.stated, inspected.naming(reading.citation.key), reading, quotations)
 
 
 def examine(
-    inspected: Inspected, readings: Sequence[SourceReading], policy: Policy, capture_time: datetime
+    inspected: Inspected,
+    readings: Sequence[SourceReading],
+    policy: Policy,
+    capture_time: datetime,
+    *,
+    by_statements: bool = True,
 ) -> Examined:
     """Judges what was gathered. Raises ValueError when a cited thing has no reading: a missing answer must
-    become an UNKNOWN reading where it went missing, never be left out."""
+    become an UNKNOWN reading where it went missing, never be left out. `by_statements` is false only for a decision of
+    before sources were held against statements one by one, which is made again as it was made then."""
     known = {reading.citation.key for reading in readings}
     unread = [citation.value for citation in inspected.cited() if citation.key not in known]
     if unread:
         raise ValueError(f"no reading for {', '.join(unread)}")
     claim = inspected.claim
-    read = ReadClaim(claim, inspected.hedges, inspected.citations, tuple(readings), policy)
-    return Examined(claim, policy, capture_time, read.readings, Findings(_of_text(read)))
+    held = focus(inspected, readings) if by_statements else tuple(readings)
+    read = ReadClaim(claim, inspected.hedges, inspected.citations, held, policy, by_statements)
+    found = Findings(_of_text(read))
+    if by_statements and not claim.removes:
+        found = Findings((*found.every, *(said for judge in OF_FINDINGS for said in judge(read, found))))
+    return Examined(claim, policy, capture_time, read.readings, found, by_statements=by_statements)
 
 
 def _of_text(read: ReadClaim) -> Iterator[Finding]:
@@ -274,6 +310,8 @@ def _of_text(read: ReadClaim) -> Iterator[Finding]:
                 ):
                     verified.add(finding.citation.key)
                 yield finding
+    if read.claim.context:  # no source has to say it
+        read = replace(read, claim=read.claim.model_copy(update={"content": read.claim.stated}))
     for reading in read.readings:
         if isinstance(reading, Found) and reading.citation.key in verified:
             for judge_source in OF_SOURCES:
@@ -287,7 +325,14 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
     Raises ValueError when the evidence lacks a reading that the claim's citations call for.
     """
     evidence = stored.evidence
-    examined = examine(inspect(evidence.claim, detector), evidence.sources, policy, evidence.capture_time)
+    by_statements = not any(isinstance(source, Found) and source.held is None for source in evidence.sources)
+    examined = examine(
+        inspect(evidence.claim, detector),
+        evidence.sources,
+        policy,
+        evidence.capture_time,
+        by_statements=by_statements,
+    )
     known = Facts(**{name: getattr(evidence, name) for name in FACTS})
     examined = replace(examined, similar=stored.similar, facts=known)
     again = examined.answer(

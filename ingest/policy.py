@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -121,12 +121,33 @@ class EchoPolicy(Frozen):
     action: Literal["report", "queue", "block"] = "report"
 
 
-class Policy(Frozen):
-    """The document in force. Two policies with one digest decide alike."""
+class SpotChecks(Frozen):
+    """Of what rules store as INFERENCE, the share that owners are asked about afterwards; see
+    `ingest.scoring.sampling`."""
 
-    preset: Literal["balanced", "strict"]
+    rate: Share = 0.0
+
+
+class SourceTexts(Frozen):
+    """How long the whole texts of sources are kept beside the decisions that rest on them."""
+
+    days: int = Field(default=0, ge=0, le=36_500)  # 0: none is kept
+
+
+class Policy(Frozen):
+    """The document in force. Two policies with one digest decide alike. What came to it later has a default, which is
+    left out of the document, so that those kept before have the digest that they had."""
+
+    preset: Literal["balanced", "strict", "review_all"]
     confidence_floor: Share
-    require_relevance: bool
+    # What becomes of a claim whose sources speak of every statement and say nothing else, but are not shown to say it;
+    # and of one that rests on a page of a publisher nobody listed.
+    spoken_of: Literal["store", "queue"] = Field(default="queue", exclude_if=lambda does: does == "queue")
+    unlisted_pages: Literal["store", "queue"] = Field(
+        default="queue", exclude_if=lambda does: does == "queue"
+    )
+    # Of policies of before statements were held against sources: only a decision made by one of these asks for it.
+    require_relevance: bool | None = Field(default=None, exclude_if=lambda required: required is None)
     trusted_sources: tuple[Source, ...]
     auto_approve_ai_synthesis: bool
     missing_citation_tier: Literal[Tier.QUEUED, Tier.BLOCKED]
@@ -146,6 +167,8 @@ class Policy(Frozen):
     recheck: Recheck
     judge: JudgePolicy
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
+    source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
+    spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
     reputation: Reputation
     values: ValueWords
     lexicon: Lexicon
@@ -201,6 +224,15 @@ def load_policy(path: Path | None = None) -> Policy:
 
     Raises PolicyError when the file cannot be read, is not TOML, or holds an unknown key or a bad value.
     """
+    return _built_in() if path is None else _load_policy(path)
+
+
+@cache
+def _built_in() -> Policy:
+    return _load_policy(None)
+
+
+def _load_policy(path: Path | None) -> Policy:
     built_in = read_data("policy.toml")
     presets = built_in.pop("presets")
     built_in["values"] = read_data("values.toml")
@@ -212,6 +244,8 @@ def load_policy(path: Path | None = None) -> Policy:
             raise PolicyError(f"policy {path}: cannot be read: {error.strerror}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise PolicyError(f"policy {path}: is not valid TOML: {error}") from error
+    if over.pop("require_relevance", False) is True:  # of policy files of before there was `spoken_of`
+        over.setdefault("spoken_of", "queue")
     preset = over.get("preset", built_in["preset"])
     if not isinstance(preset, str) or preset not in presets:
         raise PolicyError(

@@ -28,6 +28,7 @@ CHECKS: Mapping[str, Check] = _found()
 # Each with its judge, so that none has to be looked for once a claim is here.
 OF_CLAIMS = tuple((check, check.judge) for check in CHECKS.values() if check.judge is not None)
 OF_SOURCES = tuple(check.judge_source for check in CHECKS.values() if check.judge_source is not None)
+OF_FINDINGS = tuple(check.judge_findings for check in CHECKS.values() if check.judge_findings is not None)
 OF_FACTS = tuple((check, check.judge_facts) for check in CHECKS.values() if check.judge_facts is not None)
 
 

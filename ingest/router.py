@@ -15,8 +15,20 @@ UNCLEAR = "support_unclear"  # the source was read, and the rules cannot tell wh
 ECHO_REASON = "Sent again and again"
 UNREADABLE = "support_unreadable"  # the source is there, and has no text to hold a claim against
 # Checks whose findings have rules of their own here; so have all that are on a thing cited.
-HAVE_RULES = frozenset({"hedge", "citation_detect", "dedup", "place", "secrets", "echo"})
-ASKING_AGAIN_IS_NO_USE = frozenset({UNCLEAR, UNREADABLE})
+HAVE_RULES = frozenset(
+    {
+        "hedge",
+        "citation_detect",
+        "dedup",
+        "place",
+        "secrets",
+        "echo",
+        "statements",
+        "hidden",
+        "instruction",
+    }
+)
+ASKING_AGAIN_IS_NO_USE = frozenset({UNCLEAR, UNREADABLE, "quote_unread"})
 
 
 @dataclass(frozen=True)  # no slots: what rules ask for again and again is kept
@@ -27,6 +39,7 @@ class Case:
     score: float | None  # lowest score of the verified sources
     source: Source  # what counts, after grants
     memory_type: MemoryType
+    by_statements: bool = True  # as of `ingest.pipeline.examine`
 
     @cached_property
     def hedge(self) -> Finding:
@@ -52,6 +65,11 @@ class Case:
     def citations(self) -> tuple[Finding, ...]:
         """Of each cited thing whether it is there, and whether it speaks of the claim."""
         return self.findings.cited
+
+    @cached_property
+    def statements(self) -> Finding | None:
+        """Of a claim whose sources could all be read, what they do to its statements together."""
+        return self.findings.one("statements")
 
     @cached_property
     def secrets(self) -> Finding | None:
@@ -169,7 +187,56 @@ def _doubted(case: Case, policy: Policy) -> Ruling | None:
     return None
 
 
+def _hidden(case: Case, policy: Policy) -> Ruling | None:
+    found = tuple(f for f in case.findings.of("hidden") if f.verdict is not Verdict.PASS)
+    return Ruling(Rule.HIDDEN_TEXT, Tier.QUEUED, "Has text that nobody can see", found) if found else None
+
+
+def _instruction(case: Case, policy: Policy) -> Ruling | None:
+    found = tuple(f for f in case.findings.of("instruction") if f.verdict is not Verdict.PASS)
+    return Ruling(Rule.INSTRUCTION, Tier.QUEUED, "Speaks to a model", found) if found else None
+
+
+def _uncovered(case: Case, policy: Policy) -> Ruling | None:
+    """What somebody granted vouches for needs no source; all else must not say more than its sources do."""
+    found = case.statements
+    if found is None or found.code != "uncovered" or case.source is not Source.AI_SYNTHESIS:
+        return None
+    return Ruling(Rule.UNCOVERED, Tier.QUEUED, found.message, (found,))
+
+
+def _covered(case: Case, policy: Policy, code: str) -> tuple[Finding, ...] | None:
+    """What speaks for a claim whose statements its sources cover in this way; None when something speaks against it:
+    a source that does not vouch, a score under the floor, a policy that stores nothing a model says."""
+    found = case.statements
+    if found is None or found.code != code or any(_stands_against(f, policy) for f in case.citations):
+        return None
+    if case.score is None or case.score < policy.confidence_floor:
+        return None
+    if case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis:
+        return None
+    return (*case.citations, found)
+
+
+def _stated(case: Case, policy: Policy) -> Ruling | None:
+    found = _covered(case, policy, "stated")
+    return Ruling(Rule.STATED, Tier.STORED, "Stated by its source", found) if found else None
+
+
+def _spoken_of(case: Case, policy: Policy) -> Ruling | None:
+    found = _covered(case, policy, "spoken_of") if policy.spoken_of == "store" else None
+    return Ruling(Rule.SPOKEN_OF, Tier.STORED, "Spoken of by its source", found) if found else None
+
+
+def _pointer(case: Case, policy: Policy) -> Ruling | None:
+    found = _covered(case, policy, "pointer")
+    return Ruling(Rule.POINTER, Tier.STORED, "Points at what is there", found) if found else None
+
+
 def _citation_verified(case: Case, policy: Policy) -> Ruling | None:
+    """Only of decisions of before statements were held against sources one by one, which are made again as then."""
+    if case.by_statements:
+        return None
     if not case.citations or any(_stands_against(finding, policy) for finding in case.citations):
         return None
     if case.score is None or case.score < policy.confidence_floor:
@@ -180,9 +247,9 @@ def _citation_verified(case: Case, policy: Policy) -> Ruling | None:
 
 
 def _stands_against(finding: Finding, policy: Policy) -> bool:
-    """Whatever is no PASS does, but for a text that can be read and of which the rules cannot tell whether it
-    speaks of the claim: only a policy that requires relevance minds that."""
-    if finding.code == UNCLEAR and not policy.require_relevance:
+    """Whatever is no PASS does. Before statements were held against sources, a text that can be read and of which the
+    rules could not tell whether it speaks of the claim did so only under a policy that required relevance."""
+    if finding.code == UNCLEAR and policy.require_relevance is False:
         return False
     return finding.verdict is not Verdict.PASS
 
@@ -193,7 +260,7 @@ def _trusted_source(case: Case, policy: Policy) -> Ruling | None:
     return None
 
 
-def _stated(case: Case, policy: Policy) -> Ruling | None:
+def _in_conversation(case: Case, policy: Policy) -> Ruling | None:
     if case.source not in policy.stated_in_conversation.get(case.memory_type, ()):
         return None
     preference = case.memory_type is MemoryType.PREFERENCE
@@ -226,13 +293,19 @@ RULES: tuple[Match, ...] = (
     _already_pending,
     _change,
     _conflict,
+    _hidden,
+    _instruction,
     _technical_hedge,
     _dedup_unknown,
     _citation_refuted,
     _doubted,
+    _uncovered,
+    _stated,
+    _spoken_of,
+    _pointer,
     _citation_verified,
     _trusted_source,
-    _stated,
+    _in_conversation,
     _citation_unknown,
 )
 

@@ -30,13 +30,21 @@ class Rule(StrEnum):
     DEDUP_UNKNOWN = "dedup_unknown"  # also of what may say the same in other words
     REFUTED = "refuted"
     DOUBTED = "doubted"  # by a check that has no rule of its own
-    CITATION_VERIFIED = "citation_verified"
+    CITATION_VERIFIED = "citation_verified"  # of before sources were held against statements one by one
+    HIDDEN_TEXT = "hidden_text"
+    INSTRUCTION = "instruction"
+    UNCOVERED = "uncovered"
+    STATED = "stated"
+    SPOKEN_OF = "spoken_of"
+    POINTER = "pointer"
     TRUSTED_SOURCE = "trusted_source"
     STATED_IN_CONVERSATION = "stated_in_conversation"
     CITATION_UNKNOWN = "citation_unknown"
     UNGROUNDED = "ungrounded"
 
 
+# By which a claim is stored on account of what it cites. The first only in decisions of before there were the others.
+BY_CITATION = frozenset({Rule.CITATION_VERIFIED, Rule.STATED, Rule.SPOKEN_OF, Rule.POINTER})
 CHANGE_REASON = "Changes what is stored"  # by which a 15 that was no removal is known
 
 # The number of each rule in a database column. A new rule takes the next one, and none is used again.
@@ -58,6 +66,12 @@ NUMBERS: Mapping[Rule, int] = {
     Rule.REMOVAL: 15,
     Rule.PLACE_CHANGE: 16,
     Rule.DOUBTED: 17,
+    Rule.HIDDEN_TEXT: 18,
+    Rule.INSTRUCTION: 19,
+    Rule.UNCOVERED: 20,
+    Rule.STATED: 21,
+    Rule.SPOKEN_OF: 22,
+    Rule.POINTER: 23,
 }
 _NAMES = {number: rule for rule, number in NUMBERS.items()}
 
@@ -77,6 +91,6 @@ def _named(rule: object) -> object:
 # A rule as an answer has it: one of ours, the name of one that only a newer service knows, or an old number.
 RuleName = Annotated[
     Rule | str,
-    Field(union_mode="left_to_right", examples=[Rule.CITATION_VERIFIED, Rule.UNGROUNDED]),
+    Field(union_mode="left_to_right", examples=[Rule.STATED, Rule.UNGROUNDED]),
     BeforeValidator(_named),
 ]

@@ -7,6 +7,7 @@ The unit may be run again after a rollback (`storage.writer`), so nothing here m
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -25,6 +26,7 @@ from vouchgate.ingest.claims.types import (
     PendingMemory,
     Principal,
     ReviewStatus,
+    SourceReading,
     Tier,
     ValidationResult,
 )
@@ -38,11 +40,11 @@ from vouchgate.review import record
 from vouchgate.review.answers import AlreadyGone, ApprovalRefused, Approved, Rejected, Retracted
 from vouchgate.review.approval import check_conflicts, edit_problem, horizon_problem, stored_only
 from vouchgate.storage import ids
-from vouchgate.storage.claims import decisions, memories
-from vouchgate.storage.dedup import index, similar, vectors
+from vouchgate.storage.claims import decisions, memories, source_texts
+from vouchgate.storage.dedup import contradicting, index, similar, vectors
 from vouchgate.storage.errors import RecordUnreadable, StorageError
 from vouchgate.storage.outgoing.outbox import Outbox
-from vouchgate.storage.queue import pending, rechecks
+from vouchgate.storage.queue import pending, rechecks, spot_checks
 
 _INSERT_DECISION = insert(decisions.TABLE)
 
@@ -73,6 +75,7 @@ class NewDecision:
     decision_id: str
     reason: str  # what the item then shows; the answer has the router's own
     now: datetime
+    readings: tuple[SourceReading, ...] = ()  # that it was made on, with their texts
 
 
 def approve(
@@ -107,6 +110,10 @@ def approve(
     if allowance.used_up:
         return ApprovalRefused("dedup_unavailable", "Many claims like this one came just now. Try again.")
     facts, content, known = stored_only(every), claim.content, asked.known
+    looked_up = contradicting.look_up(
+        connection, item.owner_id, content, claim.memory_type.value, known, now=asked.now, allowance=allowance
+    )
+    facts = stored_only(contradicting.together(facts, looked_up))
     recorded = _recorded_conflict(connection, item, asked.now)
     settled = check_conflicts(
         content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place, known=known
@@ -173,7 +180,10 @@ def promote(
     outbox.note_stored_claim(claim, memory.id, memory.created_at)
     _store(connection, memory, bands, outbox)
     _schedule(connection, memory, made.answer, policy)
-    _keep_decision(connection, made.answer, Action.CLAIM_PROMOTED, by=SERVICE, now=made.now)
+    digest = _keep_decision(
+        connection, made.answer, Action.CLAIM_PROMOTED, made.readings, policy, by=SERVICE, now=made.now
+    )
+    spot_checks.ROWS.write(connection, spot_checks.rows_of(made.answer, digest, policy, made.now))
     return memory
 
 
@@ -192,7 +202,9 @@ def redecide(connection: Connection, item: PendingMemory, made: NewDecision, pol
     if not changed:
         raise StorageError(f"item {item.id} changed although its owner was locked")
     rechecks.remove(connection, item.owner_id, item.id)
-    _keep_decision(connection, made.answer, Action.CLAIM_RECHECKED, by=SERVICE, now=made.now)
+    _keep_decision(
+        connection, made.answer, Action.CLAIM_RECHECKED, made.readings, policy, by=SERVICE, now=made.now
+    )
 
 
 def mark_stale(connection: Connection, memory: Memory, *, reason: str, now: datetime) -> bool:
@@ -312,18 +324,29 @@ def _decide_edit(
         queue_id=None if stored else item.id,
         took_ms=0.0,
     )
-    _keep_decision(connection, answer, Action.REVIEW_EDITED, by=asked.principal.id, now=asked.now)
+    by, now = asked.principal.id, asked.now
+    _keep_decision(connection, answer, Action.REVIEW_EDITED, edited.readings, edited.policy, by=by, now=now)
     return answer
 
 
 def _keep_decision(
-    connection: Connection, answer: ValidationResult, action: Action, *, by: str, now: datetime
-) -> None:
+    connection: Connection,
+    answer: ValidationResult,
+    action: Action,
+    readings: Sequence[SourceReading],
+    policy: Policy,
+    *,
+    by: str,
+    now: datetime,
+) -> str:
+    """Writes a decision, the texts it rests on, and its log entry; the digest of what was written."""
     text = answer.model_dump_json()
     connection.execute(_INSERT_DECISION, decisions.row_of(answer, text, principal_id=by, at=now))
     digest = hashlib.sha256(text.encode()).hexdigest()
     owner_id, decision_id = answer.evidence.claim.owner_id, str(answer.decision_id)
+    source_texts.write(connection, source_texts.rows_of(owner_id, readings, policy, now))
     record.entry(connection, owner_id, action, decision_id, digest, by=by, now=now)
+    return digest
 
 
 def _store(connection: Connection, memory: Memory, bands: tuple[int, ...], outbox: Outbox) -> None:

@@ -15,7 +15,7 @@ from vouchgate.ingest.claims.types import (
     Neighbours,
     Verdict,
 )
-from vouchgate.ingest.dedup.compare import Comparisons, compare
+from vouchgate.ingest.dedup.compare import Comparisons, compare, contradicting
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import ApprovalRefused
@@ -74,12 +74,15 @@ def check_conflicts(
             " edited content.",
             same,
         )
-    conflicts = compare(content, facts.items, policy.threshold, policy.values, known)
+    conflicts = (
+        *compare(content, facts.items, policy.threshold, policy.values, known),
+        *contradicting(content, facts.items, policy.threshold, policy.values, known),
+    )
     target = next((c for c in conflicts if c.neighbour.id == recorded), nearest)
     if supersede is None:
         return ApprovalRefused(
             "conflict_unresolved",
-            f"Memory {target.neighbour.id} says nearly the same with other values"
+            f"Memory {target.neighbour.id} says otherwise in nearly the same words"
             f" ({', '.join(target.changed[:8])}). Say which holds: replace it (supersede true), or keep"
             " both (supersede false).",
             target.neighbour.id,

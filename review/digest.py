@@ -26,8 +26,10 @@ WIDTH = 72
 MOST_SHOWN = 5  # items, the most pressing first
 MOST_CLAIM = 100  # characters of each
 _MOST_ERROR = 200
-_BOUND = frozenset({"Mn", "Mc", "Me", "Cf"})  # Unicode's categories of what goes with the character before it
-_JOINER = "\u200d"
+_JOINERS = "\u200c\u200d"
+# Unicode's categories of what goes with the character before it; and of these, what is seen as nothing without it.
+_BOUND = frozenset({"Mn", "Mc", "Me", "Cf"})
+_UNSEEN_ALONE = frozenset({"Mn", "Me"})
 
 # What a digest tells of, in this order. All else in the log is either a part of one of these or the owner's own act.
 _WORDS = {
@@ -40,6 +42,7 @@ _WORDS = {
     Action.REVIEW_UNDONE: ("undone", "taken back"),
     Action.REVIEW_EXPIRED: ("expired", "expired without a decision"),
     Action.MEMORY_STALE: ("stale", "found stale"),
+    Action.MEMORY_RELABELLED: ("relabelled", "found to promise too much"),
 }
 
 
@@ -160,12 +163,23 @@ def _parts(word: str, most: int) -> Iterator[str]:
     """A word in parts of at most `most` characters. Nothing that belongs to the character before it, such as an
     accent or a joiner, begins a part: alone on a line it would be seen as nothing."""
     while len(word) > most:
-        at = most
-        while at > 1 and (unicodedata.category(word[at]) in _BOUND or word[at - 1] == _JOINER):
-            at -= 1
-        yield word[:at]
-        word = word[at:]
+        at = (
+            _last_break(word, most, _BOUND)
+            or _last_break(word, most, _UNSEEN_ALONE)
+            or _last_break(word, most, _UNSEEN_ALONE, "")
+            or most
+        )
+        yield word[:at].rstrip(_JOINERS)
+        word = word[at:].lstrip(_JOINERS)  # where all is joined, the end of a line parts it
     yield word
+
+
+def _last_break(word: str, most: int, bound: frozenset[str], joiners: str = _JOINERS) -> int:
+    """The last place up to `most` with nothing of these categories behind it, and no joiner at it; 0 for none."""
+    for at in range(most, 0, -1):
+        if unicodedata.category(word[at]) not in bound and not {word[at - 1], word[at]} & set(joiners):
+            return at
+    return 0
 
 
 def digest_document(figures: DigestFigures) -> dict[str, Any]:

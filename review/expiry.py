@@ -15,12 +15,13 @@ class Expired(NamedTuple):
     memories: int
     readings: int = 0  # of sources, which were only kept to save asking again
     sign_ins: int = 0  # sessions and links of the pages, which nobody could use any more
+    texts: int = 0  # of sources, kept for replays of decisions that are older than the policy has them kept
 
 
 def expire(queue: ReviewQueue, now: datetime) -> Expired:
     """Expires pending items past their time and memories past their horizon, and forgets what was read of
     sources too long ago and who was signed in; each once, whoever else sweeps."""
-    items = memories = readings = sign_ins = 0
+    items = memories = readings = sign_ins = texts = 0
     while count := queue.expire(now):
         items += count
     while count := queue.expire_memories(now):
@@ -29,4 +30,6 @@ def expire(queue: ReviewQueue, now: datetime) -> Expired:
         readings += count
     while count := queue.forget_sign_ins(now):
         sign_ins += count
-    return Expired(items, memories, readings, sign_ins)
+    while count := queue.forget_texts(now):
+        texts += count
+    return Expired(items, memories, readings, sign_ins, texts)

@@ -69,6 +69,11 @@ def _reading(reading: SourceReading) -> SourceReading:
         quoting = "detail" if isinstance(judgement, NotJudged) else "quote"
         judgement = judgement.model_copy(update={quoting: ""})
     nothing = {"title": "", "excerpt": "", "digest": "", "site": "", "links": (), "successor": None}
+    nothing |= {
+        "held": None,
+        "text_digest": "",
+        "quoted": (),
+    }  # where the page says what, and a way to guess at it
     return reading.model_copy(update={**nothing, "detail": WITHHELD, "judgement": judgement})
 
 

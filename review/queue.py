@@ -35,9 +35,9 @@ from vouchgate.review.answers import (
 from vouchgate.review.reading import QueueReader, own_owners
 from vouchgate.review.rules import Act, may_rule_on
 from vouchgate.storage import ids
-from vouchgate.storage.claims import memories
+from vouchgate.storage.claims import memories, source_texts
 from vouchgate.storage.claims import source_cache as sources
-from vouchgate.storage.dedup import index, similar
+from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.identity import sessions
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
@@ -153,7 +153,9 @@ class ReviewQueue(QueueReader):
     ) -> Comparisons:
         """What is to be in force held against what its owner has, before others have to wait for it."""
         kind = one.memory_type.value
-        return index.compared(connection, one.owner_id, content, kind, self._policy, now=now)
+        known = index.compared(connection, one.owner_id, content, kind, self._policy, now=now)
+        contradicting.look_up(connection, one.owner_id, content, kind, known, now=now)
+        return known
 
     def undo_until(self, item: PendingMemory) -> datetime | None:
         """When it is too late to take an item's decision back; None for one that no reviewer decided."""
@@ -217,6 +219,13 @@ class ReviewQueue(QueueReader):
             if not sources.has_old(connection, now):
                 return 0
         return self._store.writer.run((), lambda c: sources.forget_old(c, now, limit)).result()
+
+    def forget_texts(self, now: datetime, limit: int = 500) -> int:
+        """Deletes up to `limit` texts of sources whose time is over; how many."""
+        with self._store.read() as connection:
+            if not source_texts.has_old(connection, now):
+                return 0
+        return self._store.writer.run((), lambda c: source_texts.forget_old(c, now, limit)).result()
 
     def forget_sign_ins(self, now: datetime, limit: int = 500) -> int:
         """Deletes up to `limit` sessions and links of the pages whose time is over, of each; how many."""

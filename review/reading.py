@@ -17,6 +17,7 @@ from vouchgate.ingest.claims.types import (
     ReviewStatus,
     ValidationResult,
 )
+from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
@@ -26,7 +27,7 @@ from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
 from vouchgate.review.rules import Act, is_allowed, is_owner
 from vouchgate.storage.claims import decisions, memories
-from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.queue.pending import Facets, Order, QueueFilter
 from vouchgate.storage.queue.rejections import rejection_of
@@ -153,7 +154,14 @@ class QueueReader:
             named = memories.get(connection, item.conflicting_memory_id or "", now, owners=owners)
             if item.status is not ReviewStatus.PENDING:
                 return named
-            facts = stored_only(index.find_neighbours(connection, item.owner_id, keys, now))
+            known = Comparisons(item.content, self._policy.threshold, self._policy.values)
+            looked_up = contradicting.look_up(
+                connection, item.owner_id, item.content, item.memory_type.value, known, now=now
+            )
+            facts = contradicting.together(
+                index.find_neighbours(connection, item.owner_id, keys, now), looked_up
+            )
+            facts = stored_only(facts)
             recorded = named.id if named is not None and named.status is MemoryStatus.ACTIVE else None
             settled = check_conflicts(item.content, facts, self._policy, supersede=None, recorded=recorded)
             nearest = settled.conflicting_memory_id if isinstance(settled, ApprovalRefused) else None

@@ -15,8 +15,11 @@ from enum import StrEnum
 from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import (
+    Action,
     Decision,
+    Found,
     ItemKind,
+    Memory,
     MemoryStatus,
     Neighbours,
     Paraphrases,
@@ -30,17 +33,18 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.rules import Rule
-from vouchgate.review import acts
+from vouchgate.ingest.rules import BY_CITATION, Rule
+from vouchgate.ingest.scoring.score import is_listed
+from vouchgate.review import acts, record
+from vouchgate.review.relabelling import Shown, lowered
 from vouchgate.review.staleness import SourceChanged, SourcesUnchanged, SourcesUnclear, Standings
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories
-from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup import contradicting, index
+from vouchgate.storage.errors import StorageError
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.queue.rechecks import LeasedRecheck
-
-VERIFIED = Rule.CITATION_VERIFIED  # the rule by which alone a waiting claim is promoted
 
 
 class RecheckResult(StrEnum):
@@ -51,6 +55,7 @@ class RecheckResult(StrEnum):
     OVER = "over"  # tried as often as the policy says: the item is left to its owner
     STALE = "stale"  # the memory was marked
     FRESH = "fresh"  # the mark was taken back
+    LOWERED = "lowered"  # the memory is in force, with a label or confidence that promises less
     SAME = "same"  # the memory is as it was
     AGAIN = "again"  # not found out; it is tried later
     GONE = "gone"  # it does not wait, or is not in force, any more
@@ -128,6 +133,12 @@ def _settle_waiting(
         return _leave_to_owner(
             connection, item, f"The claim was to hold until {horizon.isoformat()}, which has passed."
         )
+    if not _may_promote(examined):
+        return _leave_to_owner(
+            connection,
+            item,
+            "What it cites is there now, on a page that may have been written after the claim.",
+        )
     made = _new_decision(item, again, examined, decision)
     acts.promote(connection, item, made, again.bands, policy)
     return RecheckResult.PROMOTED
@@ -151,7 +162,8 @@ def settle_before_approval(connection: Connection, item: PendingMemory, again: R
 def settle_memory(
     connection: Connection, due: LeasedRecheck, found: Standings | None, policy: Policy, now: datetime
 ) -> RecheckResult:
-    """Marks a memory, takes its mark back or leaves it as it is, and says when it is looked at again. `found`
+    """Marks a memory, takes its mark back or leaves it as it is, lowers what it promises where too much was promised
+    before statements were held against sources one by one, and says when it is looked at again. `found`
     None: its sources could not even be compared."""
     if not rechecks.hold_lease(connection, due):
         return RecheckResult.LOST
@@ -168,21 +180,50 @@ def settle_memory(
         rechecks.postpone(connection, due, at, attempts=attempts, learned=learned)
         return RecheckResult.AGAIN
     rechecks.postpone(connection, due, now + interval, attempts=0, learned=found.learned)
+    less = found.shown is not None and _lower(connection, memory, found.shown, now)
+    otherwise = RecheckResult.LOWERED if less else RecheckResult.SAME
     match found:
         case SourceChanged():
             noted = acts.mark_stale(connection, memory, reason=found.reason, now=now)
-            return RecheckResult.STALE if noted else RecheckResult.SAME
+            return RecheckResult.STALE if noted else otherwise
         case SourcesUnchanged():
-            return RecheckResult.FRESH if acts.mark_fresh(connection, memory, now) else RecheckResult.SAME
+            return RecheckResult.FRESH if acts.mark_fresh(connection, memory, now) else otherwise
+
+
+def _lower(connection: Connection, memory: Memory, shown: Shown, now: datetime) -> bool:
+    """Lowers the label or confidence of an active memory that promises more than is shown. False, and nothing is
+    written: it does not. Nothing is ever raised."""
+    worth = lowered(memory, shown)
+    if worth is None:
+        return False
+    label, confidence = worth
+    said = acts.storable_text(
+        f"It was {memory.label.value} with {memory.confidence.value} confidence. {shown.why}"
+    )
+    owner_id, name = memory.owner_id, memory.id
+    if not memories.lower(
+        connection, owner_id, name, label=label, confidence=confidence, at=now, reason=said
+    ):
+        raise StorageError(f"memory {name} changed although its owner was locked")
+    digest = record.digest(memory=name, label=label.value, confidence=confidence.value, note=said)
+    record.entry(connection, owner_id, Action.MEMORY_RELABELLED, name, digest, by=acts.SERVICE, now=now)
+    return True
 
 
 def _decide(connection: Connection, item: PendingMemory, again: Reexamined) -> tuple[Examined, Decision]:
     """The decision that follows now. The item itself is no neighbour of its claim; what else waits is, as it
     was when the claim was sent."""
     before = again.examined.known
+    allowance = index.new_allowance()
     facts = index.find_neighbours(
-        connection, item.owner_id, again.keys, again.now, known=before, allowance=index.new_allowance()
+        connection, item.owner_id, again.keys, again.now, known=before, allowance=allowance
     )
+    if before is not None:
+        kind = item.memory_type.value
+        looked_up = contradicting.look_up(
+            connection, item.owner_id, item.content, kind, before, now=again.now, allowance=allowance
+        )
+        facts = contradicting.together(facts, looked_up)
     if isinstance(facts, Neighbours):
         others = tuple(neighbour for neighbour in facts.items if neighbour.id != item.id)
         facts = facts.model_copy(update={"items": others})
@@ -201,12 +242,19 @@ def _decide(connection: Connection, item: PendingMemory, again: Reexamined) -> t
 
 def _is_open(decision: Decision) -> bool:
     """Whether asking again may bring an answer: a citation or the look-up of earlier claims is still UNKNOWN. A
-    claim that another rule than VERIFIED would store now, under a changed policy, is not promoted by that."""
+    claim that another rule would store now, under a changed policy, is not promoted by that."""
     if decision.tier is Tier.STORED:
-        return decision.rule is not VERIFIED
+        return decision.rule not in BY_CITATION
     if decision.rule is Rule.CITATION_UNKNOWN:
         return True
     return any(f.check == "dedup" and f.verdict is Verdict.UNKNOWN for f in decision.decided_by)
+
+
+def _may_promote(examined: Examined) -> bool:
+    """Whether every source is of a publisher that somebody listed. Whoever wrote the claim may have written a page of
+    any other since."""
+    sources = [reading for reading in examined.readings if isinstance(reading, Found)]
+    return all(is_listed(source, examined.policy) for source in sources)
 
 
 def _new_decision(
@@ -233,7 +281,7 @@ def _new_decision(
         and f not in decision.decided_by
     ]
     reason = ". ".join([decision.reason.removesuffix("."), *refuted]) if refuted else decision.reason
-    return acts.NewDecision(answer, decision_id, reason, again.now)
+    return acts.NewDecision(answer, decision_id, reason, again.now, examined.readings)
 
 
 def _try_later(

@@ -21,6 +21,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 from vouchgate.ingest.pipeline import Examined
+from vouchgate.review.relabelling import Shown, shown_now
 
 # Of the word triples of the old passage that hold a word of the claim, how many must still be there. Pages change
 # their dates, counts and adverts every day, and sentences around the one that matters; when two in five of those
@@ -29,7 +30,7 @@ PASSAGE_KEPT = 0.6
 _RUN = 3  # words in a run: two are found anywhere, of four too many are lost with one changed word
 _FEWEST = 5  # triples with a word of the claim; with fewer, all triples of the passage count
 
-_GIT = frozenset({CitationType.ADR, CitationType.COMMIT})
+_GIT = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
 
 Refuted = frozenset[tuple[str, str]]  # (citation key, finding code)
 
@@ -40,6 +41,7 @@ class SourceChanged:
 
     reason: str
     learned: tuple[Found, ...]
+    shown: Shown | None = None  # `review.relabelling.shown_now`
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ class SourcesUnchanged:
     """All sources were read, and are as they were as far as the claim is concerned."""
 
     learned: tuple[Found, ...]
+    shown: Shown | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +87,10 @@ def compare(
     }
     read = {reading.citation.key: reading for reading in now.readings}
     known = refuted(then.findings)
+    decision = now.knowing(dedup=Neighbours()).decide()
     news = {
         finding.citation.key: finding.message
-        for finding in now.knowing(dedup=Neighbours()).decide().findings
+        for finding in decision.findings
         if finding.citation is not None and refuted([finding]) - known and _is_news(finding, was, read)
     }
     unread = False
@@ -97,7 +101,7 @@ def compare(
         if isinstance(reading, Unreachable):
             unread = True
         elif isinstance(reading, Found) and isinstance(before, Found):
-            same = _is_as_before(then.evidence.claim.content, before, reading, texts.get(key, ""))
+            same = _is_as_before(then.evidence.claim.stated, before, reading, texts.get(key, ""))
             if same is None:
                 unread = True
             elif not same:
@@ -105,9 +109,10 @@ def compare(
         elif isinstance(reading, Found) and isinstance(before, Unreachable):
             later[key] = reading
     found = tuple(later[key] for key in sorted(later))
+    shown = shown_now(then, now.readings, decision)
     if news:
-        return SourceChanged(" ".join(news[key] for key in sorted(news)), found)
-    return SourcesUnclear(found, now.readings) if unread else SourcesUnchanged(found)
+        return SourceChanged(" ".join(news[key] for key in sorted(news)), found, shown)
+    return SourcesUnclear(found, now.readings) if unread else SourcesUnchanged(found, shown)
 
 
 def _is_news(finding: Finding, was: Mapping[str, SourceReading], now: Mapping[str, SourceReading]) -> bool:

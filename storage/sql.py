@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import (
@@ -217,10 +218,13 @@ class BulkInsert:
         if dialect.name not in self._by_dialect:
             self._by_dialect[dialect.name] = self._prepare(dialect)
         head, marks, tail, columns = self._by_dialect[dialect.name]
-        values = [
-            tuple([row[name] if convert is None else convert(row[name]) for name, convert in columns])
-            for row in rows
-        ]
+        if any(convert for _, convert in columns):
+            values = [
+                tuple([row[name] if convert is None else convert(row[name]) for name, convert in columns])
+                for row in rows
+            ]
+        else:  # the keys of claims, most rows of all
+            values = list(map(itemgetter(*(name for name, _ in columns)), rows))
         if dialect.name != "sqlite":
             connection.exec_driver_sql(head + marks + tail, values)
             return

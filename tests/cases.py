@@ -25,13 +25,15 @@ class Parts:
     source: Source = Source.AI_SYNTHESIS
     memory_type: MemoryType = MemoryType.FACT
     more: Sequence[Finding] = ()
+    by_statements: bool = True
 
     def case(self) -> Case:
         """As the router sees it: every finding by its check, and on a thing cited where it is about one."""
         cited = (each.model_copy(update={"citation": CITED}) for each in self.citations)
         hedge = self.hedge.model_copy(update={"check": "hedge", "citation": None})
         dedup = self.dedup.model_copy(update={"check": "dedup", "citation": None})
-        return Case(Findings((hedge, *cited, dedup, *self.more)), self.score, self.source, self.memory_type)
+        findings = Findings((hedge, *cited, dedup, *self.more))
+        return Case(findings, self.score, self.source, self.memory_type, self.by_statements)
 
 
 def route(parts: Parts, policy: Policy) -> Ruling:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import shutil
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from hypothesis import settings
+from sqlalchemy import make_url
 
 from vouchgate.storage.engine import migrate, open_engine
 from vouchgate.storage.store import Store
@@ -76,7 +78,20 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["MEM0_DIR"] = own.name
 
 
-def pytest_collection(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Nothing of what is loaded and collected here is garbage before the end: it is not looked through for any, neither
+    meanwhile nor later."""
+    gc.disable()
+    try:
+        _load(session)
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def _load(session: pytest.Session) -> None:
     """Loads the test modules. In a fresh clone, all processes of a run would load them in the same order, so each would
     compile all of them at the same time: begun at another one each, most are compiled once, and read by the others. A
     module that cannot be loaded is reported when it is collected."""
@@ -209,9 +224,21 @@ def _database(request: pytest.FixtureRequest, directory: Path, *, empty: bool = 
             shutil.copyfile(request.getfixturevalue("migrated_file"), file)
         yield f"sqlite:///{file}"
         return
-    server: Postgresql = request.getfixturevalue("postgresql")
-    name = f"test_{uuid.uuid4().hex}"
-    template, strategy = "template1" if empty else "migrated", "FILE_COPY" if in_memory() else "WAL_LOG"
+    yield from _copied_on(request.getfixturevalue("postgresql"), "template1" if empty else "migrated")
+
+
+def copied(request: pytest.FixtureRequest, url: str, directory: Path) -> Iterator[str]:
+    """A copy of a database that nobody has open, for the body of a fixture."""
+    kept = make_url(url).database
+    assert kept is not None
+    if url.startswith("sqlite"):
+        yield f"sqlite:///{shutil.copyfile(kept, directory / 'copied.db')}"
+        return
+    yield from _copied_on(request.getfixturevalue("postgresql"), kept)
+
+
+def _copied_on(server: Postgresql, template: str) -> Iterator[str]:
+    name, strategy = f"test_{uuid.uuid4().hex}", "FILE_COPY" if in_memory() else "WAL_LOG"
     server.run(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY {strategy}")
     yield server.url(name)
     server.run(f"DROP DATABASE {name} WITH (FORCE)")

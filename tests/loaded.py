@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
 import tempfile
@@ -9,6 +10,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 from vouchgate import cli
+from vouchgate.ingest.policy import load_policy
 from vouchgate.settings import SettingsError, load_settings
 from vouchgate.storage.store import Store
 
@@ -24,7 +26,9 @@ for needed in (
 ):
     if not needed.endswith("__main__"):
         importlib.import_module(needed)
+load_policy()
 with suppress(SettingsError):  # of whoever runs the tests: what is made of them is thrown away
     load_settings({})
 with tempfile.TemporaryDirectory() as folder:
     Store.open(f"sqlite:///{folder}/vouchgate.db", threshold=Fraction(23, 25)).close()
+gc.freeze()  # nobody who is forked from here looks through it for garbage, which would copy all of its memory

@@ -116,9 +116,9 @@ def send_again_and_again(store: Store, label: str, owner_id: str, seconds: float
     report: Report = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        texts = [
-            f"The {label} report {label}{len(report) + n} is in box{len(report) + n}." for n in range(32)
-        ]
+        # Few words in common: claims that are alike and differ in a value would wait as conflicts.
+        numbers = [len(report) + n for n in range(32)]
+        texts = [f"The report of {label}{n} is bag{n} in box{n} on quay{n}." for n in numbers]
         begin = time.monotonic()
         answers = send_together(store, texts, owner_id, Source.USER)
         report += [(outcome, str(time.monotonic() - begin)) for outcome, _ in answers]

@@ -22,7 +22,6 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.types import (
     Citation,
-    CitationType,
     Claim,
     Found,
     MemoryType,
@@ -36,6 +35,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.sources.reader import GIT_TYPES
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.store import Store
@@ -43,7 +43,7 @@ from vouchgate.workers.recheck import Rechecker
 
 CONTENT = "Per ADR-0001 the gateway listens on port 8080."
 ADR = "# ADR-0001: The gateway's port\n\nStatus: {}\n\n{}\n"
-SAYS = "The gateway listens on port 8080, and nothing else of ours does."
+SAYS = "The gateway listens on port 8080, and nothing else of ours does. Its old proxies are gone."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ class RecheckCounts:
     over: int = 0
     stale: int = 0
     fresh: int = 0
+    lowered: int = 0
     same: int = 0
     again: int = 0
     gone: int = 0
@@ -73,7 +74,7 @@ class World:
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
         """What the citation points at; nothing is kept, so it is always read."""
-        if citation.type in (CitationType.ADR, CitationType.COMMIT):
+        if citation.type in GIT_TYPES:
             return await asyncio.to_thread(self.git.read, citation)
         url = citation.value
         try:
@@ -133,6 +134,12 @@ class Bench:
     def adr(self, status: str = "Accepted", says: str = SAYS) -> None:
         """Commits ADR-0001."""
         self.repository.commit("An ADR", {"docs/adrs/0001-port.md": ADR.format(status, says)})
+
+    def houses(self, count: int) -> list[str]:
+        """Commits ADR-0001 with so much to claim, and gives the claims."""
+        said = [f"the gateway of house h{n}h listens on port 8080." for n in range(count)]
+        self.adr(says="\n\n".join(each.capitalize() for each in said))
+        return [f"Per ADR-0001 {each}" for each in said]
 
     def send(self, content: str = CONTENT, **more: Any) -> ValidationResult:
         """Submits a claim, examined as the gate does it."""

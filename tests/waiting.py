@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,10 +51,15 @@ Orders are rows in PostgreSQL, because money needs transactions.
 
 
 @contextmanager
-def open_desk(url: str, folder: Path) -> Iterator[Site]:
-    """A site for `fill`: with a repository that has one ADR, and nothing else that may be asked."""
+def open_desk(url: str, folder: Path, services: Iterable[str] = ()) -> Iterator[Site]:
+    """A site for `fill`: with a repository that has one ADR, which names these services, and nothing else that may
+    be asked."""
     repository = TestRepository(folder / "repository")
-    repository.commit("Write down where orders are kept", {"docs/adrs/0001-orders.md": _ADR})
+    named = "".join(
+        f"\n- Orders of {name} are rows in PostgreSQL.\n- Refunds of {name} wait for a manager."
+        for name in services
+    )
+    repository.commit("Write down where orders are kept", {"docs/adrs/0001-orders.md": f"{_ADR}{named}\n"})
     with open_site(url, repos=[repository.path]) as site:
         yield site
 

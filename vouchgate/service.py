@@ -57,7 +57,7 @@ def open_service(
     Raises PolicyError, StorageError or RepositoryError, each with a sentence for the person who starts it.
     """
     policy = load_policy(settings.policy)
-    git = open_repositories(settings.repo, settings.adr_dirs)
+    git = open_repositories(settings)
     by_meaning = policy.dedup_method == "vector"
     with ExitStack() as opened:
         embedder = None

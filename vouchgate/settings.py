@@ -20,9 +20,10 @@ from pydantic_settings import (
 
 from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.net.addresses import parse_opening
+from vouchgate.ingest.sources.git.addresses import is_address
+from vouchgate.ingest.sources.git.patterns import MEMORY_FILES
 
 PREFIX = "VOUCHGATE_"
-DEFAULT_ADR_DIRS = ("docs/adrs", "docs/adr", "doc/adr", "docs/decisions")
 
 DATABASE = "vouchgate.db"  # in the working directory, unless a setting names another
 # What it was called before the product had its name. In two halves, so that no renaming of the product finds it.
@@ -34,6 +35,11 @@ _ORIGIN = re.compile(
 )
 
 Paths = Annotated[tuple[Path, ...], NoDecode]
+Repositories = Annotated[tuple[Path | str, ...], NoDecode]  # a str is an address
+# Where a colon separates paths, those of an address do not.
+_REPOSITORY = re.compile(
+    r"(?:https|ssh|file)://(?:\[[^\]]*\]|[^/:]|:(?=[^/@:]*@))*(?::\d+(?=/))?[^:]*|[\w.-]+@[\w.-]+:[^:]+|[^:]+"
+)
 Words = Annotated[tuple[str, ...], NoDecode]
 
 
@@ -57,8 +63,13 @@ class Settings(BaseSettings):
     )
 
     database_url: str = f"sqlite:///{DATABASE}"
-    repo: Paths = ()
-    adr_dirs: Words = DEFAULT_ADR_DIRS
+    repo: Repositories = ()
+    mirrors: Path = Path("vouchgate-mirrors")
+    mirror_files: bool = False
+    adr_dirs: Words = ()
+    ref: Words = ()
+    memory_files: Words = MEMORY_FILES
+    official_paths: Words = ()
     policy: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
@@ -95,13 +106,32 @@ class Settings(BaseSettings):
     citation_networks: Words = ()
     offline: bool = False
 
-    @field_validator("repo", "trackers", mode="before")
+    @field_validator("repo", mode="before")
+    @classmethod
+    def _split_repositories(cls, value: object) -> object:
+        if isinstance(value, str):
+            value = _REPOSITORY.findall(value) if os.pathsep == ":" else value.split(os.pathsep)
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple(
+            each if isinstance(each, Path) or is_address(str(each)) else Path(each) for each in value if each
+        )
+
+    @field_validator("trackers", mode="before")
     @classmethod
     def _split_paths(cls, value: object) -> object:
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
     @field_validator(
-        "adr_dirs", "allow_networks", "citation_networks", "jira_projects", "linear_teams", mode="before"
+        "adr_dirs",
+        "ref",
+        "memory_files",
+        "official_paths",
+        "allow_networks",
+        "citation_networks",
+        "jira_projects",
+        "linear_teams",
+        mode="before",
     )
     @classmethod
     def _split_words(cls, value: object) -> object:

@@ -140,10 +140,18 @@ class Wire(BaseModel):
 
 
 class CitationIn(Wire):
-    """A citation given beside the claim."""
+    """A citation given beside the claim, with what the claim rests on in the source's own words."""
 
-    type: CitationName
+    type: Annotated[
+        CitationName | None, Field(description="May be left out where the value tells it, as `ADR-003` does.")
+    ] = None
     value: CitationText
+    quote: Annotated[
+        Note,
+        Field(
+            description="Five words or more that stand in what is cited, exactly. The claim is held against them."
+        ),
+    ] = ""
 
 
 class DeliveryIn(Wire):

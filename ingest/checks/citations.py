@@ -32,7 +32,9 @@ _NOT_SUPPORT = {
     Standing.DEPRECATED: "citation_not_in_force",
     Standing.REVERTED: "citation_not_in_force",
     Standing.DETACHED: "citation_not_in_force",
+    Standing.MEMORY: "citation_not_in_force",
     Standing.AMBIGUOUS: "citation_ambiguous",
+    Standing.NOT_MERGED: "citation_not_merged",
 }
 
 
@@ -80,8 +82,10 @@ def judge_reading(reading: SourceReading, banned: frozenset[str]) -> Finding:
         case Found(standing=Standing.IN_FORCE):
             return _finding(reading, Verdict.PASS, "citation_verified", said)
         case Found():
+            # What is not merged may be soon, and is asked again.
+            verdict = Verdict.UNKNOWN if reading.standing is Standing.NOT_MERGED else Verdict.FAIL
             code = _NOT_SUPPORT[reading.standing]
-            return _finding(reading, Verdict.FAIL, code, said, because=reading.standing.value)
+            return _finding(reading, verdict, code, said, because=reading.standing.value)
 
 
 def _describe_private(reading: SourceReading) -> str:
@@ -141,6 +145,7 @@ CHECKS = (
             "citation_banned": Verdict.FAIL,
             **dict.fromkeys(_NOT_SUPPORT.values(), Verdict.FAIL),
             "citation_unchecked": Verdict.UNKNOWN,
+            "citation_not_merged": Verdict.UNKNOWN,
         },
         order=40,
         judge=lambda read: [judge_reading(each, read.policy.banned) for each in read.readings],

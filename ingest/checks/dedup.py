@@ -19,7 +19,7 @@ from vouchgate.ingest.claims.types import (
     Verdict,
 )
 from vouchgate.ingest.dedup import paraphrase
-from vouchgate.ingest.dedup.compare import Comparison, Comparisons, compare
+from vouchgate.ingest.dedup.compare import Comparison, Comparisons, compare, contradicting
 from vouchgate.ingest.language.value_words import ValueWords
 
 CHECK = paraphrase.CHECK
@@ -39,7 +39,8 @@ def judge(
     """One finding, and the comparison it rests on. `known` is what was compared before of the same claim.
 
     In order: duplicate of a stored memory, duplicate of a pending item, conflict with either. A repeat of
-    a waiting conflict is that item again, not a second one (ADR-0005).
+    a waiting conflict is that item again, not a second one (ADR-0005). A neighbour below the threshold is there
+    because it contradicts the claim, and is a conflict, too; evidence of before has none.
     """
     if isinstance(facts, DedupUnavailable):
         return _finding(Verdict.UNKNOWN, "dedup_unavailable", facts.detail), None
@@ -54,6 +55,7 @@ def judge(
         for comparison in same:
             if comparison.neighbour.kind is kind:
                 return _finding(verdict, code, message, comparison), comparison
+    near = near or contradicting(content, facts.items, threshold, words, known)
     if near:
         shown = ", ".join(near[0].changed[:8])
         message = f"Nearly the same as an earlier claim, but these words differ or changed places: {shown}."

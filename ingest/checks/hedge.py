@@ -20,9 +20,10 @@ from vouchgate.ingest.claims.types import (
     Span,
     Verdict,
 )
-from vouchgate.ingest.hedges.lexicon import HedgeGroup, Lexicon
+from vouchgate.ingest.hedges.lexicon import LATER_LISTS, HedgeGroup, Lexicon
 from vouchgate.ingest.hedges.literals import Interval, code_spans, quotations
 from vouchgate.ingest.hedges.phrases import DEAD, START, UNKNOWN, PhraseAutomaton
+from vouchgate.ingest.hedges.reported import is_reported
 from vouchgate.ingest.hedges.rules import RULES
 from vouchgate.ingest.hedges.tokens import Tokens
 from vouchgate.ingest.language.normalise import INVISIBLE, Normalised, normalise
@@ -40,7 +41,7 @@ _MEAN_WORD = 2
 _Literals = tuple[
     list[int], list[int]
 ]  # for every word the number of its literal, for every number how to take it
-_SAID, _CODE, _QUOTED, _WHOLE_CODE = range(4)  # how the words of a literal are to be taken
+_SAID, _CODE, _QUOTED, _WHOLE_CODE, _REPORTED = range(5)  # how the words of a literal are to be taken
 
 
 class HedgeDetector:
@@ -50,7 +51,9 @@ class HedgeDetector:
         self._automaton = PhraseAutomaton(lexicon)
         self._groups = lexicon.groups
         self._aliases = {word: tuple(meaning.split()) for word, meaning in lexicon.aliases.items()}
-        self._lists = {name: frozenset(words) for name, words in lexicon.words.items()}
+        self._lists = dict.fromkeys(LATER_LISTS, frozenset[str]()) | {
+            name: frozenset(words) for name, words in lexicon.words.items()
+        }
 
     def detect(self, text: str) -> tuple[HedgeMatch, ...]:
         """The hedges in the text as sent, in order of their start; no two overlap."""
@@ -81,19 +84,17 @@ class HedgeDetector:
         ]
 
     def _matches(self, text: str, normalised: Normalised) -> list[HedgeMatch]:
-        tokens = Tokens(normalised.text, self._aliases)
+        tokens = Tokens(normalised.text, self._aliases, self._lists["through_digits"])
         symbols = [self._automaton.symbols.get(word, UNKNOWN) for word in tokens.words]
         starts = self._automaton.steps[START]
         literals: _Literals | None = None
         found: list[HedgeMatch] = []
-        at = 0
-        while at < len(symbols):
-            if not starts.get(symbols[at], DEAD):
-                at += 1
+        done = 0
+        for at, symbol in enumerate(symbols):
+            if at < done or not starts.get(symbol, DEAD):
                 continue
             hit = self._longest(tokens, symbols, at)
             if hit is None:
-                at += 1
                 continue
             end, group = hit
             if literals is None:
@@ -105,7 +106,7 @@ class HedgeDetector:
                         category=group.category, text=text[start_at:end_at], start=start_at, end=end_at
                     )
                 )
-            at = end
+            done = end
         return found
 
     def _longest(self, tokens: Tokens, symbols: list[int], at: int) -> tuple[int, HedgeGroup] | None:
@@ -142,7 +143,12 @@ class HedgeDetector:
         """For every word the number of the literal it is in, and for every number its kind. A text with hardly a
         word outside its quotations is speech, however it is quoted."""
         code = code_spans(tokens.text)
-        quoted = [quotation for quotation in quotations(tokens.text) if self._is_string(tokens, quotation)]
+        quoted = []
+        for quotation in quotations(tokens.text):
+            if is_reported(tokens, self._lists, quotation):
+                quoted.append((quotation, _REPORTED))
+            elif self._is_string(tokens, quotation):
+                quoted.append((quotation, _QUOTED))
         merged = _disjoint(code, quoted)
         inside = tokens.literals([interval for interval, _ in merged])
         kinds = [0, *(kind for _, kind in merged)]
@@ -150,7 +156,8 @@ class HedgeDetector:
             1 for word, number in zip(tokens.words, inside, strict=True) if not number and word.isalpha()
         )
         if own < _OWN_WORDS:
-            kinds = [_WHOLE_CODE if kind == _CODE else _SAID for kind in kinds]
+            alone = {_CODE: _WHOLE_CODE, _REPORTED: _REPORTED}
+            kinds = [alone.get(kind, _SAID) for kind in kinds]
         return inside, kinds
 
     def _mentioned(self, tokens: Tokens, literals: _Literals, at: int, end: int, group: HedgeGroup) -> bool:
@@ -162,12 +169,41 @@ class HedgeDetector:
         touched = {kinds[number] for number in numbers} - {_SAID}
         if not touched:
             return False
-        if group.category not in BLOCKING_HEDGES:
+        if len(numbers) == 1 and touched == {_REPORTED}:
             return True
+        filled = inside[at] not in (*inside[max(at - 1, 0) : at], *self._behind(tokens, inside, end))
+        if group.category not in BLOCKING_HEDGES:
+            return not (filled and touched == {_CODE} and self._is_said(tokens, at, end))
         if len(numbers) > 1 or (touched == {_WHOLE_CODE} and end - at > 1):
             return False
-        filled = inside[at] not in (*inside[max(at - 1, 0) : at], *inside[end : end + 1])
-        return not (filled and end - at > 1 and tokens.word(end) in self._lists["subject_opener"])
+        return not (filled and end - at > 1) or self._is_named(tokens, at, end, code=touched == {_CODE})
+
+    def _behind(self, tokens: Tokens, inside: list[int], end: int) -> list[int]:
+        """The number of the literal that the next word is in. A mark behind a code span belongs to its last word."""
+        while self._lists["said_in_code"] and tokens.word(end) in (".", "?", ",") and end < len(inside):
+            end += 1
+        return inside[end : end + 1]
+
+    def _is_named(self, tokens: Tokens, at: int, end: int, *, code: bool) -> bool:
+        """Whether a blocking phrase that fills a literal names something: a string, as in "the `I guess` button". It
+        does not where a clause follows (I `think` the), nor in code without a word beside that says so."""
+        if tokens.word(end) in self._lists["subject_opener"]:
+            return False
+        if not (code and self._lists["said_in_code"]):
+            return True
+        before = takewhile(lambda word: word not in (".", "?", ","), tokens.words[max(0, at - 3) : at][::-1])
+        return not self._lists["quote_before"].isdisjoint(before) or (
+            tokens.word(end) in self._lists["quote_after"] - self._lists["goes_on"]
+        )
+
+    def _is_said(self, tokens: Tokens, at: int, end: int) -> bool:
+        """Whether a hedge that fills a code span stands where a sentence has an adverb: `is `probably` 8080`."""
+        if end - at > 1 or tokens.word(at) not in self._lists["said_in_code"]:
+            return False
+        before, after = tokens.word(at - 1), tokens.word(end)
+        if before in self._lists["label_before"] or before in self._lists["quote_before"]:
+            return False
+        return after not in (".", "?", ",") and after not in self._lists["quote_after"]
 
     def _is_string(self, tokens: Tokens, quotation: Interval) -> bool:
         """Whether a word beside the quotation, in the same sentence, says that it is a string and not speech."""
@@ -192,10 +228,10 @@ def _merged(plain: list[HedgeMatch], hidden: list[HedgeMatch]) -> list[HedgeMatc
     return merged
 
 
-def _disjoint(code: list[Interval], quoted: list[Interval]) -> list[tuple[Interval, int]]:
+def _disjoint(code: list[Interval], quoted: list[tuple[Interval, int]]) -> list[tuple[Interval, int]]:
     """Code spans and quotations in order, without those that begin inside another."""
     merged: list[tuple[Interval, int]] = []
-    for interval, kind in sorted([(i, _CODE) for i in code] + [(i, _QUOTED) for i in quoted]):
+    for interval, kind in sorted([(i, _CODE) for i in code] + quoted):
         if not merged or interval[0] >= merged[-1][0][1]:
             merged.append((interval, kind))
     return merged

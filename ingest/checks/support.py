@@ -1,8 +1,9 @@
 """Does the source speak of what the claim says, and does it say otherwise? Rules alone, no model, no I/O.
 
 First the subject (`ingest.support.topic`), then the places where the two say different things
-(`ingest.contradictions.rules`), which count only in a source that is not about something else. PASS means that the
-source speaks of it. It never means that the source says it: that takes a reader (ADR-0010).
+(`ingest.contradictions.rules`), which count only in a source that is not about something else. Then what the source
+does to each statement (`ingest.support.stance`): `support_states` means that it says all of them, `support_on_topic`
+that it speaks of the subject and is not shown to say it (ADR-0010, ADR-0029).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from vouchgate.ingest.check import Check, ReadClaim
-from vouchgate.ingest.claims.types import Citation, Finding, Found, Span, Verdict
+from vouchgate.ingest.claims.types import Citation, Finding, Found, Held, Span, Stance, Verdict
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
 from vouchgate.ingest.language.terms import Kind, Word, language_of, words_of
 from vouchgate.ingest.support.scope import Scope, scope_of
@@ -38,9 +39,10 @@ _NAMED = 4  # missing words that a message names
 
 
 class SupportVerdict(StrEnum):
-    """What the rules can say of a claim and a source. There is no "supported": overlap finds the wrong source,
-    not the right claim."""
+    """What the rules can say of a claim and a source. Shared words find the wrong source, not the right claim, so
+    STATES comes from the statements alone (`ingest.support.stance`)."""
 
+    STATES = "states"
     ON_TOPIC = "on_topic"
     OFF_TOPIC = "off_topic"
     CONFLICT = "conflict"
@@ -70,25 +72,34 @@ class Support:
 
 
 def compare(
-    claim: str, source: str, *, title: str = "", citations: Sequence[Citation] = (), alone: bool = True
+    claim: str,
+    source: str,
+    *,
+    title: str = "",
+    citations: Sequence[Citation] = (),
+    alone: bool = True,
+    held: Sequence[Held] | None = None,
 ) -> Support:
     """Holds what the claim says of the source that `citations` name against its title and text (an excerpt that
     `ingest.support.passages` chose). Without `citations` that is the whole claim, but for its citations. With
-    `alone` the claim cites nothing else, so that no other source answers for a sentence of it. Linear; never raises.
+    `alone` the claim cites nothing else, so that no other source answers for a sentence of it. `held` is what the
+    source does to each statement, where that is known: then nothing contradicts the claim that refutes none of them.
+    Linear; never raises.
     """
     scope = scope_of(claim, citations)
     if scope.disguised:
         return Support(SupportVerdict.UNKNOWN, "script", 0.0)
     if scope.empty:
         return Support(SupportVerdict.UNKNOWN, "nothing_to_check", 0.0)
-    held = _compare_text(claim, scope, source, title, () if alone else citations)
-    if not source.strip() and held.verdict is not SupportVerdict.ON_TOPIC:
-        return Support(SupportVerdict.UNKNOWN, "no_text", held.score, held.claim)
-    return held
+    asked = held is None or any(one.stance is Stance.REFUTES for one in held)
+    found = _compare_text(claim, scope, source, title, () if alone else citations, conflicting=asked)
+    if not source.strip() and found.verdict is not SupportVerdict.ON_TOPIC:
+        return Support(SupportVerdict.UNKNOWN, "no_text", found.score, found.claim)
+    return weigh(found, held)
 
 
 def _compare_text(
-    claim: str, scope: Scope, source: str, title: str, citations: Sequence[Citation]
+    claim: str, scope: Scope, source: str, title: str, citations: Sequence[Citation], *, conflicting: bool
 ) -> Support:
     """A claim that says something against the title and text together. Its best sentence counts, unless one that
     the source has to answer for (one with one of the `citations`, if there are any) has nothing to do with it."""
@@ -112,7 +123,7 @@ def _compare_text(
         if best.weight < TOO_LITTLE:
             return support(SupportVerdict.UNKNOWN, "too_little")
         return support(SupportVerdict.OFF_TOPIC)
-    if conflicts := contradictions(scope.text, text):
+    if conflicting and (conflicts := contradictions(scope.text, text)):
         return _conflict(conflicts[0], best, text, len(head))
     if best.score < ON_TOPIC:
         return support(SupportVerdict.UNKNOWN)
@@ -187,13 +198,18 @@ def _latin(text: str) -> bool:
 
 
 def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: bool = True) -> Finding:
-    """One finding on the source that `citations` name. `found` is as it is kept: title and excerpt. `alone`: the
-    claim cites nothing else."""
-    support = compare(content, found.excerpt, title=found.title, citations=citations, alone=alone)
+    """One finding on the source that `citations` name. `found` is as it is kept: title, excerpt, and what it does to
+    each statement. `alone`: the claim cites nothing else."""
+    support = compare(
+        content, found.excerpt, title=found.title, citations=citations, alone=alone, held=found.held
+    )
     if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
         support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")
     name = _short(found.name)
     match support.verdict:
+        case SupportVerdict.STATES:
+            verdict, code = Verdict.PASS, "support_states"
+            message = f"{name} says what the claim says."
         case SupportVerdict.ON_TOPIC:
             verdict, code = Verdict.PASS, "support_on_topic"
             message = f"{name} speaks of what the claim says."
@@ -201,9 +217,7 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
             verdict, code, message = Verdict.FAIL, "support_off_topic", _off_topic(name, support)
         case SupportVerdict.CONFLICT:
             verdict, code = Verdict.FAIL, "support_conflict"
-            ours = content[slice(*(support.claim or (0, 0)))]
-            theirs = "something else" if found.private else f"“{_short(support.says)}”"
-            message = f"{name} says {theirs} where the claim says “{_short(ours)}”."
+            message = _conflicting(content, name, support, found)
         case SupportVerdict.UNKNOWN:
             verdict, code, message = _UNKNOWN.get(support.rule, _UNCLEAR)
             message = message.format(name=name)
@@ -218,6 +232,41 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
     )
 
 
+def weigh(support: Support, held: Sequence[Held] | None) -> Support:
+    """The same with what the source does to each statement: where it refutes one, a conflict; where it states all of
+    them, STATES; where it speaks of all of them, on topic, however few words they share with the whole."""
+    if not held or support.rule in _NOT_FOR_STATEMENTS:
+        return support
+    by_stance: dict[Stance, Held] = {}
+    for one in held:
+        by_stance.setdefault(one.stance, one)
+    refuted, unknown = by_stance.get(Stance.REFUTES), by_stance.get(Stance.UNKNOWN)
+    if support.verdict is SupportVerdict.CONFLICT or (
+        refuted is None and support.verdict is SupportVerdict.OFF_TOPIC
+    ):
+        return support
+    verdict: SupportVerdict = support.verdict
+    rule, claim = support.rule, support.claim
+    if refuted is not None:
+        verdict, rule, claim = SupportVerdict.CONFLICT, refuted.why, (refuted.start, refuted.end)
+    elif unknown is not None:
+        verdict, rule = SupportVerdict.UNKNOWN, unknown.why
+    elif set(by_stance) == {Stance.STATES}:
+        verdict, rule = SupportVerdict.STATES, "statements"
+    elif Stance.SILENT not in by_stance:
+        verdict = SupportVerdict.ON_TOPIC
+    return replace(support, verdict=verdict, rule=rule, claim=claim)
+
+
+def _conflicting(content: str, name: str, support: Support, found: Found) -> str:
+    ours = content[slice(*(support.claim or (0, 0)))]
+    if support.rule == "option":
+        return f"“{_short(ours)}” tells as decided what {name} weighed and did not choose."
+    if found.private or not support.says:
+        return f"{name} says something else where the claim says “{_short(ours)}”."
+    return f"{name} says “{_short(support.says)}” where the claim says “{_short(ours)}”."
+
+
 def failure_finding(found: Found) -> Finding:
     """The finding on a source that the check itself broke down on: nobody knows, so the claim waits."""
     message = f"Whether {_short(found.name)} speaks of what the claim says could not be found out."
@@ -230,6 +279,8 @@ def failure_finding(found: Found) -> Finding:
     )
 
 
+# Without text, in a script or a language nobody here reads, there is nothing to hold a statement against.
+_NOT_FOR_STATEMENTS = frozenset({"script", "no_text", "nothing_to_check"})
 _UNCLEAR = (
     Verdict.UNKNOWN,
     "support_unclear",
@@ -252,6 +303,16 @@ _UNKNOWN = {
         "The claim or {name} is in a script that the rules cannot read.",
     ),
     "language": (Verdict.UNKNOWN, "support_unreadable", "The claim and {name} are in different languages."),
+    "disguised": (
+        Verdict.UNKNOWN,
+        "support_unreadable",
+        "The claim is written in a way that the rules cannot read.",
+    ),
+    "failed": (
+        Verdict.UNKNOWN,
+        "support_failed",
+        "Whether {name} speaks of what the claim says could not be found out.",
+    ),
     "cut": (
         Verdict.UNKNOWN,
         "support_unreadable",
@@ -299,6 +360,7 @@ CHECKS = (
         name=CHECK,
         title="What the source says",
         codes={
+            "support_states": Verdict.PASS,
             "support_on_topic": Verdict.PASS,
             "support_off_topic": Verdict.FAIL,
             "support_conflict": Verdict.FAIL,

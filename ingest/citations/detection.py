@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from vouchgate.ingest.citations import adr, arxiv, commit, cve, doi, issue, pep, rfc, url
+from vouchgate.ingest.citations import adr, arxiv, commit, cve, doi, issue, path, pep, rfc, url
 from vouchgate.ingest.citations.shared import CitationRule, FoundCitation
 from vouchgate.ingest.claims.types import Citation, CitationType
 from vouchgate.ingest.language.normalise import plain_signs
@@ -22,6 +22,7 @@ BUILT_IN: tuple[CitationRule, ...] = (
     rfc.RULE,
     pep.RULE,
     cve.RULE,
+    path.RULE,
 )
 _DIGIT = re.compile(r"[0-9]")
 _FIRST = re.compile(r"[A-Za-z]{2,8}(?=[^A-Za-z])")
@@ -79,7 +80,7 @@ def detect_citations(text: str, most: int | None = None) -> tuple[Citation, ...]
         masked = _mask(masked, [found[:2] for found in urls])
         masked = _mask(masked, url.other_schemes(masked))
     folded = plain_signs(masked)
-    if _DIGIT.search(folded.text):  # every other type has one
+    if "/" in folded.text or _DIGIT.search(folded.text):  # every other type has one of them
         for rule, found in _without_overlaps(folded.text, most):
             start, end = folded.span(found.start, found.end)
             citations.append(_citation(text, rule.type, start, end, found.key))

@@ -124,6 +124,7 @@ class CitationType(StrEnum):
     RFC = "rfc"
     PEP = "pep"
     CVE = "cve"
+    PATH = "path"
 
 
 # One of ours, or a kind that an installation added (`ingest.citations.kinds`).
@@ -146,6 +147,8 @@ class Citation(Frozen):
     key: str
     start: int | None = None
     end: int | None = None
+    # Words that the caller says stand in it; only of one given beside the text.
+    quote: str = Field(default="", exclude_if=lambda quote: not quote)
 
     @property
     def name(self) -> str:
@@ -169,6 +172,9 @@ class Standing(StrEnum):
     DEPRECATED = "deprecated"
     REVERTED = "reverted"  # a later commit undoes it
     DETACHED = "detached"  # a commit that no branch and no tag reaches
+    # It is on another branch or under a tag than the protected ref of its repository, where the agent may write.
+    NOT_MERGED = "not_merged"
+    MEMORY = "memory"  # a file in which agents keep what they remember, which would vouch for itself
     AMBIGUOUS = "ambiguous"  # more than one thing answers to this name
 
 
@@ -207,6 +213,53 @@ Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
 Private = Annotated[bool, Field(exclude_if=lambda private: not private)]
 
 
+Form = Literal["page", "record", "commit", "file"]
+
+
+class Stance(StrEnum):
+    """What a source does to a statement."""
+
+    STATES = "states"
+    REFUTES = "refutes"
+    SPEAKS = "speaks"  # of the same thing, and is not shown to say it
+    SILENT = "silent"
+    UNKNOWN = "unknown"
+
+
+class Held(Frozen):
+    """One statement of a claim held against one source. `start` and `end` are offsets in the claim, `place` in the
+    source's text: where it comes nearest to saying it."""
+
+    start: int
+    end: int
+    stance: Stance
+    score: float  # 0 to 1: how surely a person would say that the source says it
+    missing: tuple[str, ...] = ()  # words of the statement that the nearest place has not
+    # Those that make it another statement, and that the source has nowhere: numbers, names, identifiers, universals.
+    uncovered: tuple[str, ...] = ()
+    place: tuple[int, int] | None = None
+    why: str = ""  # what keeps the source from stating it, or the rule by which it refutes it
+
+
+class PackedText(Frozen):
+    """A source's text as it is kept: `body` is what `ingest.support.texts` makes of it."""
+
+    digest: str  # sha256 hex of the text
+    body: bytes
+
+
+class Quoted(Frozen):
+    """One quotation of a claim, looked up in one source. `number` counts the claim's quotations
+    (`ingest.support.quotation.quotations_of`), `place` is in the source's text."""
+
+    number: int
+    # `stitched`: put together from two places; `unread`: it may stand in what was not read.
+    found: Literal["there", "title", "stitched", "missing", "unread"]
+    place: tuple[int, int] | None = None
+    # The part of a record that it stands in, when that is not its own word: its options, its context, its status.
+    part: str = Field(default="", exclude_if=lambda part: not part)
+
+
 class Found(Frozen):
     """The cited thing was read. `standing` says whether it still holds."""
 
@@ -223,7 +276,8 @@ class Found(Frozen):
     digest: str = ""  # sha256 hex of the content read
     dated: datetime | None = None  # what the page says of itself, else its Last-Modified
     successor: str | None = None  # what replaced it, when `standing` says so
-    official: bool = False  # the grounding repository's own record
+    # May make a FACT alone: the grounding repository's own record, or a path that the operator marked.
+    official: bool = False
     site: str = ""  # whose page it is (`ingest.scoring.sites.site_of`); empty for what lives in a repository
     cut: bool = False  # its text went on past what is read of one, so that nobody knows what else it says
     links: tuple[str, ...] = ()  # the other sites its text links to, sorted, at most LINKS
@@ -231,8 +285,26 @@ class Found(Frozen):
     judgement: Judgement | None = None  # None: no judge was asked
     took_ms: float | None = None  # how long reading it took
     private: Private = False
-    # The whole text, from which `excerpt` is chosen for one claim; it is emptied then, and never stored here.
+    # What kind of text it is: a page; an architecture decision record, whose text has its headings, lists and tables;
+    # the message of a commit; a file of the repository, or lines of one.
+    form: Form = Field(default="page", exclude_if=lambda form: form == "page")
+    project: str = Field(default="", exclude_if=lambda name: not name)  # whose repository it is in, by name
+    # Records in force that say they change this one, such as `ADR-013`, and their texts, which count as `text` does.
+    amended_by: tuple[str, ...] = Field(default=(), exclude_if=lambda ids: not ids)
+    later: str = Field(default="", exclude=True, repr=False)
+    # Every statement of the claim held against the whole text, which has this digest (sha256 hex). None: it was kept
+    # before statements were held against sources one by one.
+    held: tuple[Held, ...] | None = Field(default=None, exclude_if=lambda held: held is None)
+    text_digest: str = Field(default="", exclude_if=lambda digest: not digest)
+    # Words of its address, as the claim gives it, that the page has not, and that together say something.
+    unsaid: tuple[str, ...] = Field(default=(), exclude_if=lambda words: not words)
+    later_digest: str = Field(default="", exclude_if=lambda digest: not digest)  # the same of `later`
+    # Each quotation that the claim gives with it, and those given with another source that stand in this one.
+    quoted: tuple[Quoted, ...] = Field(default=(), exclude_if=lambda quoted: not quoted)
+    # The whole text, from which `excerpt` is chosen for one claim; it is emptied then, and never stored here. What is
+    # kept of it beside the decision, once for each digest, waits in `packed` until that is written.
     text: str = Field(default="", exclude=True, repr=False)
+    packed: tuple[PackedText, ...] = Field(default=(), exclude=True, repr=False)
 
     @property
     def name(self) -> str:
@@ -254,7 +326,8 @@ class Missing(Frozen):
 class Unreachable(Frozen):
     """It could not be found out whether it exists. `code` is a stable word: `timeout`, `refused` (an address
     or answer that is not safe), `forbidden` (401, 403), `rate_limited`, `server_error`, `dns`, `tls`,
-    `connection`, `odd_answer`, `login` (it asks to sign in), `offline`, `no_repository`, `shallow_clone`,
+    `connection`, `odd_answer`, `login` (it asks to sign in), `offline`, `no_repository`, `no_records` (no directory of
+    decision records was found in the repositories), `shallow_clone`,
     `not_supported`, `not_asked` (the claim holds a credential), `error`."""
 
     kind: Literal["unreachable"] = "unreachable"
@@ -408,6 +481,14 @@ class Claim(Frozen):
     delivery: DeliveryTarget | None = Field(default=None, exclude_if=lambda found: found is None)
     # Credentials that were in it, in place of which it has masks. Any one blocks it.
     secrets: tuple[SecretMatch, ...] = Field(default=(), exclude_if=lambda found: not found)
+    # Characters at the start of `content` that only name what it is about, put there by an import (`Ada (person): `).
+    # The text is compared and checked as a whole; no source has to say these.
+    context: int = Field(default=0, ge=0, exclude_if=lambda characters: not characters)
+
+    @property
+    def stated(self) -> str:
+        """What a source has to say: `content` with blanks in place of its context, so that offsets hold."""
+        return " " * self.context + self.content[self.context :] if self.context else self.content
 
     @property
     def removes(self) -> bool:
@@ -599,6 +680,9 @@ class Memory(Frozen):
     retracted_reason: str | None = None
     stale_since: datetime | None = None  # when a source was first seen gone or changed; it stays in force
     stale_reason: str | None = None
+    # When its label or confidence was lowered, because it promised more than its sources are shown to say, and why.
+    lowered_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)
+    lowered_reason: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -643,6 +727,27 @@ class PendingMemory(Frozen):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+class SpotVerdict(StrEnum):
+    """What an owner says of a memory that a rule stored."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    CANNOT_TELL = "cannot_tell"
+
+
+class SpotCheck(Frozen):
+    """A memory that was drawn at random from what rules store as INFERENCE, for its owner to say whether it is right.
+    `verdict` None: nobody has said so yet."""
+
+    owner_id: str
+    memory_id: str
+    rule: Rule  # that stored it
+    created_at: datetime
+    verdict: SpotVerdict | None = None
+    decided_at: datetime | None = None
+    decided_by: str | None = None  # principal id of the reviewer
+
+
 class Action(StrEnum):
     """What the log can say happened."""
 
@@ -663,6 +768,10 @@ class Action(StrEnum):
     MEMORY_RESTORED = "memory.restored"  # in force again: the approval that replaced it was taken back
     MEMORY_STALE = "memory.stale"  # a source of it went away or changed
     MEMORY_FRESH = "memory.fresh"  # its sources are again as they were
+    MEMORY_RELABELLED = "memory.relabelled"  # judged again, its label or confidence promised too much
+    SPOT_CHECK_RIGHT = "spot_check.right"  # its owner's word on a memory that was drawn
+    SPOT_CHECK_WRONG = "spot_check.wrong"
+    SPOT_CHECK_CANNOT_TELL = "spot_check.cannot_tell"
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     LINK_CREATED = "link.created"  # a link that signs a reviewer in, once

@@ -258,8 +258,20 @@ def number_rule(pair: Pair) -> Iterator[Contradiction]:
         shared = _shared(pair, alike[0], pair.source)
         if len(differing) != len(alike) or (not apart and _confirmed(pair, mine, shared)):
             continue
+        if any(_is_another(ours, mine, other) for other in differing):
+            continue
         rule = "bound" if mine.mark or differing[0].mark else "number"
         yield pair.conflict(rule, (mine.first, mine.last), (differing[0].first, differing[0].last))
+
+
+def _is_another(ours: tuple[Quantity, ...], mine: Quantity, other: Quantity) -> bool:
+    """Whether the source's number is one that the claim has, too, of another thing."""
+    return any(
+        third is not mine
+        and third.measure == other.measure
+        and (third.low, third.high) == (other.low, other.high)
+        for third in ours
+    )
 
 
 def _other_threshold(pair: Pair, mine: Quantity, other: Quantity) -> bool:

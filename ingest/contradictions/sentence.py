@@ -21,6 +21,7 @@ LABELS = ("status", "state")  # of a decision or an issue: "Status: accepted"
 _PREFIX = 5  # words of a subject line's prefix, the colon included
 _FINITE_REACH = 6  # words after a verb of command in which a finite verb shows that it is a noun
 T = TypeVar("T")
+_MORE = frozenset({"only", "just", "merely", "simply", "solely"})
 
 
 def is_identifier(text: str) -> bool:
@@ -204,7 +205,8 @@ class Sentence:
         answers = low == "no" and (
             before in ("from", "to", "or", "=") or after in ("to", ".", ",", "by", ")")
         )
-        return 0 if answers and cue[0] == 1 else cue[0]
+        more = low == "not" and after in _MORE  # "not only fast" is fast
+        return 0 if (answers or more) and cue[0] == 1 else cue[0]
 
     def near(self, index: int, back: int, ahead: int) -> frozenset[str]:
         """The content keys around a place, so many words back and ahead."""

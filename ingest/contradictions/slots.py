@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from vouchgate.ingest.contradictions.lists import LISTS
 from vouchgate.ingest.contradictions.match import Contradiction, Pair
 from vouchgate.ingest.contradictions.quantity import quantities
-from vouchgate.ingest.contradictions.sentence import Sentence, read_once
+from vouchgate.ingest.contradictions.sentence import Sentence, Word, read_once
 
 _REACH = 5  # words between "default" and its value
 _ENOUGH = 0.6
@@ -244,12 +244,21 @@ def middle_rule(pair: Pair) -> Iterator[Contradiction]:
             continue
         for place in source.content:
             other = source.words[place]
-            if place < 2 or other.key in claim.keys or other.number or word.name != other.name:
+            if place < 2 or other.key in claim.keys or other.number or not _exclude(word, other):
                 continue
             before, after = _run_back(pair, index, place), _run_ahead(pair, index, place)
             if before and after and before + after >= 3 and pair.about((index,), _ENOUGH_EXCHANGED):
                 yield pair.conflict("exchange", (index, index), (place, place))
                 return
+
+
+def _exclude(word: Word, other: Word) -> bool:
+    """Whether of two words in one place only one can be true. Plain ones may be two words for one thing, as "ailing"
+    and "troubled" are, unless they are of one group, or two scales."""
+    scales = [each.low.removesuffix("s") in LISTS.scales for each in (word, other)]
+    if any(scales) or word.low in LISTS.groups:
+        return all(scales) or (LISTS.groups.get(word.low) == LISTS.groups.get(other.low) and not any(scales))
+    return word.name and other.name
 
 
 def _same_pronoun(pair: Pair) -> bool:

@@ -14,14 +14,23 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from vouchgate.ingest.claims.types import Neighbour
+from vouchgate.ingest.claims.types import Neighbour, SimilarMemory
+from vouchgate.ingest.dedup.contradicted import NEAR, contradicted
 from vouchgate.ingest.dedup.order import changed_window, harmless_order
-from vouchgate.ingest.dedup.rewording import RewrittenClaim, Unit
+from vouchgate.ingest.dedup.rewording import Rewriter, RewrittenClaim, Unit
+from vouchgate.ingest.dedup.slot import Subject, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import tokens, word_list
 
 # Words of each text that a finding names. A person needs a few; two long texts can differ in hundreds.
 _NAMED = 8
+# Words that each of two texts may have and the other has not, for one to contradict the other: what decides is one or
+# two, beside small words and other forms of the same (`ingest.dedup.contradicted`).
+_MOST_DIFFERING = 8
+# Words from which on two texts that differ in one place alone are over the threshold, and compared there: 24 for 0.92.
+# What is longer and shares half of its words differs in many places, of which no rule can tell.
+_LONGEST_CONTRADICTED = 24
+_BEGINNING = 400  # characters of a claim in which its subject is looked for; more of them are a long text
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> Fraction:
@@ -119,6 +128,7 @@ class Comparisons:
         self._values = words
         self._similar: dict[str, Fraction] = {}
         self._changed: dict[str, tuple[str, ...]] = {}
+        self._contradicted: dict[str, tuple[str, ...]] = {}
 
     @cached_property
     def _words(self) -> frozenset[str]:
@@ -151,18 +161,88 @@ class Comparisons:
             self._changed[other] = known
         return known
 
+    def near_all(self, neighbours: Iterable[Neighbour]) -> Iterator[tuple[Neighbour, Fraction]]:
+        """Each of the neighbours that `near` gives a similarity, with it."""
+        for neighbour in neighbours:
+            if (similarity := self.near(neighbour.content)) is not None:
+                yield neighbour, similarity
+
+    @cached_property
+    def _subject(self) -> Subject | None:
+        rewriter = Rewriter(self._values)
+        text = rewriter.read(self._claim[:_BEGINNING])
+        return subject_of(rewriter.units(text, text.exact))
+
+    def may_contradict(
+        self, other: str, allowance: Allowance, words_of: Callable[[str], frozenset[str]] = tokens
+    ) -> bool | None:
+        """Whether `contradicted` is worth being asked: the text may be about the same, and has half of the claim's
+        words, fewer than a repeat has. A few millionths of a second, and of the allowance only where a text is long and
+        its similarity was not paid for before; None when that is used up. `words_of` may remember words of texts."""
+        known = self._similar.get(other)
+        if known is not None and not NEAR <= known < self.threshold:
+            return False
+        long = known is None and max(len(other), len(self._claim)) > _BEGINNING
+        if long and allowance.used_up:
+            return None
+        with allowance.spending() if long else nullcontext():
+            words = words_of(other)
+            if min(len(words), len(self._words)) > _LONGEST_CONTRADICTED:
+                return False
+            if self._subject is not None and not self._subject.may_be_of(words):
+                return False
+            if min(len(self._words - words), len(words - self._words)) > _MOST_DIFFERING:
+                return False
+            if known is None:
+                known = self._similar[other] = jaccard(self._words, words)
+            return NEAR <= known < self.threshold
+
+    def contradicted(self, other: str) -> tuple[str, ...]:
+        """The words in which only one of the claim and this text can be true (`ingest.dedup.contradicted`)."""
+        known = self._contradicted.get(other)
+        if known is None:
+            long = min(len(tokens(other)), len(self._words)) > _LONGEST_CONTRADICTED
+            known = () if long else contradicted(self._claim, other, *self._rewritten.beside(other))
+            self._contradicted[other] = known
+        return known
+
     def compare(self, other: str, allowance: Allowance | None = None) -> bool:
         """Sees to it that `changed` is known; False when it is not, and the allowance is used up. A text that is the
         claim letter by letter costs nothing."""
         if other in self._changed or other == self._claim or allowance is None:
             self.changed(other)
             return True
-        if allowance.used_up:
-            return False
-        allowance.compared += 1
-        with allowance.spending():
-            self.changed(other)
-        return True
+        return _within(allowance, lambda: self.changed(other))
+
+    def contradict(self, other: str, allowance: Allowance) -> bool:
+        """As `compare`, for `contradicted`."""
+        return other in self._contradicted or _within(allowance, lambda: self.contradicted(other))
+
+
+def _within(allowance: Allowance, compare: Callable[[], object]) -> bool:
+    """Compares, and counts it; False when the allowance is used up."""
+    if allowance.used_up:
+        return False
+    allowance.compared += 1
+    with allowance.spending():
+        compare()
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What of an owner's memories was held against a claim before it came to the writer: those that contradict it,
+    whether all were compared that may, and as of which entry of the owner's log. An entry later, the transaction looks
+    again. `bands` are the claim's keys in the index that was asked, `similar` is what is only shown."""
+
+    items: tuple[Neighbour, ...] = ()
+    complete: bool = False
+    as_of: int = -1
+    bands: tuple[int, ...] = ()
+    similar: tuple[SimilarMemory, ...] = ()
+
+
+NOT_LOOKED_UP = LookedUp()  # nobody knows
 
 
 def compare(
@@ -175,9 +255,26 @@ def compare(
     """Every neighbour at or over the threshold, nearest first; equals are ordered by id so that the answer
     does not depend on the order of the facts. `known` is what was compared before of the same claim."""
     comparisons = known or Comparisons(content, threshold, words)
-    found = []
-    for neighbour in facts:
-        similarity = comparisons.near(neighbour.content)
-        if similarity is not None and similarity >= threshold:
-            found.append(Comparison(neighbour, similarity, comparisons.changed(neighbour.content)))
+    found = [
+        Comparison(neighbour, similarity, comparisons.changed(neighbour.content))
+        for neighbour, similarity in comparisons.near_all(facts)
+        if similarity >= threshold
+    ]
     return tuple(sorted(found, key=lambda c: (-c.similarity, len(c.changed), c.neighbour.id)))
+
+
+def contradicting(
+    content: str,
+    facts: tuple[Neighbour, ...],
+    threshold: Fraction,
+    words: ValueWords,
+    known: Comparisons | None = None,
+) -> tuple[Comparison, ...]:
+    """Every neighbour below the threshold that contradicts the text, nearest first; otherwise as `compare`."""
+    comparisons = known or Comparisons(content, threshold, words)
+    found = [
+        Comparison(neighbour, similarity, changed)
+        for neighbour, similarity in comparisons.near_all(facts)
+        if NEAR <= similarity < threshold and (changed := comparisons.contradicted(neighbour.content))
+    ]
+    return tuple(sorted(found, key=lambda c: (-c.similarity, c.neighbour.id)))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from vouchgate.ingest.claims.types import SimilarMemory
 from vouchgate.ingest.dedup.compare import jaccard
+from vouchgate.ingest.dedup.contradicted import NEAR
 from vouchgate.ingest.language.words import tokens
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ VERSION = 1  # of the sketch and its keys; keys of two versions never meet
 # need 16 bands for that. docs/checks.md has what is left of it in a large store.
 BANDS = 10
 ROWS = 2
-SHOWN_FROM = Fraction(1, 2)  # below it, two short claims share hardly more than their small words
 MAX_SHOWN = 5
 
 # Words of up to three letters ("the", "of", "not") are in so many texts that bands of them would hold nothing
@@ -127,7 +127,7 @@ def nearest(
     `threshold`; nearest first, equals by id, so that the answer does not depend on the order they came in."""
     own = tokens(content)
     found = [(jaccard(own, tokens(text)), memory_id, text) for memory_id, text in candidates]
-    found = [one for one in found if SHOWN_FROM <= one[0] < threshold]
+    found = [one for one in found if NEAR <= one[0] < threshold]
     found.sort(key=lambda one: (-one[0], one[1]))
     return tuple(
         SimilarMemory(memory_id=memory_id, similarity=_shown(similarity), content=text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -29,14 +30,19 @@ class ContextRule(StrEnum):
     """A rule about the words around a match. Each is a function of the same name in `ingest.hedges.rules`."""
 
     ABILITY = "ability"
+    ADVICE = "advice"
     ASKED = "asked"
+    ASSURED = "assured"
     CLAUSE_FOLLOWS = "clause_follows"
     CLAUSE_START = "clause_start"
     CONDITIONAL = "conditional"
+    DIGIT_ONE = "digit_one"
     EXPECTATION = "expectation"
+    GERUND = "gerund"
     HALF_MEANT = "half_meant"
     IDIOM = "idiom"
     IMPRESSION = "impression"
+    LIMIT = "limit"
     MANNER = "manner"
     MEASURED = "measured"
     MONTH = "month"
@@ -48,14 +54,45 @@ class ContextRule(StrEnum):
     PROHIBITION = "prohibition"
     PROPOSAL = "proposal"
     QUESTION = "question"
+    RELATIVE = "relative"
     REQUIREMENT_WORD = "requirement_word"
     SENTENCE_START = "sentence_start"
+    SHARED = "shared"
     SHOWN = "shown"
     SIMILAR = "similar"
 
 
+# Word lists that came later. A policy that was kept before has none of them, and reads a text as it did then.
+LATER_LISTS = frozenset(
+    {
+        "advised",
+        "advised_case",
+        "expected_harm",
+        "goes_on",
+        "limit_verb",
+        "limit_words",
+        "no_gerund",
+        "numbered",
+        "own_words",
+        "relative_word",
+        "reported_link",
+        "reported_nobody",
+        "reported_noun",
+        "reported_verb",
+        "reported_whose",
+        "required_state",
+        "said_in_code",
+        "shared_after",
+        "shown_after",
+        "sure_after",
+        "sure_between",
+        "sure_of_many",
+        "through_digits",
+    }
+)
+
 # The word lists that the rules and the detector use by name; a lexicon without one of them could not be used.
-RULE_LISTS = frozenset(
+RULE_LISTS = LATER_LISTS | frozenset(
     {
         "adverb_of_manner",
         "agent",
@@ -149,23 +186,33 @@ class Lexicon(Frozen):
         for name in (*self.words, *self.groups):
             if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
                 raise ValueError(f"{name!r} is no name of a list or group: small letters, digits and _ only")
-        if missing := sorted(RULE_LISTS - self.words.keys()):
+        if missing := sorted(RULE_LISTS - LATER_LISTS - self.words.keys()):
             raise ValueError(f"words: the rules need these lists too: {', '.join(missing)}")
         for name, words in self.words.items():
             for word in words:
                 if not _WORD.fullmatch(word):
                     raise ValueError(f"words.{name}: {word!r} is not one small-letter word")
+        self.phrases()
+        return self
+
+    def phrases(self) -> tuple[tuple[str, tuple[Element, ...]], ...]:
+        """Every phrase as its group's name and its elements, in order. Raises ValueError saying what is wrong."""
+        known: dict[str, Element] = {}  # most parts stand in many phrases
+        found = []
         for name, group in self.groups.items():
             for phrase in group.phrases:
                 try:
-                    self.elements(phrase)
+                    found.append((name, self._elements(phrase, known)))
                 except ValueError as error:
                     raise ValueError(f"groups.{name}: phrase {phrase!r}: {error}") from error
-        return self
+        return tuple(found)
 
-    def elements(self, phrase: str) -> tuple[Element, ...]:
-        """The elements of a phrase, in order. Raises ValueError saying what is wrong with it."""
-        found = tuple(self._element(part) for part in phrase.split())
+    def _elements(self, phrase: str, known: dict[str, Element]) -> tuple[Element, ...]:
+        parts = phrase.split()
+        for part in parts:
+            if part not in known:
+                known[part] = self._element(part)
+        found = tuple(known[part] for part in parts)
         if all(element.optional for element in found):
             raise ValueError("would match no words at all")
         if len(found) > _MAX_ELEMENTS:
@@ -192,8 +239,9 @@ class Lexicon(Frozen):
         return Element(words=frozenset(words), optional=bool(suffix), repeats=suffix == "*")
 
 
+@cache
 def load_lexicon() -> Lexicon:
-    """The built-in lexicon."""
+    """The built-in lexicon, read once."""
     return Lexicon.model_validate(read_data("hedges.toml"))
 
 
@@ -226,6 +274,8 @@ def extend_lexicon(base: Lexicon, changes: LexiconChanges | Mapping[str, object]
     """`base` with the changes applied, validated anew. Raises ValueError naming what does not fit: a change to a
     group that is not there, a new group with a name that is taken, the removal of what is not in the list."""
     asked = LexiconChanges.model_validate(changes)
+    if asked == LexiconChanges():
+        return base
     words = dict(base.words)
     for name, change in asked.words.items():
         words[name] = _changed(f"words.{name}", words.get(name, ()), change.add, change.remove)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from vouchgate.ingest.hedges.lexicon import Element, Lexicon
+from vouchgate.ingest.hedges.lexicon import Lexicon
 
 PhraseState = tuple[int, int]  # number of the phrase, number of the element it waits for
 
@@ -23,18 +23,11 @@ class PhraseAutomaton:
     else `follow` works it out; `accepts[state]` names the groups, in the lexicon's order, of phrases ending there."""
 
     def __init__(self, lexicon: Lexicon) -> None:
-        self._phrases: list[tuple[Element, ...]] = []
-        self._owners: list[str] = []
-        for name, group in lexicon.groups.items():
-            for phrase in group.phrases:
-                self._phrases.append(lexicon.elements(phrase))
-                self._owners.append(name)
-        self.symbols = _symbols(self._phrases)
-        self._fits: dict[frozenset[str], frozenset[int]] = {
-            element.words: frozenset(self.symbols[word] for word in element.words)
-            for phrase in self._phrases
-            for element in phrase
-        }
+        phrases = lexicon.phrases()
+        self._owners, self._phrases = [name for name, _ in phrases], [elements for _, elements in phrases]
+        distinct = {element.words for elements in self._phrases for element in elements}
+        self.symbols = _symbols(distinct)
+        self._fits = {words: frozenset(self.symbols[word] for word in words) for words in distinct}
         self._places: list[frozenset[PhraseState]] = []
         self._numbers: dict[frozenset[PhraseState], int] = {}
         self.steps: list[dict[int, int]] = []
@@ -92,12 +85,11 @@ class PhraseAutomaton:
         return places
 
 
-def _symbols(phrases: list[tuple[Element, ...]]) -> dict[str, int]:
-    """A number for every word; words that fit just the same elements share one."""
+def _symbols(elements: set[frozenset[str]]) -> dict[str, int]:
+    """A number for every word; words that fit just the same elements share one. Elements by their words."""
     seen: defaultdict[str, set[frozenset[str]]] = defaultdict(set)
-    for elements in phrases:
-        for element in elements:
-            for word in element.words:
-                seen[word].add(element.words)
+    for words in elements:
+        for word in words:
+            seen[word].add(words)
     kinds: dict[frozenset[frozenset[str]], int] = {}
     return {word: kinds.setdefault(frozenset(fits), len(kinds)) for word, fits in seen.items()}

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 from vouchgate.ingest.hedges.lexicon import ContextRule
+from vouchgate.ingest.hedges.plain import Lists, advice, assured, digit_one, gerund, limit, relative, shared
 from vouchgate.ingest.hedges.tokens import BLANK, Tokens
 
-Lists = Mapping[str, frozenset[str]]
 RuleFunction = Callable[[Tokens, Lists, int, int], bool]  # tokens, word lists, first word, one past the last
 
 _REACH = 12  # words a rule looks ahead or back when it looks for something in the same clause
@@ -229,6 +229,8 @@ def shown(t: Tokens, w: Lists, start: int, end: int) -> bool:
     after = t.word(end)
     if after in ("as", "like"):
         return t.word(end + 1) not in ("if", "though") and after == "as"
+    if t.word(start - 1) in w["shown_after"] and after not in ("to", "that"):
+        return True
     return after in w["shown_next"] or after == BLANK or t.word(start - 1) in w["likened"]
 
 
@@ -269,6 +271,8 @@ def expectation(t: Tokens, w: Lists, start: int, end: int) -> bool:
     verb = t.word(index)
     if verb == "not":
         ahead = _clause_after(t, index + 1, 6)
+        if before in w["effect_subject"] and t.word(index + 1) in w["expected_harm"]:
+            return True
         return bool(ahead) and ahead[0] in w["expected_not"] and not w["harmless"].isdisjoint(ahead)
     if verb == "be":
         return _expected_state(t, w, index + 1) and (before not in w["agent"] or before in ("you", "code"))
@@ -293,6 +297,8 @@ def _expected_state(t: Tokens, w: Lists, index: int) -> bool:
     while index < limit and (t.word(index) in w["soon"] or t.word(index).endswith("ly")):
         index += 1
     state = t.word(index)
+    if t.word(index + 1) in w["required_state"]:
+        return False
     if state == "able" or t.word(index + 1) == "enough":
         return True
     return state in w["expected_state"] or (state in ("a", "an") and t.word(index + 1) in w["expected_noun"])
@@ -333,14 +339,19 @@ def half_meant(t: Tokens, w: Lists, start: int, end: int) -> bool:
 
 RULES: Mapping[ContextRule, RuleFunction] = {
     ContextRule.ABILITY: ability,
+    ContextRule.ADVICE: advice,
     ContextRule.ASKED: asked,
+    ContextRule.ASSURED: assured,
     ContextRule.CLAUSE_FOLLOWS: clause_follows,
     ContextRule.CLAUSE_START: clause_start,
     ContextRule.CONDITIONAL: conditional,
+    ContextRule.DIGIT_ONE: digit_one,
     ContextRule.EXPECTATION: expectation,
+    ContextRule.GERUND: gerund,
     ContextRule.HALF_MEANT: half_meant,
     ContextRule.IDIOM: idiom,
     ContextRule.IMPRESSION: impression,
+    ContextRule.LIMIT: limit,
     ContextRule.MANNER: manner,
     ContextRule.MEASURED: measured,
     ContextRule.MONTH: month,
@@ -352,8 +363,10 @@ RULES: Mapping[ContextRule, RuleFunction] = {
     ContextRule.PROHIBITION: prohibition,
     ContextRule.PROPOSAL: proposal,
     ContextRule.QUESTION: question,
+    ContextRule.RELATIVE: relative,
     ContextRule.REQUIREMENT_WORD: requirement_word,
     ContextRule.SENTENCE_START: sentence_start,
+    ContextRule.SHARED: shared,
     ContextRule.SHOWN: shown,
     ContextRule.SIMILAR: similar,
 }

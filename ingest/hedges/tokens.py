@@ -17,7 +17,6 @@ from vouchgate.ingest.language.words import PROSE, RUN
 
 BLANK = "_"  # stands for a chunk that is not prose
 
-_CHUNK = re.compile(r"\S+")
 _LEADING = "\"'([{—`"
 _TRAILING = "\"')]}—,.:;!?-`"
 _NUMBER = re.compile(
@@ -27,6 +26,9 @@ _NUMBER = re.compile(
 )
 _TILDE_UNIT = re.compile(r"~\d[\d,_]*(?:\.\d+)?(?:-?[a-zA-Z%]{1,12})?(?:/\w{1,8})?")
 _ROUGH_NUMBER = re.compile(r"\d[\d,.]*-?(?P<kind>ish|odd)", re.IGNORECASE)
+_LEET = re.compile(r"(?=[a-z0-9!|@$+']*[a-z][a-z0-9!|@$+']*[a-z])[a-z0-9!|@$+']{4,16}")
+# What a digit or sign stands for; a one is an i or an l.
+_LETTERS = tuple(str.maketrans("0134579!|@$+8", f"o{one}eastg{one}{one}astb") for one in "il")
 _JOINT = re.compile(r"[,;!?—]|\.{2,}|--")
 _TAILS = frozenset({"t", "m", "d", "s", "ve", "re", "ll", "nt", "n't"})
 
@@ -35,22 +37,28 @@ class Tokens:
     """Words in small letters with their offsets in the normalised text. A contraction is two words that share one
     place. `literal[i]` numbers the code span or quotation that word i stands in, 0 for none."""
 
-    def __init__(self, text: str, aliases: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(
+        self, text: str, aliases: Mapping[str, tuple[str, ...]], disguised: frozenset[str] = frozenset()
+    ) -> None:
+        """`disguised` are the words that are read although digits and signs stand for letters of theirs (`th1nk`)."""
         self.text = text
+        self._disguised = disguised
         self.words: list[str] = []
         self.starts: list[int] = []
         self.ends: list[int] = []
         self._aliases = aliases
         words, starts, ends = self.words, self.starts, self.ends
-        for match in _CHUNK.finditer(text):
-            chunk = match.group()
+        end = 0
+        for chunk in text.split():
+            start = text.index(chunk, end)  # the very next thing that is no white space
+            end = start + len(chunk)
             word = chunk.lower()
             if chunk.isalpha() and word not in aliases and word not in _TAILS:
                 words.append(word)
-                starts.append(match.start())
-                ends.append(match.end())
+                starts.append(start)
+                ends.append(end)
             else:
-                self._chunk(chunk, match.start())
+                self._chunk(chunk, start)
 
     def _chunk(self, chunk: str, at: int) -> None:
         """A chunk that is more than letters: marks around a core."""
@@ -94,8 +102,17 @@ class Tokens:
             self._add("~#", at, at + len(core))
         elif rough_number := _ROUGH_NUMBER.fullmatch(core):
             self._add("#" + rough_number["kind"].lower(), at, at + len(core))
+        elif word := self._undisguised(core.lower()):
+            self._word(word, at, at + len(core))
         else:
             self._compound(core, at)
+
+    def _undisguised(self, core: str) -> str | None:
+        """The word that is meant by one with digits and signs for some of its letters."""
+        if not self._disguised or len(core) > 16 or _LEET.fullmatch(core) is None:
+            return None
+        words = (core.translate(table) for table in _LETTERS)
+        return next((word for word in words if word in self._disguised), None)
 
     def _compound(self, core: str, at: int) -> None:
         """Words glued by a comma, a dash or a slash are read one by one; everything else is no prose."""

@@ -19,6 +19,11 @@ _ENDINGS = (
     ("sion", "s", 3), ("ing", "", 3), ("ied", "y", 3), ("ed", "", 3), ("ate", "", 4), ("at", "", 4),
     ("ise", "iz", 4), ("ize", "iz", 4), ("er", "", 4), ("or", "", 4), ("y", "i", 3), ("e", "", 3),
 )  # fmt: skip
+# Those that a word with this last letter can have, each with its place in the order: most words have none.
+_BY_LETTER = {
+    letter: [(place, *each) for place, each in enumerate(_ENDINGS) if each[0][-1] == letter]
+    for letter in {ending[-1] for ending, _, _ in _ENDINGS}
+}
 
 
 def inflected(word: str) -> str:
@@ -45,15 +50,18 @@ def stem(word: str) -> str:
     then two words share one ("option", "opt"). Small letters; what is not plain ASCII stays as it is."""
     if not (word.isascii() and word.isalpha()):
         return word
-    for ending, instead, least in _ENDINGS:
-        if len(word) < 4:
+    reached = -1
+    while len(word) > 3:
+        for place, ending, instead, least in _BY_LETTER.get(word[-1], ()):
+            if place <= reached or not word.endswith(ending) or len(word) - len(ending) < least:
+                continue
+            rest = word[: len(word) - len(ending)]
+            if (ending == "s" and rest[-1] in "siu") or not _VOWEL.search(rest):
+                continue
+            if ending in ("ing", "ed", "er") and rest[-1] == rest[-2] and rest[-1] not in "lsz":
+                rest = rest[:-1]  # stopped is of stop
+            word, reached = rest + instead, place
             break
-        if not word.endswith(ending) or len(word) - len(ending) < least:
-            continue
-        rest = word[: len(word) - len(ending)]
-        if (ending == "s" and rest[-1] in "siu") or not _VOWEL.search(rest):
-            continue
-        if ending in ("ing", "ed", "er") and rest[-1] == rest[-2] and rest[-1] not in "lsz":
-            rest = rest[:-1]  # stopped is of stop
-        word = rest + instead
+        else:
+            return word
     return word

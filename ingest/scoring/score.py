@@ -29,7 +29,7 @@ QUOTED_WORDS = 12
 def source_score(source: Found, policy: Policy, at: datetime) -> float:
     """Score of one source that was found, 0 to 1, in steps of a millionth; `at` is when it was captured.
 
-    0 for what does not support anything: no longer in force, or banned. The grounding repository's own record is
+    0 for what does not support anything: no longer in force, or banned. What is in the grounding repository is
     its own reputation, and as long as it is in force its age says nothing against it: it scores 1. For every
     other source it is the weighted sum of design section 3, without a judge scaled to the other three terms.
 
@@ -38,7 +38,7 @@ def source_score(source: Found, policy: Policy, at: datetime) -> float:
     """
     if source.standing is not Standing.IN_FORCE or is_banned(source, policy.banned):
         return 0.0
-    if source.official:
+    if source.official or source.form != "page":
         weights = policy.score
         return 1.0 if weights.reachable + weights.reputation + weights.freshness > 0 else 0.0
     score = _weighted(source, policy, freshness_of(source.dated, at))
@@ -88,6 +88,18 @@ def is_official(source: Found, policy: Policy) -> bool:
         if "/" not in site and (host == entry or (within and host.endswith("." + entry))):
             return True
     return False
+
+
+# Publishers that the table knows for what they are.
+_LISTED = frozenset({SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY, SiteGroup.SECONDARY})
+
+
+def is_listed(source: Found, policy: Policy) -> bool:
+    """Whether somebody listed the publisher of a source; what lives in the repository has none, and is. A page on a
+    host without a registrable domain has a publisher nobody knows."""
+    if is_official(source, policy) or policy.reputation.group_of(source) in _LISTED:
+        return True
+    return not source.site and not host_of(source.source_id)
 
 
 def label_of(sources: Sequence[Found], policy: Policy) -> Label:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, Citation
 from vouchgate.ingest.language.sentences import sentences
-from vouchgate.ingest.language.terms import words_of
+from vouchgate.ingest.language.terms import Word, words_of
 from vouchgate.ingest.support.scope import scope_of
 from vouchgate.ingest.support.topic import PARTS, WEIGHTS, content_words
 
@@ -50,12 +50,21 @@ def focus(claim: str, citations: Sequence[Citation], title: str, text: str) -> s
     return passages(claim, citations, title, text).text
 
 
-def passages(claim: str, citations: Sequence[Citation], title: str, text: str) -> Excerpt:
-    """As `focus`, with the way back to the text."""
+def passages(
+    claim: str,
+    citations: Sequence[Citation],
+    title: str,
+    text: str,
+    *,
+    words: Iterable[Word] | None = None,
+    parts: Sequence[tuple[int, int]] | None = None,
+) -> Excerpt:
+    """As `focus`, with the way back to the text, of which the words and sentences may be known already."""
     if len(text) <= EXCERPT_CHARACTERS:
         return Excerpt(text, ((0, 0, len(text)),))
-    parts = sentences(text)
-    ranks = _ranks(_wanted(scope_of(claim, citations).text, title), text, parts)
+    parts = sentences(text) if parts is None else parts
+    wanted = _wanted(scope_of(claim, citations).text, title)
+    ranks = _ranks(wanted, words_of(text) if words is None else words, parts)
     return _excerpt(text, parts, _chosen(parts, ranks))
 
 
@@ -72,11 +81,13 @@ def _wanted(claim: str, title: str) -> dict[str, tuple[str, float]]:
     return wanted
 
 
-def _ranks(wanted: dict[str, tuple[str, float]], text: str, parts: Sequence[tuple[int, int]]) -> list[float]:
+def _ranks(
+    wanted: dict[str, tuple[str, float]], words: Iterable[Word], parts: Sequence[tuple[int, int]]
+) -> list[float]:
     """BM25 of every sentence; 0 for one without a word that is looked for."""
     counts: list[Counter[str]] = [Counter() for _ in parts]
     at = 0
-    for word in words_of(text):
+    for word in words:
         keys = [key for key in (word.key, *(key for key, _ in word.parts)) if key in wanted]
         if not keys:
             continue

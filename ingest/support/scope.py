@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.statements import Statement, statements
 from vouchgate.ingest.claims.types import Citation
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.sentences import sentences
@@ -26,6 +27,7 @@ _EDGES = re.compile(r"[\s,:;)\]>*_`–—-]{0,8}")
 _PREDICATE = re.compile(
     r"[)\]\"'”’*_`]{0,3}\s{1,3}(?:is|are|was|were|has|have|had)(?:n['’]t)?\b", re.IGNORECASE
 )
+_STATES_FROM = 2  # telling words from which on a sentence that cites something says something of it
 _REACH = 40  # characters looked at for the next word of a citing phrase
 _MOST_WORDS = 8  # of a citing phrase on one side
 # Letters that stand alone, and signs that may be letters in disguise (circled, squared, Braille, flags): words made of
@@ -75,10 +77,60 @@ def scope_of(claim: str, citations: Sequence[Citation]) -> Scope:
     return Scope(_only(text, kept), kept, _is_disguised(text))
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a claim says, without its citing. `text` has the offsets of the claim as sent; `pointing` are the sentences
+    that say nothing beyond what they cite: "See ADR-003", "Fixed in a1b2c3d", "See https://… for the API"."""
+
+    text: str
+    statements: tuple[Statement, ...]
+    pointing: tuple[tuple[int, int], ...]
+    disguised: bool
+    pictures: tuple[tuple[int, int], ...] = ()  # runs of signs that are no words and say something: emoji
+
+
+def said_by(claim: str) -> Said:
+    """What a claim says of all that it cites. Linear; never raises."""
+    cited = detect_citations(claim)
+    text = _without_citing(claim, cited)
+    stated = [c.end for c in cited if c.end is not None and _PREDICATE.match(claim, c.end)]
+    places = [citation.start for citation in cited if citation.start is not None]
+    pointing = []
+    for start, end in sentences(claim, None):
+        words = list(words_of(text[start:end]))
+        of_citation = _any_within(stated, start, end)
+        cites = _any_within(places, start, end) and not of_citation
+        telling = sum(_tells(word, CITING.pointing if of_citation else CITING.empty) for word in words)
+        denies = any(word.kind is Kind.FUNCTION and _tells(word, CITING.empty) for word in words)
+        if not denies and telling < (_STATES_FROM if cites else 1) and not _ALONE.search(text, start, end):
+            pointing.append((start, end))
+    told = statements(claim, text)
+    return Said(text, told, tuple(pointing), _is_disguised(text), tuple(_pictures(text)))
+
+
+def _pictures(text: str) -> Iterator[tuple[int, int]]:
+    """Runs of signs that are no words and yet say something, to a reader and to a model. A box and a degree do not."""
+    if text.isascii():
+        return
+    start = -1
+    for at, sign in enumerate((*text, " ")):
+        if _is_picture(sign):
+            start = at if start < 0 else start
+        elif start >= 0:
+            yield start, at
+            start = -1
+
+
+def _is_picture(sign: str) -> bool:
+    return (
+        sign > "\x7f" and ord(sign) not in _BOXES and sign not in "©®°" and unicodedata.category(sign) == "So"
+    )
+
+
 def _is_disguised(text: str) -> bool:
     signs = 0
     if not text.isascii():
-        signs = sum(unicodedata.category(c) == "So" and ord(c) not in _BOXES for c in text if c > "\x7f")
+        signs = sum(map(_is_picture, text))
     return signs + len(_ALONE.findall(text)) > _DISGUISED
 
 

@@ -40,6 +40,7 @@ SHORT = 60  # words; a source that is shorter may be a passage that names its su
 LONG = 150  # words; in a source that is longer, chance brings more of any claim's words together
 NEAR = 0.5  # how much of the score goes by the words that are close together
 NEAR_IN_LONG = 0.75
+_BEGINNING = 4  # letters that two forms of a word share at least
 LONGEST_PAIRED = 20  # letters of a word that may be half of a compound
 MOST_PLACES = 50  # of one part of a word, or keys with one beginning; a hostile text repeats them without end
 
@@ -94,12 +95,8 @@ class Subject:
         return found
 
     @cached_property
-    def _beginnings(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for key in self._places:
-            if len(key) >= 4:
-                found.setdefault(key[:4], []).append(key)
-        return found
+    def _beginnings(self) -> Beginnings:
+        return Beginnings(self._places)
 
     @cached_property
     def names_by_pronoun(self) -> bool:
@@ -120,11 +117,24 @@ class Subject:
                 for key, kind in word.parts
                 if key in self._places
             ]
-        if word.kind in (Kind.WORD, Kind.NAME, Kind.GENERAL) and len(word.key) >= 4:
-            for key in self._beginnings.get(word.key[:4], ())[:MOST_PLACES]:
-                if _akin(word.key, key):
-                    return [(AKIN, self._places[key])]
+        if word.kind in (Kind.WORD, Kind.NAME, Kind.GENERAL) and (key := self._beginnings.akin_to(word.key)):
+            return [(AKIN, self._places[key])]
         return []
+
+
+class Beginnings:
+    """The keys of a text by how they begin, to find one that is a longer or shorter form of another."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._found: dict[str, list[str]] = {}
+        for key in keys:
+            if len(key) >= _BEGINNING:
+                self._found.setdefault(key[:_BEGINNING], []).append(key)
+
+    def akin_to(self, key: str) -> str | None:
+        """The first key that begins like this one for most of their length; None when none of those tried does."""
+        alike = self._found.get(key[:_BEGINNING], ())[:MOST_PLACES] if len(key) >= _BEGINNING else ()
+        return next((other for other in alike if _akin(key, other)), None)
 
 
 def _akin(one: str, two: str) -> bool:

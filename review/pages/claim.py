@@ -26,6 +26,7 @@ _CITED = {
     "citation_missing": "does not exist",
     "citation_banned": "on the banned list",
     "citation_unchecked": "not checked yet",
+    "citation_not_merged": "not merged",
     "citation_ambiguous": "more than one thing has this name",
 }
 _WORDS = {

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
+from vouchgate.ingest.checks import statements
 from vouchgate.ingest.claims.types import (
     DeliveryOp,
     Finding,
@@ -43,7 +44,6 @@ from vouchgate.review.pages.text import Pieces, pieces, plain_line
 from vouchgate.review.pages.times import Moment, moment, moment_or_none
 
 _TITLE = 80  # characters of a claim that stand for all of it
-_VALUE = 200  # characters of a metadata value
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +240,8 @@ def _ungrounded(answer: ValidationResult, policy: Policy) -> str:
         return (
             "It cites what was found, and the policy leaves what a model concluded to its owner all the same."
         )
-    return ""
+    said = (f for f in answer.findings if f.check == statements.CHECK and f.code in ("spoken_of", "unlisted"))
+    return next((finding.message for finding in said), "")
 
 
 def _similar_note(similar: Sequence[SimilarMemory] | None) -> str:
@@ -317,10 +318,10 @@ def _delivery(answer: ValidationResult | None) -> dict[str, JsonValue]:
 
 
 def facts_of(metadata: Mapping[str, JsonValue]) -> tuple[Fact, ...]:
-    """What was sent along with a claim, by name; values that are no text as JSON, long ones cut."""
+    """What was sent along with a claim, by name; values that are no text as JSON. Whole: who approves the
+    claim approves what came with it."""
     found = []
     for name, value in sorted(metadata.items()):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-        shown = text if len(text) <= _VALUE else text[: _VALUE - 1] + "…"
-        found.append(Fact(pieces(name), pieces(shown)))
+        found.append(Fact(pieces(name), pieces(text)))
     return tuple(found)

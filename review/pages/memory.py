@@ -41,6 +41,11 @@ _STALE: dict[str, tuple[str, dict[str, Any]]] = {
     "yes": ("stale only", {"stale": True}),
     "no": ("not stale", {"stale": False}),
 }
+_LOWERED: dict[str, tuple[str, dict[str, Any]]] = {
+    "": ("as may be", {}),
+    "yes": ("lowered since", {"lowered": True}),
+    "no": ("as decided", {"lowered": False}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,7 @@ class MemoryListQuery:
             "confidence": self.values["confidence"] or None,
             "label": self.values["label"] or None,
         }
-        for name, known in (("state", _STATES), ("stale", _STALE)):
+        for name, known in (("state", _STATES), ("stale", _STALE), ("lowered", _LOWERED)):
             value = self.values[name]
             found |= known[value][1] if value in known else {"stale": f"no such choice: {value}"}
         return found
@@ -92,6 +97,7 @@ class MemoryListQuery:
                 ("label", "Label", _any(Label)),
                 ("state", "Validity", tuple((value, words) for value, (words, _) in _STATES.items())),
                 ("stale", "Stale", tuple((value, words) for value, (words, _) in _STALE.items())),
+                ("lowered", "Promise", tuple((value, words) for value, (words, _) in _LOWERED.items())),
             )
         )
 
@@ -107,7 +113,7 @@ def _any(kind: type[MemoryType | Confidence | Label]) -> tuple[tuple[str, str], 
 
 def parse_query(query: Mapping[str, str]) -> MemoryListQuery:
     """What the fields of an address ask for."""
-    names = ("type", "confidence", "label", "state", "stale")
+    names = ("type", "confidence", "label", "state", "stale", "lowered")
     return MemoryListQuery(
         query.get("q", "").strip(),
         query.get("source", "").strip(),
@@ -124,6 +130,7 @@ class MemoryListRow:
     label: str
     status: str
     stale: str
+    lowered: str
     confidence: str
     memory_type: str
     source: tuple[Piece, ...]
@@ -141,6 +148,7 @@ def rows_of(found: Sequence[Memory], now: datetime) -> list[MemoryListRow]:
             label=memory.label.value,
             status=memory.status.value,
             stale=plain_line(memory.stale_reason or "", 200),
+            lowered=plain_line(memory.lowered_reason or "", 200),
             confidence=memory.confidence.value,
             memory_type=memory.memory_type.value,
             source=pieces(memory.source_id or ""),
@@ -170,6 +178,8 @@ class MemoryView:
     retracted: tuple[Piece, ...]
     stale: tuple[Piece, ...]
     stale_since: Moment | None
+    lowered: tuple[Piece, ...]
+    lowered_at: Moment | None
     vouched: str
     source: tuple[Piece, ...]
     asserted: str
@@ -209,6 +219,8 @@ def memory_view(
         retracted=pieces(memory.retracted_reason or ""),
         stale=pieces(memory.stale_reason or ""),
         stale_since=moment_or_none(memory.stale_since, now),
+        lowered=pieces(memory.lowered_reason or ""),
+        lowered_at=moment_or_none(memory.lowered_at, now),
         vouched=_vouching_party(memory, answer, names),
         source=pieces(memory.source_id or "none: nothing that it cites was verified"),
         asserted=memory.source.value,

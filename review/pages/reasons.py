@@ -26,6 +26,9 @@ _KINDS: Mapping[str, ReasonKind] = {
         "unknown", "Uniqueness unknown", "could not be compared with what is stored"
     ),
     Rule.REFUTED: ReasonKind("refuted", "Citation does not hold", "cite something that does not hold"),
+    Rule.UNCOVERED: ReasonKind("uncovered", "Says more than its sources", "say more than their sources"),
+    Rule.HIDDEN_TEXT: ReasonKind("hidden", "Hidden text", "have text that nobody can see"),
+    Rule.INSTRUCTION: ReasonKind("instruction", "Speaks to a model", "give orders to a model"),
     Rule.DOUBTED: ReasonKind("doubted", "In doubt", "did not pass a check"),
     Rule.CITATION_UNKNOWN: ReasonKind(
         "unchecked", "Citation not checked yet", "cite something that could not be checked yet"

@@ -52,9 +52,14 @@ _BECAUSE = {
     "offline": "nothing is looked up here",
     "not_asked": "it was not asked for, because the claim holds a credential",
     "no_repository": "there is no repository here to look in",
+    "no_records": "no directory of decision records was found in the repositories",
     "shallow_clone": "the repository here lacks a part of its history",
     "not_supported": "nothing here can look up a thing of this kind",
     "error": "the check itself failed",
+}
+_OF_REPOSITORY = {
+    "commit": "a commit of the grounding repository",
+    "file": "a file of the grounding repository",
 }
 _GROUPS = {
     SiteGroup.PEER_REVIEWED: "peer reviewed",
@@ -236,8 +241,8 @@ def _cut_at_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _reputation(found: Found, policy: Policy) -> str:
-    if found.official:
-        return "the grounding repository's own record"
+    if found.official or found.form != "page":
+        return _OF_REPOSITORY.get(found.form, "the grounding repository's own record")
     if is_banned(found, policy.banned):
         return _GROUPS[SiteGroup.BANNED]
     group = policy.reputation.group_of(found)
@@ -252,8 +257,8 @@ def _score(found: Found, policy: Policy, captured: datetime) -> tuple[str, str]:
         return score, "What is on the banned list counts for nothing."
     if found.standing is not Standing.IN_FORCE:
         return score, "What is not in force counts for nothing."
-    if found.official:
-        return score, "The grounding repository's own record counts in full."
+    if found.official or found.form != "page":
+        return score, "What is in the grounding repository counts in full."
     fresh = "not known, taken as" if found.dated is None else "worth"
     judged = judgement_of(found)
     parts = [
@@ -270,14 +275,19 @@ def _standing(found: Found) -> Pieces:
     match found.standing:
         case Standing.IN_FORCE:
             return ()
-        case Standing.PROPOSED:
-            return pieces("proposed only")
         case Standing.SUPERSEDED | Standing.REJECTED | Standing.DEPRECATED | Standing.REVERTED:
             return pieces(f"{found.standing.value}{by}")
+        case Standing.PROPOSED:
+            said = "proposed only"
+        case Standing.NOT_MERGED:
+            said = "not merged into the branch that counts"
+        case Standing.MEMORY:
+            said = "a file that agents write to"
         case Standing.DETACHED:
-            return pieces("on no branch and under no tag")
+            said = "on no branch and under no tag"
         case Standing.AMBIGUOUS:
-            return pieces("more than one thing has this name")
+            said = "more than one thing has this name"
+    return pieces(said)
 
 
 def _judgement(found: Found | None) -> tuple[Pieces, Pieces]:

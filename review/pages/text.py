@@ -7,51 +7,26 @@ sees what is there. Nothing here makes HTML; escaping is left to the template. L
 
 from __future__ import annotations
 
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum, auto
-from functools import lru_cache
 from itertools import groupby
+
+from vouchgate.ingest.language.unseen import code_point, name_of, stretches
 
 UNSEEN = "unseen"
 
 # A text that is not trying to hide something has a handful; beyond this the page would only get slow.
 MOST_TAGS = 500
 _RUNS = 6  # different characters in one stretch of unseen ones; with more of them the stretch is one tag
-_PILE = 4  # marks on one letter; real writing has up to four, what piles up more covers the lines above
 _NAMED = 3  # names in the note of one tag
 
 # In a list of many texts: four lines of a wide window have some 450 characters. A hundred whole claims that hide
 # things are 4 MB and seconds of work, each time that somebody's list is brought up to date.
 _OPENING = 600
 _OPENING_TAGS = 40
+_HALVES = "\u200c\u200d\ufe0e\ufe0f"  # joiners and selectors: what they were for may have been cut off
 _ROOM = 4  # characters that are read for each one of a plain line: some are white space
-
-# Format characters that have a shape of their own: signs of Arabic, Syriac and Kaithi numbers and verses.
-_SHAPED = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
-# Letters, marks and symbols that Unicode shows as nothing: fillers, the grapheme joiner, a braille cell without dots.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u2800\u3164\uffa0\U0001d159")
-_JOINERS = frozenset("\u200c\u200d")
-_JOINED = range(0x0600, 0x1900)  # the scripts, Arabic to Mongolian, that are written with joiners
-_SELECTORS = range(0xFE00, 0xFE10)
-_PRESENTED = frozenset("\u203c\u2049\u2139\u3030\u303d")  # no symbols by category that have an emoji form
-_KEYCAP = "\u20e3"
-_NONCHARACTERS = range(0xFDD0, 0xFDF0)
-_UNASSIGNED = (range(0xFFF0, 0xFFF9), range(0xE0000, 0xE1000))  # of those, the ones that are shown as nothing
-_CONTROLS = {
-    "\x00": "NULL",
-    "\x07": "BELL",
-    "\x08": "BACKSPACE",
-    "\x0b": "LINE TABULATION",
-    "\x0c": "FORM FEED",
-    "\r": "CARRIAGE RETURN",
-    "\x1b": "ESCAPE",
-    "\x7f": "DELETE",
-    "\x85": "NEXT LINE",
-}
-_NAMELESS = {"Cc": "CONTROL CHARACTER", "Co": "PRIVATE USE CHARACTER", "Cs": "LONE SURROGATE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +119,7 @@ def plain_line(text: str, most: int) -> str:
     opened = cut.rfind("⟨")
     if 0 <= opened and "⟩" not in cut[opened:]:
         cut = cut[:opened]  # half a name would be read as another one
-    return cut.rstrip() + "…"
+    return cut.rstrip(_HALVES).rstrip() + "…"
 
 
 class _PieceBuilder:
@@ -203,131 +178,35 @@ def _changes(
     return changes
 
 
-class _Kind(Enum):
-    """What becomes of a character where it stands."""
-
-    SHOWN = auto()
-    HIDDEN = auto()
-    MARK = auto()  # sits on the letter before
-    JOINER = auto()
-    SELECTOR = auto()
-    BREAK = auto()  # a line break or a tabulator, on which no mark can sit
-
-
-@lru_cache(maxsize=8192)
-def _kind(character: str) -> _Kind:
-    code = ord(character)
-    if character in "\n\t":
-        return _Kind.BREAK
-    if character in _JOINERS:
-        return _Kind.JOINER
-    if code in _SELECTORS:
-        return _Kind.SELECTOR
-    category = unicodedata.category(character)
-    if (
-        character in _BLANK
-        or (category == "Cn" and _is_nothing(code))
-        or (category == "Mn" and code > 0xE0000)
-    ):
-        return _Kind.HIDDEN
-    if category in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp"):
-        return _Kind.SHOWN if character in _SHAPED else _Kind.HIDDEN
-    return _Kind.MARK if category in ("Mn", "Me") else _Kind.SHOWN
-
-
-def _is_nothing(code: int) -> bool:
-    """Whether a code point that stands for no character is one that stands for none for ever, or is not drawn."""
-    return code & 0xFFFE == 0xFFFE or code in _NONCHARACTERS or any(code in part for part in _UNASSIGNED)
-
-
 def _tags(text: str, most: int) -> Iterator[_Tag]:
     """What is shown in place of characters that are not, in order. One tag for a run of the same character, and
     one for a stretch of many different ones; beyond `most` they have no words."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
     made = 0
-    for start, end in _stretches(text):
+    for start, end in stretches(text):
         if made >= most:
             yield _Tag(start, end, "", "")  # counted, never shown
             continue
         runs = [(character, len(list(run))) for character, run in groupby(text[start:end])]
         if len(runs) > _RUNS:
             others = len({character for character, _ in runs}) - 1
-            label = f"{_code(text[start])} and {others} other{'s' if others != 1 else ''} × {end - start}"
+            label = (
+                f"{code_point(text[start])} and {others} other{'s' if others != 1 else ''} × {end - start}"
+            )
             yield _Tag(start, end, label, _names(text[start:end]))
             made += 1
             continue
         at = start
         for character, count in runs:
             times = f" × {count}" if count > 1 else ""
-            yield _Tag(at, at + count, f"{_code(character)}{times}", _name(character))
+            yield _Tag(at, at + count, f"{code_point(character)}{times}", name_of(character))
             at += count
         made += len(runs)
-
-
-def _stretches(text: str) -> Iterator[tuple[int, int]]:
-    """Runs of characters that are not shown, as start and end."""
-    begun = -1
-    marks = _PILE  # on the letter before; as if it were full where there is none
-    for at, character in enumerate(text):
-        kind = _kind(character)
-        match kind:
-            case _Kind.SHOWN | _Kind.BREAK:
-                hidden = False
-            case _Kind.HIDDEN:
-                hidden = not (character == "\r" and text[at + 1 : at + 2] == "\n")
-            case _Kind.MARK:
-                hidden = marks >= _PILE
-            case _Kind.JOINER:
-                hidden = not _joins(text, at)
-            case _Kind.SELECTOR:
-                hidden = not _selects(text, at)
-        if kind is _Kind.MARK:
-            marks += 1
-        elif hidden or kind is _Kind.BREAK:
-            marks = _PILE
-        elif kind is _Kind.SHOWN:
-            marks = 0
-        if hidden and begun < 0:
-            begun = at
-        elif not hidden and begun >= 0:
-            yield begun, at
-            begun = -1
-    if begun >= 0:
-        yield begun, len(text)
-
-
-def _joins(text: str, at: int) -> bool:
-    """Whether a joiner is where writing needs one: between letters of a script that has them, or in an emoji."""
-    before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
-    if not before or not after:
-        return False
-    if ord(before) in _JOINED and ord(after) in _JOINED:
-        return unicodedata.category(before) in ("Lo", "Mn", "Mc") and unicodedata.category(after) == "Lo"
-    pictured = before == "\ufe0f" or unicodedata.category(before) in ("So", "Sk")
-    return text[at] == "\u200d" and pictured and unicodedata.category(after) == "So"
-
-
-def _selects(text: str, at: int) -> bool:
-    """Whether a variation selector chooses between a symbol and its emoji; elsewhere it only hides something."""
-    before = text[at - 1 : at] if at else ""
-    if text[at] not in "\ufe0e\ufe0f" or not before or _kind(before) is not _Kind.SHOWN:
-        return False
-    listed = before in _PRESENTED or unicodedata.category(before) in ("So", "Sm")
-    return listed or (before in "#*0123456789" and text[at + 1 : at + 2] == _KEYCAP)
-
-
-def _code(character: str) -> str:
-    return f"U+{ord(character):04X}"
-
-
-def _name(character: str) -> str:
-    known = _CONTROLS.get(character) or unicodedata.name(character, "")
-    return known or _NAMELESS.get(unicodedata.category(character), "NONCHARACTER")
 
 
 def _names(characters: str) -> str:
     """The names of the first few different characters."""
     distinct = list(dict.fromkeys(characters))
     more = ", …" if len(distinct) > _NAMED else ""
-    return ", ".join(map(_name, distinct[:_NAMED])) + more
+    return ", ".join(map(name_of, distinct[:_NAMED])) + more

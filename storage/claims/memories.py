@@ -41,6 +41,12 @@ _LEAVE = update(TABLE).where(
 _MARK = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
     stale_since=bindparam("since"), stale_reason=bindparam("because")
 )
+_LOWER = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
+    label=bindparam("as_label"),
+    confidence=bindparam("as_confidence"),
+    lowered_at=bindparam("at"),
+    lowered_reason=bindparam("because"),
+)
 _HOW_MANY = func.count().label("how_many")
 _SOURCES = (
     select(TABLE.c.source_id, _HOW_MANY)
@@ -80,6 +86,7 @@ class MemoryFilter(Frozen):
     source_id: str | None = None
     text: str | None = None  # substring; letters A to Z match in either case on every database
     stale: bool | None = None  # whether a source of it went away or changed, as far as is known
+    lowered: bool | None = None  # whether its label or confidence was lowered when it was judged again
     validity: Literal["ending"] | None = None  # its horizon is within ENDING; what has ended is a status
     statuses: frozenset[MemoryStatus] = frozenset({MemoryStatus.ACTIVE})
     after: str | None = None  # id of the last memory of the page before
@@ -123,6 +130,8 @@ def row_from_answer(
         "retracted_reason": None,
         "stale_since": None,
         "stale_reason": None,
+        "lowered_at": None,
+        "lowered_reason": None,
         "details": evidence.metadata,
     }
 
@@ -257,6 +266,23 @@ def mark_fresh(connection: Connection, owner_id: str, memory_id: str) -> bool:
     return _mark(connection, owner_id, memory_id, None, None)
 
 
+def lower(
+    connection: Connection,
+    owner_id: str,
+    memory_id: str,
+    *,
+    label: Label,
+    confidence: Confidence,
+    at: datetime,
+    reason: str,
+) -> bool:
+    """Gives an active memory a lower label or confidence. False: it was not active any more. The caller holds the
+    owner's lock, and has seen that neither is raised."""
+    lowered = {"as_label": label.value, "as_confidence": confidence.value, "at": at, "because": reason}
+    parameters = {"of_owner": owner_id, "of_id": memory_id} | lowered
+    return connection.execute(_LOWER, parameters).rowcount == 1
+
+
 def _mark(
     connection: Connection, owner_id: str, memory_id: str, since: datetime | None, because: str | None
 ) -> bool:
@@ -302,6 +328,9 @@ def _conditions(wanted: MemoryFilter, now: datetime) -> list[ColumnElement[bool]
     if wanted.stale is not None:
         since = TABLE.c.stale_since
         conditions.append(since.is_not(None) if wanted.stale else since.is_(None))
+    if wanted.lowered is not None:
+        at = TABLE.c.lowered_at
+        conditions.append(at.is_not(None) if wanted.lowered else at.is_(None))
     if wanted.validity == "ending":
         conditions.append(TABLE.c.validity_horizon <= now + ENDING)
     if wanted.text is not None:

@@ -16,12 +16,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, update
 
+from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.types import (
     Action,
     DedupFacts,
     ItemKind,
     Neighbour,
-    Neighbours,
     RejectedBefore,
     Tier,
     ValidationResult,
@@ -32,15 +32,15 @@ from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import digest_of
 from vouchgate.storage import ids
-from vouchgate.storage.claims import decisions, echoes, known_keys, memories
+from vouchgate.storage.claims import decisions, echoes, known_keys, memories, source_texts
 from vouchgate.storage.claims.echoes import Echoes
-from vouchgate.storage.dedup import index, similar, vectors
+from vouchgate.storage.dedup import contradicting, index, similar, vectors
 from vouchgate.storage.dedup.builds import in_use
 from vouchgate.storage.dedup.window import Candidate, DedupIndexView
 from vouchgate.storage.identity import owners
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing.outbox import Outbox
-from vouchgate.storage.queue import pending, rechecks, rejections
+from vouchgate.storage.queue import pending, rechecks, rejections, spot_checks
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among
 from vouchgate.storage.tables.claims import TokenRow
@@ -79,9 +79,7 @@ class Submission:
     idempotency: Idempotency | None
     started: float  # time.perf_counter() when the request came
     recheck_token: bool = False  # the principal was remembered: see again here that its token still holds
-    bands: tuple[int, ...] | None = (
-        None  # storage.dedup.similar.keys_of, made before; None: made if it is stored
-    )
+    bands: tuple[int, ...] | None = None  # storage.dedup.similar.keys_of, when made before
 
     @property
     def owner_id(self) -> str:
@@ -129,7 +127,7 @@ def write_submissions(
     They may be told to the callers once the transaction is committed, not before. Takes every lock it needs; raises
     QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost.
     """
-    submissions = [replace(each, examined=each.examined.comparing()) for each in submissions]
+    submissions = [_prepared(each) for each in submissions]
     group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow)
     answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
@@ -145,6 +143,8 @@ class _Rows:
     similar: list[dict[str, Any]] = field(default_factory=list)
     vectors: list[dict[str, Any]] = field(default_factory=list)
     rechecks: list[dict[str, Any]] = field(default_factory=list)
+    spot_checks: list[dict[str, Any]] = field(default_factory=list)
+    texts: list[dict[str, Any]] = field(default_factory=list)
     decisions: list[dict[str, Any]] = field(default_factory=list)
     idempotency: list[dict[str, Any]] = field(default_factory=list)
     log: list[dict[str, Any]] = field(default_factory=list)
@@ -193,6 +193,9 @@ class _SubmissionGroup:
             (s.examined, own, self._facts(s)) for s, own in zip(submissions, self.echo_names, strict=True)
         )
         self._rows = _Rows()
+        log_ends = {owner: state.log_seq for owner, state in self._owners.items()}
+        claims = [(s.examined.claim, s.bands or ()) for s in submissions]
+        self._contradicting = contradicting.OfGroup(connection, claims, log_ends)
 
     def settle(self, submission: Submission, own: echoes.Name | None) -> SubmitAnswer:
         """Decides one submission, of this own name in the counts of echoes, and notes its rows."""
@@ -205,6 +208,7 @@ class _SubmissionGroup:
         examined = submission.examined
         dedup = self._facts(submission)
         at_place = self._outbox.find_at_place(examined.claim, examined.capture_time)
+        dedup = self._contradicting.added(examined, submission.bands or (), dedup)
         counted = echoes.repeated_key(examined, dedup) or own
         source = examined.claim.asserted_source
         echo = self._echoes.facts(counted, submission.principal_id, source)
@@ -249,7 +253,7 @@ class _SubmissionGroup:
         """The neighbours on disk and those of this very group."""
         examined, threshold = submission.examined, submission.examined.policy.threshold
         if examined.claim.removes:
-            return Neighbours()
+            return NOTHING_NEAR
         if threshold != self._threshold:
             return index.unavailable(self._threshold, threshold)
         reached = self._window.find_candidates(submission.owner_id, submission.keys)
@@ -276,6 +280,10 @@ class _SubmissionGroup:
         rows.decisions.append(
             decisions.row_of(answer, decided.json, principal_id=submission.principal_id, at=at)
         )
+        if answer.tier is not Tier.BLOCKED:
+            examined = submission.examined
+            rows.texts += source_texts.rows_of(owner_id, examined.readings, examined.policy, at)
+        digest = hashlib.sha256(decided.json.encode()).hexdigest()
         rows.log.append(
             log.next_entry(
                 self._owners[owner_id],
@@ -283,7 +291,7 @@ class _SubmissionGroup:
                 actor=submission.principal_id,
                 action=action,
                 subject_id=decision_id,
-                content_digest=hashlib.sha256(decided.json.encode()).hexdigest(),
+                content_digest=digest,
             )
         )
         if (idempotency := submission.idempotency) is not None:
@@ -305,20 +313,20 @@ class _SubmissionGroup:
                 )
             )
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
-            claim, bands = submission.examined.claim, submission.bands
-            if bands is None:
-                bands = similar.keys_of(claim.content, claim.memory_type.value)
+            claim, bands = submission.examined.claim, submission.bands or ()
             rows.similar.extend(similar.rows_of(owner_id, answer.memory_id, bands))
+            self._contradicting.stored.add(owner_id, bands, answer.memory_id, claim.content)
             rows.vectors += vectors.rows_of(
                 owner_id, ItemKind.MEMORY, answer.memory_id, submission.examined.embedding
             )
             self._schedule(submission, ItemKind.MEMORY, answer.memory_id)
+            rows.spot_checks += spot_checks.rows_of(answer, digest, submission.examined.policy, at)
             self._outbox.note_stored_claim(submission.examined.claim, answer.memory_id, at)
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
             item = pending.from_answer(
                 answer, item_id=answer.queue_id, submitted_by=submission.principal_id, limits=limits
             )
-            rows.pending.append(pending.row_of(item))
+            rows.pending.append(pending.row_of(item, _words_of(submission)[1]))
             if submission.examined.claim.removes:  # it says nothing that another claim could repeat
                 self._outbox.note_waiting_removal(submission.examined.claim, answer.queue_id)
                 return
@@ -363,6 +371,7 @@ class _SubmissionGroup:
             (similar.ROWS, rows.similar),
             (vectors.ROWS, rows.vectors),
             (rechecks.ROWS, rows.rechecks),
+            (spot_checks.ROWS, rows.spot_checks),
             (_DECISIONS, rows.decisions),
             (_KEYS, rows.idempotency),
         ):
@@ -371,6 +380,7 @@ class _SubmissionGroup:
         if self._next is not None:
             self._next[1].write()
         self._outbox.write()
+        source_texts.write(self._connection, rows.texts)
         if rows.seen:
             self._connection.execute(_SEEN_AGAIN, list(_seen_again(rows.seen)))
         log.write(self._connection, rows.log)
@@ -379,6 +389,14 @@ class _SubmissionGroup:
         )
         self._echoes.write()
         self._places.write()
+
+
+def _prepared(one: Submission) -> Submission:
+    """With its keys in the similar index, remembering from now on what it is compared with."""
+    claim, bands = one.examined.claim, one.bands
+    if bands is None:
+        bands = similar.keys_of(claim.content, claim.memory_type.value)
+    return replace(one, examined=one.examined.comparing(), bands=bands)
 
 
 def _words_of(submission: Submission) -> rejections.Name:

@@ -133,7 +133,8 @@ class Comparer:
     def _send(self, unit: Unit, submission: Submission) -> None:
         """Compares a claim, and hands it to the writer whatever that came to: it compares what is missing, as far as
         it may, and says itself what is wrong with the database."""
-        submission = replace(submission, examined=submission.examined.comparing())
+        if submission.examined.known is None:
+            submission = replace(submission, examined=submission.examined.comparing())
         unit.submission = submission
 
         def tell(outcome: Outcome) -> None:

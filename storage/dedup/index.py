@@ -16,6 +16,7 @@ from fractions import Fraction
 
 from sqlalchemy import Connection, Table, bindparam, select
 
+from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance, Comparisons, jaccard
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
@@ -35,7 +36,6 @@ MOST_NEIGHBOURS = 32
 # compared before costs nothing, so this is for what was stored since, and for claims of one group.
 MOST_COMPARED = 256
 COMPARING_SECONDS = 0.05
-_NONE = Neighbours()  # of most claims
 _TEXTS = {
     kind: select(table.c.content, table.c.memory_type).where(
         table.c.owner_id == bindparam("of_owner"), table.c.id == bindparam("of_item")
@@ -104,7 +104,7 @@ def select_neighbours(
     what was decided can be decided again from the evidence alone, whatever the time was.
     """
     if not reached.candidates:
-        return _NONE if reached.complete else Neighbours(complete=False)
+        return NOTHING_NEAR if reached.complete else Neighbours(complete=False)
     found = []
     complete = reached.complete
     for candidate in reached.candidates:

@@ -9,7 +9,8 @@ and the texts of the MOST_READ memories that share most keys with it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -29,10 +30,11 @@ _MEMORY: Table = MemoryRow.metadata.tables["memory"]
 
 ROWS = BulkInsert(TABLE)
 NEWEST = 64
-MOST_READ = 32
+MOST_READ = 64
 _BATCH = 1000
 _CLEARED = 5000  # rows; some 20 ms
 
+_OF_KEY = TABLE.alias("of_key")
 _NOW = bindparam("now", type_=UtcTime)
 
 
@@ -67,6 +69,27 @@ _CANDIDATES = PreparedSelect(
         or_(_MEMORY.c.validity_horizon.is_(None), _MEMORY.c.validity_horizon > _NOW),
     )
 )
+_OLDEST = (
+    select(TABLE.c.memory_id)
+    .where(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.key == _OF_KEY.c.key)
+    .order_by(TABLE.c.memory_id.desc())
+    .limit(1)
+    .offset(NEWEST - 1)
+    .correlate(_OF_KEY)
+    .scalar_subquery()
+)
+# The newest NEWEST rows of each key.
+_NEWEST = select(_OF_KEY.c.key, _OF_KEY.c.memory_id).where(
+    _OF_KEY.c.owner_id == bindparam("of_owner"),
+    among(_OF_KEY.c.key, "keys"),
+    _OF_KEY.c.memory_id >= func.coalesce(_OLDEST, ""),
+)
+_TEXTS = select(_MEMORY.c.id, _MEMORY.c.memory_type, _MEMORY.c.content).where(
+    _MEMORY.c.owner_id == bindparam("of_owner"),
+    among(_MEMORY.c.id, "ids"),
+    _MEMORY.c.status == MemoryStatus.ACTIVE.value,
+    or_(_MEMORY.c.validity_horizon.is_(None), _MEMORY.c.validity_horizon > _NOW),
+)
 _TEXT = select(_MEMORY.c.content, _MEMORY.c.memory_type).where(
     _MEMORY.c.owner_id == bindparam("of_owner"), _MEMORY.c.id == bindparam("of_id")
 )
@@ -94,6 +117,44 @@ _PAGE = (
 )
 
 
+def candidates(
+    connection: Connection, owner_id: str, keys: Sequence[int], memory_type: str, *, now: datetime
+) -> list[tuple[str, str]]:
+    """The memories (id, text) of this owner and type, in force at `now`, that share most of these keys: MOST_READ
+    at most. Not complete: a similar one is missed with the probability that `ingest.dedup.similar` tells."""
+    if not keys:
+        return []
+    asked = {"of_owner": owner_id, "of_type": memory_type, "now": now}
+    rows = _CANDIDATES.rows(connection, asked | {f"key_{band}": key for band, key in enumerate(keys)})
+    return [(memory_id, text) for memory_id, text in rows]
+
+
+def candidates_of_many(
+    connection: Connection, owner_id: str, claims: Mapping[tuple[int, ...], str], *, now: datetime
+) -> dict[tuple[int, ...], list[tuple[str, str]]]:
+    """As `candidates`, for many claims of an owner in two statements: their keys to their memory types, and their keys
+    to what was found."""
+    wanted = sorted({key for keys in claims for key in keys})
+    by_key: dict[int, list[str]] = {}
+    for key, memory_id in connection.execute(_NEWEST, {"of_owner": owner_id, "keys": wanted}):
+        by_key.setdefault(key, []).append(memory_id)
+    first = {
+        keys: [
+            each for each, _ in Counter(i for key in keys for i in by_key.get(key, ())).most_common(MOST_READ)
+        ]
+        for keys in claims
+    }
+    found = {each for ids in first.values() for each in ids}
+    if not found:
+        return {keys: [] for keys in claims}
+    rows = connection.execute(_TEXTS, {"of_owner": owner_id, "ids": sorted(found), "now": now})
+    texts = {memory_id: (memory_type, content) for memory_id, memory_type, content in rows}
+    return {
+        keys: [(i, texts[i][1]) for i in ids if i in texts and texts[i][0] == claims[keys]]
+        for keys, ids in first.items()
+    }
+
+
 def find(
     connection: Connection,
     owner_id: str,
@@ -104,13 +165,9 @@ def find(
     now: datetime,
 ) -> tuple[SimilarMemory, ...]:
     """The nearest memories of this owner and type that are no duplicates by `threshold`, and in force at
-    `now`. Not complete: a similar one is missed with the probability that `ingest.dedup.similar` tells."""
+    `now`, as far as `candidates` has them."""
     keys = band_keys(content, memory_type)
-    if not keys:
-        return ()
-    asked = {"of_owner": owner_id, "of_type": memory_type, "now": now}
-    rows = _CANDIDATES.rows(connection, asked | {f"key_{band}": key for band, key in enumerate(keys)})
-    return nearest(content, ((memory_id, text) for memory_id, text in rows), threshold)
+    return nearest(content, candidates(connection, owner_id, keys, memory_type, now=now), threshold)
 
 
 def keys_of(content: str, memory_type: str) -> tuple[int, ...]:

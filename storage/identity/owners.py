@@ -6,15 +6,16 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, select, text
+from sqlalchemy import Connection, Table, bindparam, select, text
 
-from vouchgate.storage.sql import among
+from vouchgate.storage.sql import PreparedSelect, among
 from vouchgate.storage.tables.claims import OwnerRow
 
 TABLE: Table = OwnerRow.metadata.tables["owner"]
 _WANTED = among(TABLE.c.owner_id, "owner_ids")
 _KNOWN = select(TABLE.c.owner_id).where(_WANTED)
 _ENDS = select(TABLE.c.owner_id, TABLE.c.log_seq, TABLE.c.pending).where(_WANTED)
+_END = PreparedSelect(select(TABLE.c.log_seq).where(TABLE.c.owner_id == bindparam("of_owner")))
 _CREATE = text(
     "INSERT INTO owner (owner_id, log_seq, log_head, pending) VALUES (:owner_id, 0, :log_head, 0) "
     "ON CONFLICT DO NOTHING"
@@ -79,6 +80,12 @@ def log_ends(connection: Connection, owner_ids: Collection[str]) -> dict[str, tu
     nothing was ever written is left out."""
     rows = connection.execute(_ENDS, {"owner_ids": owner_ids})
     return {row.owner_id: (row.log_seq, row.pending) for row in rows}
+
+
+def log_end(connection: Connection, owner_id: str) -> int:
+    """The number of an owner's last log entry, 0 when there is none. Nothing is locked."""
+    rows = _END.rows(connection, {"of_owner": owner_id})
+    return int(rows[0][0]) if rows else 0
 
 
 def save(connection: Connection, states: Iterable[OwnerState]) -> None:

@@ -172,9 +172,9 @@ def from_answer(
     )
 
 
-def row_of(item: PendingMemory) -> dict[str, Any]:
-    """The item as the parameters of INSERT."""
-    return to_row(item) | {"words_digest": words_digest(item.content, item.memory_type)}
+def row_of(item: PendingMemory, digest: str | None = None) -> dict[str, Any]:
+    """The item as the parameters of INSERT. `digest` is its `words_digest`, where that is known."""
+    return to_row(item) | {"words_digest": digest or words_digest(item.content, item.memory_type)}
 
 
 def insert(connection: Connection, item: PendingMemory) -> None:

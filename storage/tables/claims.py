@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Index, SmallInteger, Text, text
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, SmallInteger, Text, text
 from sqlmodel import Field, SQLModel
 
 from vouchgate.storage.columns import Float32s, RuleNumber, SmallRuleNumber, UtcTime
@@ -67,6 +67,13 @@ class MemoryRow(SQLModel, table=True):
             sqlite_where=text("stale_since IS NOT NULL"),
             postgresql_where=text("stale_since IS NOT NULL"),
         ),
+        Index(
+            "memory_lowered",
+            "owner_id",
+            "id",
+            sqlite_where=text("lowered_at IS NOT NULL"),
+            postgresql_where=text("lowered_at IS NOT NULL"),
+        ),
     )
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -86,6 +93,8 @@ class MemoryRow(SQLModel, table=True):
     retracted_reason: str | None = None
     stale_since: datetime | None = Field(default=None, sa_type=UtcTime)
     stale_reason: str | None = Field(default=None, sa_type=Text)
+    lowered_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    lowered_reason: str | None = Field(default=None, sa_type=Text)
     details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)  # `metadata` is taken by SQLModel
 
 
@@ -305,6 +314,40 @@ class RecheckRow(SQLModel, table=True):
     # Of a memory: what was found later of sources that its decision could not read, as ingest.claims.types.Found in
     # JSON.
     readings: str | None = Field(default=None, sa_type=Text)
+
+
+class SourceTextRow(SQLModel, table=True):
+    """The whole text of a source that decisions of an owner rest on; see `storage.claims.source_texts`."""
+
+    __tablename__ = "source_text"
+    __table_args__ = (Index("source_text_due", "kept_until"),)
+    owner_id: str = Field(primary_key=True)
+    digest: str = Field(primary_key=True)  # ingest.claims.types.PackedText
+    body: bytes = Field(sa_type=LargeBinary)
+    kept_until: datetime = Field(sa_type=UtcTime)
+
+
+class SpotCheckRow(SQLModel, table=True):
+    """A memory that was drawn for its owner to judge; see `storage.queue.spot_checks`."""
+
+    __tablename__ = "spot_check"
+    __table_args__ = (
+        Index(
+            "spot_check_open",
+            "owner_id",
+            "memory_id",
+            sqlite_where=text("verdict IS NULL"),
+            postgresql_where=text("verdict IS NULL"),
+        ),
+        Index("spot_check_by_rule", "rule", "verdict"),
+    )
+    owner_id: str = Field(primary_key=True)
+    memory_id: str = Field(primary_key=True)
+    rule: str = Field(sa_type=SmallRuleNumber)
+    created_at: datetime = Field(sa_type=UtcTime)
+    verdict: str | None = None  # ingest.claims.types.SpotVerdict
+    decided_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    decided_by: str | None = None
 
 
 class JudgeDayRow(SQLModel, table=True):

@@ -16,6 +16,8 @@ from tests.service import ALL_SOURCES, THRESHOLD, Running, serve
 from vouchgate.ingest.claims.types import Principal, Role, Source, ValidationResult
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.log import chain as log
+from vouchgate.storage.queue import spot_checks
+from vouchgate.storage.sql import BulkInsert
 from vouchgate.storage.store import Store
 
 PROBLEM = "application/problem+json"
@@ -28,7 +30,8 @@ class Site:
     url: str
     running: Running
     store: Store
-    transport: httpx.HTTPTransport = field(default_factory=httpx.HTTPTransport)
+    # Without TLS, which nothing here speaks: reading all the authorities takes 50 ms.
+    transport: httpx.HTTPTransport = field(default_factory=lambda: httpx.HTTPTransport(verify=False))
 
     def owner(self, name: str = "owner") -> str:
         """An owner nobody else uses."""
@@ -87,6 +90,13 @@ class Site:
             found += page.json()["items"]
             after = page.json()["next"]
 
+    def draw(self, owner: str, memory_id: str) -> None:
+        """Puts a memory on the list of spot checks, where chance may have put it already."""
+        row = {"owner_id": owner, "memory_id": memory_id, "rule": "stated", "created_at": datetime.now(UTC)}
+        row |= dict.fromkeys(("verdict", "decided_at", "decided_by"))
+        rows = BulkInsert(spot_checks.TABLE, known_ok=True)
+        self.store.writer.run([owner], lambda connection: rows.write(connection, [row])).result()
+
     def actions(self, owner: str) -> list[str]:
         """What the owner's log says happened, in order."""
         return [event["action"] for event in self.events(owner)]
@@ -137,6 +147,15 @@ def store(agent: httpx.Client, content: str, **more: Any) -> str:
     """Stores a claim; gives the id of its memory."""
     memory_id = submit(agent, claim(content, **more), 201).memory_id
     assert memory_id is not None
+    return memory_id
+
+
+def approve(agent: httpx.Client, reviewer: httpx.Client, content: str, **more: Any) -> str:
+    """Has the owner approve a claim that must wait; gives the id of its memory."""
+    item_id = submit(agent, claim(content, **more), 202).queue_id
+    answer = reviewer.post(f"/v1/reviews/{item_id}/approve", json={"version": 1})
+    assert answer.status_code == 200, answer.text
+    memory_id: str = answer.json()["memory"]["id"]
     return memory_id
 
 

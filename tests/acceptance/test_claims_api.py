@@ -278,7 +278,7 @@ def test_what_a_claim_brings_along_is_in_its_evidence(site: Site, owner: str) ->
     assert answer.evidence.validity_horizon is not None
     assert answer.evidence.validity_horizon.isoformat() == "2031-05-06T06:00:00+00:00"
     assert [source.kind for source in answer.evidence.sources] == ["unreachable"]
-    memory = agent.get(f"/v1/memories/{answer.memory_id}").json()
+    memory = site.auditor(owner).get(f"/v1/memories/{answer.memory_id}").json()
     assert (memory["content"], memory["metadata"]) == (body["content"], body["metadata"])
     assert memory["validity_horizon"] == "2031-05-06T06:00:00Z"
 

@@ -59,7 +59,7 @@ def test_answers_are_validation_results_in_order_with_the_id_of_the_line(
     answers = checked(rows, tmp_path, "--repo", repository.path)
     assert [answer.get("id", "none given") for answer in answers] == [{"any": ["json"]}, "none given", None]
     assert [(answer["outcome"], answer["rule"]) for answer in answers] == [
-        ("stored", "citation_verified"),
+        ("stored", "stated"),
         ("queued", "ungrounded"),
         ("queued", "ungrounded"),
     ]

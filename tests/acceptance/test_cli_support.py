@@ -22,7 +22,17 @@ def test_the_answer_has_exactly_the_documented_shape(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     (answer,) = json_lines(done.stdout)
     score = answer.pop("score")
-    assert isinstance(score, float) and 0.4 <= score <= 1
+    (statement,) = answer.pop("statements")
+    assert isinstance(score, float) and score == statement.pop("score") and 0.4 <= score <= 1
+    assert statement == {
+        "text": ROW["claim"],
+        "start": 0,
+        "end": 30,
+        "stance": "refutes",
+        "missing": ["30"],
+        "why": "number",
+        "place": {"start": 0, "end": 31},
+    }
     assert answer == {
         "id": "r1",
         "verdict": "conflict",
@@ -33,14 +43,15 @@ def test_the_answer_has_exactly_the_documented_shape(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("claim", "source", "verdict"),
     [
-        ("The kiln is fired for 40 hours", ROW["source_text"], "on_topic"),
+        ("The kiln is fired for 40 hours", ROW["source_text"], "states"),
+        ("The kiln is fired at the harbour", ROW["source_text"], "on_topic"),
         ("The kiln is fired for 30 hours", ROW["source_text"], "conflict"),
         ("Parcels wait in the archive", ROW["source_text"], "off_topic"),
         ("Parcels wait in the archive", "", "unknown"),
         ("See ADR-012", ROW["source_text"], "unknown"),
     ],
 )
-def test_the_verdict_is_one_of_four_words(claim: str, source: str, verdict: str, tmp_path: Path) -> None:
+def test_the_verdict_is_one_of_five_words(claim: str, source: str, verdict: str, tmp_path: Path) -> None:
     done = cli("support", "-", stdin=lines([{"claim": claim, "source_text": source}]), cwd=tmp_path)
     (answer,) = json_lines(done.stdout)
     assert answer["id"] is None

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.acceptance.site import Site, claim, is_problem, open_site, queue, store, submit
+from tests.acceptance.site import Site, approve, claim, is_problem, open_site, queue, store, submit
 from tests.visiting import Browser, is_page
 from vouchgate.cli.app import run
 from vouchgate.ingest.claims.types import Role, Source
@@ -360,7 +360,8 @@ def _gauge(site: Site, name: str) -> float:
 
 def test_the_page_of_a_memory_shows_its_deliveries(site: Site, owner: str) -> None:
     agent = site.agent(owner)
-    store(agent, "The clock strikes at noon", delivery=to("<b>tower</b>\N{RIGHT-TO-LEFT OVERRIDE}"))
+    place = to("<b>tower</b>\N{RIGHT-TO-LEFT OVERRIDE}")  # which only an owner lets pass
+    approve(agent, site.reviewer(owner), "The clock strikes at noon", delivery=place)
     (one,) = lease(agent)
     assert report(agent, one, "failed", error="<script>", final=True).is_success
     _, secret = site.token(Role.REVIEWER, owner)

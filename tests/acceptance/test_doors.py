@@ -43,7 +43,7 @@ INVENTED = "According to ADR-999 the Braga shop sells by weight."
 UNGROUNDED = "The Porto warehouse keeps parcels for fourteen days."
 VERIFIED = "Deploys stop on Fridays at noon, as ADR-007 says."
 CLAIMS = (HEDGED, SECRET, INVENTED, UNGROUNDED, VERIFIED)
-RULES = [Rule.SPECULATION, Rule.CREDENTIAL, Rule.REFUTED, Rule.UNGROUNDED, Rule.CITATION_VERIFIED]
+RULES = [Rule.SPECULATION, Rule.CREDENTIAL, Rule.REFUTED, Rule.UNGROUNDED, Rule.STATED]
 KEPT_OUT = ("Faro", KEY, KEY[4:], "Braga", "Porto")  # words that only these claims have
 
 
@@ -158,8 +158,8 @@ def mcp_gate(place: Place) -> Door:
     caller = place.opened.enter_context(connected(command, place.folder / "errors", settings))
 
     def send() -> None:
-        for number, text in enumerate(CLAIMS):
-            entity = {"name": f"note {number}", "entityType": "note", "observations": [text]}
+        for name, text in zip(("branch", "mirror", "shop", "warehouse", "deploys"), CLAIMS, strict=True):
+            entity = {"name": name, "entityType": "note", "observations": [text]}
             caller.call("create_entities", entities=[entity])
 
     def deliver() -> None:  # another write waits for the deliveries that are due

@@ -49,7 +49,7 @@ def run(
     return subprocess.run(
         [sys.executable, "-m", "vouchgate.cli", *arguments],
         cwd=cwd,
-        env=kept | {"PYTHONPATH": str(path), "PYTHONDONTWRITEBYTECODE": "1"} | settings,
+        env=kept | {"PYTHONPATH": str(path)} | settings,
         input=sent,
         capture_output=True,
         text=True,
@@ -72,9 +72,7 @@ def test_a_check_is_one_file(tmp_path: Path) -> None:
     tree, cwd = tmp_path / "tree", tmp_path / "cwd"
     cwd.mkdir()
     for package in PACKAGES:
-        shutil.copytree(
-            ROOT / package, tree / package, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(ROOT / package, tree / package, symlinks=True)
     before = contents(tree)
     assert checked("THE DEPOT IS IN LEEDS", path=tree, cwd=cwd)["rule"] == "trusted_source"
     (tree / "ingest" / "checks" / "shouting.py").write_text(example("ingest/checks/shouting.py"), "utf-8")
@@ -119,7 +117,7 @@ def test_a_kind_of_citation_is_one_file_of_an_installed_package(tmp_path: Path, 
     answer = ask("The pump of the depot in Leeds was replaced in spring, as MEMO-12 says.")
     (source,) = answer["evidence"]["sources"]
     assert (source["kind"], source["citation"]["type"], source["source_id"]) == ("found", "memo", "MEMO-12")
-    assert (answer["outcome"], answer["rule"]) == ("stored", "citation_verified")
+    assert (answer["outcome"], answer["rule"]) == ("stored", "stated")
     assert ask("The pump was painted in spring, as MEMO-13 says.")["reason"] == "There is no MEMO-13."
     assert site.paths() == ["GET /12.txt", "GET /13.txt"]
 
@@ -130,7 +128,7 @@ def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
     ticket = {
         "key": "OPS-12",
         "title": "Pump",
-        "body": "The pump of the depot in Leeds was replaced in spring.",
+        "body": "The pump of the depot in Leeds was replaced in spring. Its files are UTF-8.",
     }
     json_type = {"Content-Type": "application/json"}
     site.routes["/api/tickets/OPS-12"] = Answer(json.dumps({"ticket": ticket}), 200, json_type)
@@ -144,14 +142,16 @@ def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
     def ask(content: str) -> dict[str, Any]:
         return checked(content, path=tmp_path, cwd=tmp_path, **settings)
 
-    answer = ask("The pump of the depot in Leeds was replaced in spring, as OPS-12 says; files are UTF-8.")
+    answer = ask(
+        "The pump of the depot in Leeds was replaced in spring, as OPS-12 says; its files are UTF-8."
+    )
     (source,) = answer["evidence"]["sources"]
     assert (source["kind"], source["citation"]["type"], source["source_id"]) == (
         "found",
         "ticket",
         "ticket:OPS-12",
     )
-    assert answer["rule"] == "citation_verified"
+    assert answer["rule"] == "stated"
     assert site.asked[0].headers["authorization"] == "Bearer s3cret"
     assert "s3cret" not in json.dumps(answer)
     assert ask("The pump was painted, as OPS-13 says.")["rule"] == "refuted"

@@ -112,6 +112,27 @@ def test_the_report_goes_where_it_is_told(file: Path) -> None:
     assert "Not the whole file was read" in (file.parent / "two.md").read_text()
 
 
+def test_what_the_import_puts_before_a_text_is_not_held_against_it(tmp_path: Path) -> None:
+    repository = TestRepository(tmp_path / "shelf")
+    full = repository.commit(
+        "fix: lock the pantry before the count\n\nCloses #850", {"pantry.txt": "locked\n"}
+    )
+    entity = {"type": "entity", "name": "pantry-rework", "entityType": "tracker_item"}
+    file = tmp_path / "memory.jsonl"
+    found = {}
+    for name, observation in (
+        ("true", f"Committed as {full[:8]}"),
+        ("other", f"The harbour ferry was painted blue in commit {full[:8]}"),
+    ):
+        file.write_text(lines([{**entity, "observations": [observation]}]))
+        done = cli("import", "--dry-run", file.name, "--offline", "--repo", "shelf", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found[name] = re.search(r"^(\d+) .*?Citations that do not hold", done.stdout.decode(), re.MULTILINE)
+    assert found["true"] is not None
+    assert found["other"] is not None
+    assert (found["true"][1], found["other"][1]) == ("0", "1")
+
+
 HOSTILE = [
     "<script>window.testHarm = 1; alert(1)</script><img src=//127.0.0.9/x onerror=alert(2)>",
     "\"' onmouseover=alert(3) autofocus onfocus=\"window.testHarm = 4\" style='position:fixed' x=",

@@ -56,8 +56,9 @@ def test_metadata_may_have_32_levels(site: Site, owner: str) -> None:
     body = claim("Metadata is deep", metadata=nested(32))
     answer = submit(agent, body, 201, key="deep")
     assert submit(agent, body, 201, key="deep") == answer
-    assert agent.get(f"/v1/memories/{answer.memory_id}").json()["metadata"] == nested(32)
-    assert agent.get(f"/v1/memories/{answer.memory_id}/evidence").json()["metadata"] == nested(32)
+    auditor = site.auditor(owner)
+    assert auditor.get(f"/v1/memories/{answer.memory_id}").json()["metadata"] == nested(32)
+    assert auditor.get(f"/v1/memories/{answer.memory_id}/evidence").json()["metadata"] == nested(32)
     for levels in (33, 100, 190):
         body = claim("Metadata is deeper", metadata=nested(levels))
         is_problem(agent.post("/v1/claims", json=body), 422, "invalid_request")

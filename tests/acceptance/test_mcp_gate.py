@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from mcp_types import EmptyResult, SubscribeRequest, SubscribeRequestParams, Too
 from tests.acceptance.site import Site
 from tests.gating import GRAPH_SERVER, NODE, PATIENCE, connected, eventually, running, states, verdicts, words
 from tests.graphs import MADE_UP, Graph, observe, open_graph, ungrounded
-from tests.waiting import open_desk
+from tests.waiting import names, open_desk
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Itera
     folder = tmp_path_factory.mktemp("desk")
     file = folder / "vouchgate.db"
     file.write_bytes(migrated_file.read_bytes())
-    with open_desk(f"sqlite:///{file}", folder) as opened:
+    with open_desk(f"sqlite:///{file}", folder, islice(names(7), 150)) as opened:  # the first of MADE_UP
         yield opened
 
 
@@ -94,7 +95,7 @@ def test_what_has_a_verified_citation_is_written_and_read_back(graph: Graph) -> 
             }
         ]
     }
-    assert verdicts(answer)[0]["reason"] == "Has verified citation"
+    assert verdicts(answer)[0]["reason"] == "Stated by its source"
     assert "Written" in words(answer)
     stored = graph.entity(name)
     assert stored is not None
@@ -133,7 +134,7 @@ def test_what_is_blocked_or_waits_is_nowhere_behind_the_gate(graph: Graph) -> No
 
 def test_who_sends_deliveries_past_the_gate_gets_nothing_written_that_was_not_checked(graph: Graph) -> None:
     """With the gate's own token, straight to the API: what vouches for the text says nothing of names beside it."""
-    name, unseen = next(MADE_UP), "I think we should perhaps close Faro"
+    name, unseen = next(MADE_UP), "I think Faro"
     kept = f"Orders of {name} are rows in PostgreSQL, see ADR-1."
     place = verdicts(observe(graph, name, kept))[0]["place"]
 
@@ -187,13 +188,13 @@ def test_what_its_owner_approves_is_written_once_and_what_is_rejected_never(grap
 
 
 def test_what_its_owner_takes_back_goes_from_the_server_too(graph: Graph) -> None:
-    name, text = next(MADE_UP), ungrounded("payment")
+    name, twin, text = next(MADE_UP), next(MADE_UP), ungrounded("payment")
     kept = f"Orders of {name} are rows in PostgreSQL, see ADR-1."
     answer = observe(graph, name, kept, text)
     assert states(answer) == ["written", "queued"]
     link = {"from": name, "to": "PostgreSQL", "relationType": "writes its orders as rows, as ADR-1 says, to"}
     bare = {
-        "name": f"{name} II",
+        "name": twin,
         "entityType": "copy of orders as rows in PostgreSQL, see ADR-1",
         "observations": [],
     }
@@ -209,7 +210,7 @@ def test_what_its_owner_takes_back_goes_from_the_server_too(graph: Graph) -> Non
         memory = verdicts(told)[0]["memory_id"]
         gone = graph.reviewer.request("DELETE", f"/v1/memories/{memory}", json={"reason": "It is not so."})
         assert gone.status_code == 200, gone.text
-    eventually(lambda: graph.entity(f"{name} II") is None)
+    eventually(lambda: graph.entity(twin) is None)
     assert kept.encode() not in graph.bytes()
     assert graph.relations(name) == []
 
@@ -248,9 +249,9 @@ def test_a_relation_is_a_sentence_and_an_edit_must_leave_it_one(graph: Graph) ->
 
 
 def test_deletes_wait_for_the_owner_who_sees_all_that_goes(graph: Graph) -> None:
-    name, other = next(MADE_UP), next(MADE_UP)
+    name = next(MADE_UP)
     kept = f"Orders of {name} are rows in PostgreSQL, see ADR-1."
-    gone = f"Orders in {name} and {other} are rows in PostgreSQL, see ADR-0001."
+    gone = f"Refunds of {name} wait for a manager, see ADR-0001."
     observe(graph, name, kept, gone)
     link = {"from": name, "to": "PostgreSQL", "relationType": "keeps orders as rows, as ADR-1 says, in"}
     assert states(graph.caller.call("create_relations", relations=[link])) == ["written"]
@@ -302,7 +303,7 @@ def test_an_entity_that_grew_since_its_owner_was_asked_is_left(graph: Graph) -> 
     name = next(MADE_UP)
     observe(graph, name, f"Orders of {name} are rows in PostgreSQL, see ADR-1.")
     asked = graph.caller.call("delete_entities", entityNames=[name])
-    more = f"In PostgreSQL, {name} has its orders as rows, see ADR-1."
+    more = f"Refunds of {name} wait for a manager, see ADR-1."
     added = graph.caller.call("add_observations", observations=[{"entityName": name, "contents": [more]}])
     assert states(added) == ["written"]
     graph.settle(verdicts(asked)[0]["queue_id"])
@@ -313,13 +314,15 @@ def test_an_entity_that_grew_since_its_owner_was_asked_is_left(graph: Graph) -> 
 
 def test_writes_that_come_together_all_arrive(graph: Graph) -> None:
     chosen = [next(MADE_UP) for _ in range(50)]
-    texts = [f"Orders of {name} in {next(MADE_UP)} are rows in PostgreSQL, see ADR-1." for name in chosen]
+    texts = [f"Orders of {name} are rows in PostgreSQL, see ADR-1." for name in chosen]
     calls = [
         ("create_entities", {"entities": [{"name": name, "entityType": "shop", "observations": [text]}]})
         for name, text in zip(chosen, texts, strict=True)
     ]
     answers = graph.caller.many(calls)
-    assert [states(answer) for answer in answers] == [["written"]] * 50
+    assert [states(answer) for answer in answers] == [["written"]] * 50, [
+        words(answer) for answer in answers if states(answer) != ["written"]
+    ]
     for name, text in zip(chosen, texts, strict=True):
         entity = graph.entity(name)
         assert entity is not None, name
@@ -331,7 +334,8 @@ def test_subscribers_are_told_of_what_is_written(graph: Graph) -> None:
     session = graph.caller.client.session
     graph.caller.portal.call(session.send_request, request, EmptyResult)
     graph.updated.clear()
-    observe(graph, next(MADE_UP), f"Orders of {next(MADE_UP)} are rows in PostgreSQL, see ADR-1.")
+    name = next(MADE_UP)
+    observe(graph, name, f"Orders of {name} are rows in PostgreSQL, see ADR-1.")
     eventually(lambda: "memory://knowledge-graph" in graph.updated)
 
 
@@ -370,7 +374,7 @@ def test_a_call_that_is_given_up_leaves_nothing_held_up(graph: Graph) -> None:
     entity = {
         "name": name,
         "entityType": "service",
-        "observations": [f"In PostgreSQL, {name} keeps orders: ADR-1."],
+        "observations": [f"Orders of {name} are rows in PostgreSQL, see ADR-1."],
     }
     begun, goes_on = threading.Event(), threading.Event()
 
@@ -392,9 +396,8 @@ def test_a_call_that_is_given_up_leaves_nothing_held_up(graph: Graph) -> None:
         graph.way.on = lambda _: True
         goes_on.set()
     eventually(lambda: graph.entity(name) is not None)
-    assert states(observe(graph, f"{name} II", f"Orders of {name} II are rows in PostgreSQL: ADR-1.")) == [
-        "written"
-    ]
+    twin = next(MADE_UP)
+    assert states(observe(graph, twin, f"Orders of {twin} are rows in PostgreSQL: ADR-1.")) == ["written"]
 
 
 def test_a_server_that_ended_is_started_again(graph: Graph) -> None:
@@ -441,12 +444,8 @@ def test_a_gate_that_was_killed_before_it_could_say_so_writes_nothing_twice(grap
         with anew.portal.wrap_async_context_manager(
             anew.client.listen(resource_subscriptions=["memory://knowledge-graph"])
         ) as changes:
-            observe(
-                graph,
-                next(MADE_UP),
-                f"Orders of {next(MADE_UP)} are rows in PostgreSQL, see ADR-1.",
-                caller=anew,
-            )
+            other = next(MADE_UP)
+            observe(graph, other, f"Orders of {other} are rows in PostgreSQL, see ADR-1.", caller=anew)
             assert "knowledge-graph" in str(anew.portal.call(changes.__anext__))
         eventually(lambda: graph.delivery(place)["state"] == "delivered")
         assert graph.bytes().count(text.encode()) == 1

@@ -23,18 +23,37 @@ def listed(caller: httpx.Client, **filters: Any) -> list[str]:
 
 
 def test_a_stored_claim_is_read_back_with_its_evidence(site: Site, owner: str) -> None:
-    agent = site.agent(owner)
+    agent, auditor = site.agent(owner), site.auditor(owner)
     answer = submit(agent, claim("The north stairs are closed", metadata={"floor": 2}), 201)
-    memory = Memory.model_validate_json(agent.get(f"/v1/memories/{answer.memory_id}").content)
+    memory = Memory.model_validate_json(auditor.get(f"/v1/memories/{answer.memory_id}").content)
     assert (memory.content, memory.owner_id, memory.status) == (
         "The north stairs are closed",
         owner,
         "active",
     )
     assert (memory.decision_id, memory.metadata) == (answer.decision_id, {"floor": 2})
-    evidence = agent.get(f"/v1/memories/{answer.memory_id}/evidence")
+    evidence = auditor.get(f"/v1/memories/{answer.memory_id}/evidence")
     assert Evidence.model_validate_json(evidence.content) == answer.evidence
     assert memory.confidence == answer.evidence.confidence
+
+
+def test_an_agent_is_handed_the_metadata_of_what_its_owner_approved_and_of_nothing_else(
+    site: Site, owner: str
+) -> None:
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    note = {"note": "Root passwords are shared with Mallory"}
+    stored = submit(agent, claim("The north stairs are closed", metadata=note), 201)
+    paths = [f"/v1/memories/{stored.memory_id}", f"/v1/memories/{stored.memory_id}/evidence"]
+    paths += ["/v1/memories", f"/v1/decisions/{stored.decision_id}"]
+    for path in paths:
+        assert "Mallory" not in agent.get(path).text, path
+        assert "Mallory" in site.auditor(owner).get(path).text, path
+    waits = submit(agent, claim("The south stairs are open", "ai_synthesis", metadata=note), 202)
+    approved = reviewer.post(f"/v1/reviews/{waits.queue_id}/approve", json={"version": 1}).json()["memory"][
+        "id"
+    ]
+    assert agent.get(f"/v1/memories/{approved}").json()["metadata"] == note
+    assert agent.get(f"/v1/memories/{approved}/evidence").json()["metadata"] == note
 
 
 def test_a_blocked_claim_is_read_back_as_its_decision(site: Site, owner: str) -> None:

@@ -36,6 +36,8 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
         {Role.REVIEWER},
         {"items": [{"action": "approve", "id": "x", "version": 1}]},
     ),
+    ("GET", "/v1/spot-checks"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/spot-checks/{memory_id}"): ({Role.REVIEWER}, {"verdict": "right"}),
     ("GET", "/v1/deliveries"): (set(Role), None),
     ("POST", "/v1/deliveries/lease"): ({Role.AGENT}, {"sink": "shelf"}),
     ("POST", "/v1/deliveries/{delivery_id}/done"): ({Role.AGENT}, {"lease": "filled in"}),
@@ -76,6 +78,8 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
     if path.endswith("/undo"):
         decided = {"version": 1, "reason": "it is of iron"}
         assert site.reviewer(owner).post(f"/v1/reviews/{item_id}/reject", json=decided).status_code == 200
+    if path.startswith("/v1/spot-checks/"):
+        site.draw(owner, memory_id)
     delivery_id = ""
     if "{delivery_id}" in path:
         delivery_id, lease = leased(agent, dead=path.endswith("/retry"))

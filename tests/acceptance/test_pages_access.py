@@ -40,7 +40,10 @@ def waiting(site: Site, owner: str) -> list[Waiting]:
     found = fill(site, owner, 8)
     agent, reviewer = site.agent(owner), site.reviewer(owner)
     queue(agent, found[4].content)
-    submit(agent, claim("Orders are kept in PostgreSQL, see ADR-001.", "ai_synthesis", "decision"), 201)
+    stored = submit(
+        agent, claim("Orders are kept in PostgreSQL, see ADR-001.", "ai_synthesis", "decision"), 201
+    )
+    site.draw(owner, str(stored.memory_id))
     for index, act in ((APPROVED, "approve"), (6, "approve"), (REJECTED, "reject")):
         body = {"version": 1} | ({"reason": "Not true"} if act == "reject" else {})
         if found[index].rule == CONFLICT:
@@ -66,6 +69,8 @@ def pages_of(site: Site, owner: str, waiting: list[Waiting]) -> list[str]:
         "/review/memories",
         f"/review/memories/{cited}",
         f"/review/memories/{replaced}",
+        "/review/spot-checks",
+        f"/review/memories/{cited}?wrong=1",
         "/review/history",
         "/review/nowhere",
     ]

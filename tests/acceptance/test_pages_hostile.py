@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.acceptance.site import Site, claim, open_site, submit
+from tests.acceptance.site import Site, approve, claim, open_site, submit
 from tests.browser import Chromium, Window, moved, overflow, sign_in, widest
 from tests.web import Answer, WebServer, web_server
 
@@ -130,12 +130,9 @@ def test_hostile_claims_do_no_harm(site: Site, windows: Chromium, web: WebServer
             content, "ai_synthesis", metadata={f"{name}<b>": content[:500], "w" * 300: ["</dl>", NAME]}
         )
         ids[name] = submit(agent, body, 202).queue_id
-    for hour, status in (("05:30", 201), ("06:30", 202)):
-        text = _TEMPLATE.format(
-            *("<script>alert(14)</script>", "</del><svg onload=alert(15)>", "w" * 900), hour
-        )
-        sent = submit(agent, claim(text, "user" if status == 201 else "ai_synthesis"), status)
-        ids["conflict"] = sent.queue_id
+    parts = "<script>alert(14)</script>", "</del><svg onload=alert(15)>", "w" * 900
+    approve(agent, site.reviewer(owner), _TEMPLATE.format(*parts, "05:30"))
+    ids["conflict"] = submit(agent, claim(_TEMPLATE.format(*parts, "06:30"), "ai_synthesis"), 202).queue_id
     paths = ["/review", f"/review?q={quote(CLAIMS['script'][:60])}&order=newest", "/review/history"]
     paths += ["/review/memories", f"/review/memories?q={quote(CLAIMS['closing'][:60])}"]
     phone, desktop = (windows.window(site.running.url, phone=small) for small in (True, False))

@@ -11,9 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp_types import CallToolResult
 
 from tests.acceptance.site import Site, claim, open_site
-from tests.mcp_session import over_stdio
+from tests.mcp_session import McpSession, over_stdio
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate.ingest.claims.types import Role
 
@@ -102,6 +103,13 @@ def site(
         yield opened
 
 
+@pytest.fixture(scope="module")
+def mcp(site: Site) -> Iterator[McpSession]:
+    """A program that asks over MCP, for whichever owner it names."""
+    with over_stdio(site.running.url, site.token(Role.AGENT, any_owner=True)[1]) as session:
+        yield session
+
+
 def test_the_operator_s_network_is_open_to_the_judge(site: Site, wiki: WebServer, judge: WebServer) -> None:
     content = claims_about(f"{wiki.url}/ports")[0]
     site.agent(site.owner()).post("/v1/claims/check", json=claim(content, "ai_synthesis")).raise_for_status()
@@ -137,11 +145,19 @@ def answer(response: httpx.Response) -> dict[str, Any]:
     return body
 
 
+def told(result: CallToolResult) -> None:
+    """A program was told something, and no secret."""
+    assert not result.is_error, result.content
+    without_secrets(str(result))
+
+
 @pytest.mark.parametrize("path", ["/ports", "/moved", "/lost", "/login", "/sent-on", "/broken", "/nothing"])
-def test_no_word_of_a_private_page_reaches_an_agent(site: Site, wiki: WebServer, path: str) -> None:
+def test_no_word_of_a_private_page_reaches_an_agent(
+    site: Site, wiki: WebServer, mcp: McpSession, path: str
+) -> None:
     owner = site.owner()
-    token = site.token(Role.AGENT, owner)[1]
-    agent, reviewer, auditor = site.caller(token), site.reviewer(owner), site.auditor(owner)
+    agent = site.caller(site.token(Role.AGENT, owner)[1])
+    reviewer, auditor = site.reviewer(owner), site.auditor(owner)
     decisions = []
     for number, content in enumerate(claims_about(f"{wiki.url}{path}")):
         body, key = claim(content, "ai_synthesis"), {"Idempotency-Key": f"k{number}"}
@@ -161,16 +177,14 @@ def test_no_word_of_a_private_page_reaches_an_agent(site: Site, wiki: WebServer,
     for memory in answer(agent.get("/v1/memories"))["items"]:
         answer(agent.get(f"/v1/memories/{memory['id']}"))
         answer(agent.get(f"/v1/memories/{memory['id']}/evidence"))
-    with over_stdio(site.running.url, token) as session:
-        for content in claims_about(f"{wiki.url}{path}"):
-            without_secrets(str(session.call("check_claim", {"content": f"{content} at noon"})))
-            without_secrets(str(session.call("save_memory", {"content": f"{content} at night"})))
-        without_secrets(str(session.call("list_my_pending", {})))
-        found = session.result("search_memories")["memories"]
-        assert found
-        for memory in found:
-            shown = session.result("get_evidence", memory_id=memory["memory_id"])
-            without_secrets(str(shown))
+    for content in claims_about(f"{wiki.url}{path}"):
+        told(mcp.call("check_claim", {"content": f"{content} at noon", "user_id": owner}))
+        told(mcp.call("save_memory", {"content": f"{content} at night", "user_id": owner}))
+    told(mcp.call("list_my_pending", {"user_id": owner}))
+    found = mcp.result("search_memories", user_id=owner)["memories"]
+    assert found
+    for memory in found:
+        without_secrets(str(mcp.result("get_evidence", memory_id=memory["memory_id"])))
     # Those who answer for the memories see what they are held against.
     for reader in (reviewer, auditor):
         for decided in decisions:

@@ -20,5 +20,5 @@ def test_the_first_request_is_stored(tmp_path: Path) -> None:
     assert found is not None
     done = cli("check", "--repo", tmp_path / "repo", "--offline", stdin=found[1], cwd=tmp_path)
     answer = json.loads(done.stdout)
-    assert (answer["outcome"], answer["reason"]) == ("stored", "Has verified citation")
+    assert (answer["outcome"], answer["reason"]) == ("stored", "Stated by its source")
     assert answer["evidence"]["label"] == "FACT"

@@ -24,10 +24,25 @@ from vouchgate.ingest.claims.types import Evidence, Memory, Role
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
 
-ADR = "# ADR-0001: The gateway's port\n\nStatus: {}\n\nThe gateway listens on port 8080, and nothing else does.\n"
+HOUSE = (
+    "The archive is open on Mondays",
+    "Parcels leave from the north gate",
+    "Visitors sign a book",
+    "The pump runs at night",
+    "Bicycles stand behind the barn",
+    "Lamps are switched off at ten",
+    "Bells ring twice before a deployment",
+    "Milk is bought in Graz",
+    "Letters are opened by Ida",
+)
+ADR = (
+    "# ADR-0001: The gateway's port\n\nStatus: {}\n\nThe gateway listens on port 8080, and nothing else does.\n\n"
+    + "".join(f"- {sentence}.\n" for sentence in HOUSE)
+)
 SAYS = "Per ADR-0001 the gateway listens on port 8080."
 POLICY = """
 deadline_seconds = 5.0
+official_domains = ["127.0.0.1"]
 [recheck]
 first_seconds = {first}
 growth = 1
@@ -169,10 +184,7 @@ def test_a_page_that_was_down_is_asked_again(database_url: str, grounding: Groun
 def test_a_killed_service_goes_on_with_what_was_due(database_url: str, grounding: Grounding) -> None:
     with served(database_url, grounding, first=2) as site, grounding.hidden():
         owner = site.owner()
-        rows = [
-            claim(f"Per ADR-0001 gateway number g{n}g listens on port 8080.", "ai_synthesis")
-            for n in range(9)
-        ]
+        rows = [claim(f"{sentence} (ADR-0001).", "ai_synthesis") for sentence in HOUSE]
         results = site.agent(owner).post("/v1/claims/batch", json={"claims": rows}).json()["results"]
         items = [row["queue_id"] for row in results]
         assert {row["rule"] for row in results} == {"citation_unknown"}

@@ -28,6 +28,7 @@ GARDEN = """<!doctype html><html lang="en"><head><title>Growing tomatoes</title>
 <p>Tomatoes want six hours of sun a day, a deep pot, and water in the morning. Pinch out the side shoots.</p>
 </main></body></html>"""
 POLICY = """deadline_seconds = 5
+official_domains = ["127.0.0.3"]
 [recheck]
 first_seconds = 1
 growth = 1
@@ -80,15 +81,26 @@ def busy() -> Iterator[WebServer]:
 
 
 @pytest.fixture(scope="module")
+def official() -> Iterator[WebServer]:
+    """A host that the policy lists as official."""
+    with web_server({}, host="127.0.0.3") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
 def site(
-    module_database_url: str, web: WebServer, busy: WebServer, tmp_path_factory: pytest.TempPathFactory
+    module_database_url: str,
+    web: WebServer,
+    busy: WebServer,
+    official: WebServer,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Site]:
     """A gate that may ask this machine, and whose forge is the same server."""
     policy = tmp_path_factory.mktemp("policy") / "policy.toml"
     policy.write_text(POLICY)
     environment = {
         "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
-        "VOUCHGATE_CITATION_NETWORKS": f"{web.place},{busy.place}",
+        "VOUCHGATE_CITATION_NETWORKS": f"{web.place},{busy.place},{official.place}",
         "VOUCHGATE_GITHUB_URL": f"{web.url}/api",
         "VOUCHGATE_GITHUB_REPO": "acme/shop",
         "VOUCHGATE_GITHUB_TOKEN": "forge-token",
@@ -107,13 +119,14 @@ def sent(site: Site, content: str, status: int, **more: Any) -> ValidationResult
 
 def test_a_page_that_answers_carries_a_claim_that_only_points_at_it(site: Site, web: WebServer) -> None:
     answer = sent(site, f"See {web.url}/ports", 201)
-    assert (answer.rule, answer.reason) == ("citation_verified", "Has verified citation")
+    assert (answer.rule, answer.reason) == ("pointer", "Points at what is there")
     assert answer.evidence.source_id == f"{web.url}/ports"
 
 
 def test_a_page_that_speaks_of_the_claim_carries_it(site: Site, web: WebServer) -> None:
     answer = sent(site, f"The gateway exports its metrics on port 9410, see {web.url}/ports", 201)
-    assert "support_on_topic" in {finding.code for finding in answer.findings}
+    assert answer.rule == "stated"
+    assert {"support_states", "stated"} <= {finding.code for finding in answer.findings}
     assert answer.evidence.label is Label.INFERENCE  # one page, and no official one
     assert answer.evidence.confidence_score is not None
     (source,) = answer.evidence.sources
@@ -153,27 +166,41 @@ def test_a_made_up_link_is_caught(site: Site, web: WebServer) -> None:
     assert source.status == 404
 
 
-def test_what_is_unknown_is_asked_again_and_promoted(site: Site, web: WebServer) -> None:
-    web.routes["/back-soon"] = Answer("out of order", 503)
-    owner = site.owner()
-    answer = submit(
-        site.agent(owner),
-        claim(f"Certificates are read again every 12 hours, see {web.url}/back-soon", "ai_synthesis"),
-        202,
-    )
+def cite_what_comes_back(site: Site, server: WebServer, owner: str) -> tuple[str, dict[str, Any]]:
+    """A claim that cites a page which is out of order when the claim is sent, and says so a moment later; the text
+    of the claim, and its item once nobody looks at the page again."""
+    server.routes["/back-soon"] = Answer("out of order", 503)
+    content = f"Certificates are read again every 12 hours, see {server.url}/back-soon"
+    answer = submit(site.agent(owner), claim(content, "ai_synthesis"), 202)
     assert answer.rule == "citation_unknown"
-    web.routes["/back-soon"] = Answer(PAGE)
+    server.routes["/back-soon"] = Answer(PAGE)
     reviewer = site.reviewer(owner)
     for _ in range(100):
-        item = reviewer.get(f"/v1/reviews/{answer.queue_id}").json()
-        if item["status"] != "pending":
+        item: dict[str, Any] = reviewer.get(f"/v1/reviews/{answer.queue_id}").json()
+        if item["status"] != "pending" or item["rule"] != answer.rule or item["reason"] != answer.reason:
             break
         time.sleep(0.2)
+    return content, item
+
+
+def test_what_is_unknown_is_asked_again_and_promoted(site: Site, official: WebServer) -> None:
+    owner = site.owner()
+    content, item = cite_what_comes_back(site, official, owner)
+    reviewer = site.reviewer(owner)
     assert item["status"] == "promoted"
     memory = reviewer.get(f"/v1/memories/{item['memory_id']}").json()
-    assert memory["content"] == answer.evidence.claim.content
+    assert memory["content"] == content
     assert memory["approved_by"] is None
     assert site.actions(owner) == ["claim.queued", "claim.promoted"]
+
+
+def test_a_page_of_nobody_in_particular_that_comes_back_is_for_the_owner(site: Site, web: WebServer) -> None:
+    """Whoever wrote the claim may have written the page since."""
+    owner = site.owner()
+    _, item = cite_what_comes_back(site, web, owner)
+    assert item["status"] == "pending"
+    assert "may have been written after the claim" in item["reason"]
+    assert site.actions(owner) == ["claim.queued"]
 
 
 @pytest.mark.parametrize(("path", "code"), [("/slow", "timeout"), ("/private", "forbidden")])

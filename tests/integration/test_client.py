@@ -75,7 +75,7 @@ def client(request: pytest.FixtureRequest, site: Site, token: str) -> Iterator[C
 
 def test_a_verdict_is_given_back_whatever_it_is(client: Client) -> None:
     stored = client.save(f"{DECIDED} See ADR-0007.", memory_type="decision")
-    assert (stored.outcome, stored.approved, stored.rule) == (Outcome.STORED, True, "citation_verified")
+    assert (stored.outcome, stored.approved, stored.rule) == (Outcome.STORED, True, "stated")
     assert stored.memory_id
     assert next_step(stored) == f"Nothing more to do: it is stored as {stored.memory_id}."
 

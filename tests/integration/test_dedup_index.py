@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.claims import NOW, examined, policy, submission_of
 from vouchgate.ingest.checks.dedup import judge
 from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Source
-from vouchgate.ingest.dedup.compare import jaccard
+from vouchgate.ingest.dedup.compare import Allowance, jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.storage.claims.submit import Decided, SubmitAnswer, write_submissions
@@ -128,7 +128,7 @@ def test_every_decision_is_the_one_of_brute_force(
             for content, trusted in group
         ]
         with writing(store._engine) as connection:
-            answers = write_submissions(connection, sent)
+            answers = write_submissions(connection, sent, allow=lambda: Allowance(10**6, 600))
         for (content, trusted), answer in zip(group, answers, strict=True):
             truth.settle(content, answer, trusted=trusted)
 
@@ -195,6 +195,23 @@ def test_neighbours_are_of_one_owner_in_force_and_in_order(store: Store) -> None
     later = NOW + timedelta(hours=1)
     assert _reached(store, asked, later) == sorted([expected["ann", 5], expected["ann", None]])
     assert _reached(store, asked, NOW, "bob") == [expected["bob", 5]]
+
+
+def test_claims_of_several_owners_are_not_held_against_those_of_others(store: Store) -> None:
+    def together(*owners: str) -> list[SubmitAnswer]:
+        sent = [submission_of(examined("The gate is closed.", owner_id=owner_id)) for owner_id in owners]
+        with writing(store._engine) as connection:
+            return write_submissions(connection, sent)
+
+    for group in (["cara"], ["ann", "ben"]):  # what is looked up for these two leads to hers too
+        for answer in together(*group):
+            assert isinstance(answer, Decided)
+            assert (answer.answer.rule, answer.answer.evidence.dedup) == ("trusted_source", Neighbours())
+    for answer in together("ann", "dan"):
+        assert isinstance(answer, Decided)
+        assert answer.answer.rule == (
+            "duplicate" if answer.answer.evidence.claim.owner_id == "ann" else "trusted_source"
+        )
 
 
 def test_an_index_for_another_threshold_gives_no_empty_answer(store: Store) -> None:

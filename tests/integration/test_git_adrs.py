@@ -84,16 +84,19 @@ def test_the_text_is_the_whole_page_in_its_order(repository: TestRepository) -> 
         },
     )
     reading = found(source(repository).read(adr(3)))
+    assert reading.form == "record"
     assert reading.text == (
-        "Status: accepted\n3. Use a queue\nContext\nUploads time out under load.\nDecision\n"
-        "We put every upload into a queue.\nqueue.size = 500\nConsequences\nUploads are done later."
+        "Status: accepted\n\n# 3. Use a queue\n\n## Context\n\n"
+        "Uploads [time out](https://example.org) under load.\n\n\n## Decision\n\n"
+        "We put **every** upload into a queue.\n\n```\nqueue.size = 500\n```\n\n## Consequences\n\n"
+        "Uploads are done later."
     )
     assert reading.excerpt.startswith("Decision\nWe put every upload into a queue.")
 
 
 def test_a_page_with_a_status_section_keeps_it_in_its_text(repository: TestRepository) -> None:
     repository.commit("Record", {"docs/adr/0003-x.md": page("Accepted")})
-    assert "\nStatus\nAccepted\n" in found(source(repository).read(adr(3))).text
+    assert "\n## Status\n\nAccepted\n" in found(source(repository).read(adr(3))).text
 
 
 def test_a_page_without_end_is_cut(repository: TestRepository) -> None:
@@ -260,7 +263,7 @@ def test_a_moved_head_is_seen_at_once(repository: TestRepository) -> None:
     looked_up = source(repository)
     assert found(looked_up.read(adr(3))).standing is Standing.IN_FORCE
     repository.git("reset", "--quiet", "--hard", "HEAD~1")
-    assert isinstance(looked_up.read(adr(3)), Missing)
+    assert unreachable(looked_up.read(adr(3))).code == "no_records"
     repository.commit("Reject", {NAME: page("Rejected")})
     assert found(looked_up.read(adr(3))).standing is Standing.REJECTED
 
@@ -366,7 +369,7 @@ def test_links_are_not_followed(repository: TestRepository, tmp_path: Path) -> N
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "0003-use-queues.md").write_text(PAGE)
-    repository.commit("Start", {"a.txt": "a", "records/0007-x.md": page("Accepted", 7)})
+    repository.commit("Start", {"a.txt": "a", "docs/adr/0007-x.md": page("Accepted", 7)})
     (repository.path / "doc").mkdir()
     (repository.path / "doc" / "adr").symlink_to(outside)
     looked_up = source(repository)
@@ -401,7 +404,10 @@ def test_a_link_below_an_adr_directory_does_not_lead_out_of_it(
 
 
 def test_a_directory_named_like_a_record_is_none(repository: TestRepository) -> None:
-    repository.commit("Decide", {"docs/adr/0003-use-queues.md/notes.md": "Notes\n"})
+    repository.commit(
+        "Decide",
+        {"docs/adr/0003-use-queues.md/notes.md": "Notes\n", "docs/adr/0001-x.md": page("Accepted", 1)},
+    )
     assert isinstance(source(repository).read(adr(3)), Missing)
 
 
@@ -437,7 +443,8 @@ def test_the_top_of_the_repository_can_be_the_directory(repository: TestReposito
 
 def test_a_directory_name_is_no_pattern(repository: TestRepository) -> None:
     repository.commit("Decide", {NAME: PAGE})
-    assert isinstance(source(repository, directories=("docs/*", "docs/adr?")).read(adr(3)), Missing)
+    reading = source(repository, directories=("docs/*", "docs/adr?")).read(adr(3))
+    assert unreachable(reading).code == "no_records"
 
 
 def test_many_files(repository: TestRepository) -> None:

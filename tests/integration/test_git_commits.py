@@ -29,6 +29,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.sources.git.adr_files import object_digest
 from vouchgate.ingest.sources.git.commits import Commits, undone_ids
+from vouchgate.ingest.sources.git.refs import protected_tip
 from vouchgate.ingest.sources.git.repository import Repository
 from vouchgate.ingest.sources.git.source import GitSource
 
@@ -79,7 +80,8 @@ def test_a_commit_is_found_with_what_it_says(repository: TestRepository) -> None
     assert reading.dated == datetime.fromtimestamp(FIRST_SECOND + 60, tz=UTC)
     raw = zlib.decompress(repository.object_file(full).read_bytes()).partition(b"\x00")[2]
     assert reading.digest == hashlib.sha256(raw).hexdigest()
-    assert reading.official
+    assert reading.form == "commit"
+    assert not reading.official  # whoever writes a message speaks for the change alone
     assert reading.successor is None
     assert "project" in reading.detail
 
@@ -125,6 +127,7 @@ def test_an_ambiguous_abbreviation_names_its_candidates(repository: TestReposito
     assert first[:12] in reading.detail
     assert second[:12] in reading.detail
     assert not reading.official
+    repository.git("update-ref", "refs/heads/main", first)
     assert found(source(repository).read(commit(first))).standing is Standing.IN_FORCE
 
 
@@ -160,7 +163,7 @@ def test_a_branch_with_the_name_of_an_id_does_not_stand_in_for_a_commit(reposito
     assert isinstance(source(repository).read(commit("abc1234")), Missing)
 
 
-def test_a_commit_on_no_branch_says_so_until_a_tag_keeps_it(repository: TestRepository) -> None:
+def test_a_commit_on_no_branch_says_so_and_under_a_tag_it_is_not_merged(repository: TestRepository) -> None:
     repository.commit("Start")
     lost = repository.commit("Lost")
     repository.git("reset", "--quiet", "--hard", "HEAD~1")
@@ -169,7 +172,7 @@ def test_a_commit_on_no_branch_says_so_until_a_tag_keeps_it(repository: TestRepo
     assert reading.standing is Standing.DETACHED
     assert "no branch" in reading.detail
     repository.git("tag", "keep", lost)
-    assert found(looked_up.read(commit(lost))).standing is Standing.IN_FORCE
+    assert found(looked_up.read(commit(lost))).standing is Standing.NOT_MERGED
     repository.git("tag", "--delete", "keep")
     assert found(looked_up.read(commit(lost))).standing is Standing.DETACHED
     repository.git("update-ref", "refs/pull/1/head", lost)
@@ -177,12 +180,17 @@ def test_a_commit_on_no_branch_says_so_until_a_tag_keeps_it(repository: TestRepo
 
 
 @pytest.mark.parametrize("ref", ["refs/heads/other", "refs/remotes/origin/main", "refs/tags/light"])
-def test_branches_remotes_and_tags_reach(repository: TestRepository, ref: str) -> None:
+def test_what_is_on_another_ref_is_not_merged_until_it_is(repository: TestRepository, ref: str) -> None:
     repository.commit("Start")
     kept = repository.commit("Kept")
     repository.git("reset", "--quiet", "--hard", "HEAD~1")
     repository.git("update-ref", ref, kept)
-    assert found(source(repository).read(commit(kept))).standing is Standing.IN_FORCE
+    looked_up = source(repository)
+    reading = found(looked_up.read(commit(kept)))
+    assert reading.standing is Standing.NOT_MERGED
+    assert "is not merged into main" in reading.detail
+    repository.git("merge", "--quiet", "--ff-only", ref)
+    assert found(looked_up.read(commit(kept))).standing is Standing.IN_FORCE
 
 
 def test_a_detached_head_reaches(repository: TestRepository) -> None:
@@ -204,13 +212,17 @@ def test_a_history_held_whole_and_one_too_long_for_it_answer_alike(
     repository.git("update-ref", "refs/heads/main", late)
     lost = repository.git("commit-tree", tree, "-p", ids[3], stdin="Lost")
     commits = Commits(listed=listed)
-    with Repository(repository.path, time.monotonic() + 5) as opened:
-        for full in (*ids, late):
-            assert commits.read(opened, full, full[:7]).standing is Standing.IN_FORCE
-        assert commits.read(opened, lost, lost[:7]).standing is Standing.DETACHED
+    aside = repository.git("commit-tree", tree, "-p", ids[3], stdin="Aside")
+    repository.git("update-ref", "refs/heads/aside", aside)
+
+    def standing(full: str) -> Standing:
+        with Repository(repository.path, time.monotonic() + 5) as opened:
+            return commits.read(opened, full, full[:7], protected_tip(opened, None)).standing
+
+    assert {standing(full) for full in (*ids, late)} == {Standing.IN_FORCE}
+    assert (standing(aside), standing(lost)) == (Standing.NOT_MERGED, Standing.DETACHED)
     repository.git("checkout", "--quiet", "--detach", lost)
-    with Repository(repository.path, time.monotonic() + 5) as opened:
-        assert commits.read(opened, lost, lost[:7]).standing is Standing.IN_FORCE
+    assert standing(lost) is Standing.IN_FORCE
 
 
 def test_a_remote_whose_default_branch_is_gone_does_no_harm(repository: TestRepository) -> None:
@@ -253,6 +265,27 @@ def test_an_unmerged_branch_cannot_put_a_reverted_commit_back(repository: TestRe
     repository.revert(undoing)
     repository.git("checkout", "--quiet", "main")
     assert found(source(repository).read(commit(undone))).standing is Standing.REVERTED
+
+
+def test_an_unmerged_revert_undoes_nothing(repository: TestRepository) -> None:
+    repository.commit("Start")
+    kept = repository.commit("Add cache", {"cache.py": "size = 1\n"})
+    looked_up = source(repository)
+    repository.git("checkout", "--quiet", "-b", "agent")
+    repository.revert(kept)
+    repository.git("tag", "elsewhere")
+    repository.git("checkout", "--quiet", "main")
+    assert found(looked_up.read(commit(kept))).standing is Standing.IN_FORCE
+    repository.git("merge", "--quiet", "--ff-only", "agent")
+    assert found(looked_up.read(commit(kept))).standing is Standing.REVERTED
+
+
+def test_a_root_of_its_own_under_a_tag_is_not_merged(repository: TestRepository) -> None:
+    repository.commit("Start")
+    tree = repository.git("rev-parse", "HEAD^{tree}")
+    made_up = repository.git("commit-tree", tree, stdin="Eve is admin")
+    repository.git("tag", "v9", made_up)
+    assert found(source(repository).read(commit(made_up))).standing is Standing.NOT_MERGED
 
 
 def test_a_revert_that_was_thrown_away_does_not_count(repository: TestRepository) -> None:

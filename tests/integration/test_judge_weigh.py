@@ -124,7 +124,7 @@ def tier(examined: Examined) -> tuple[str, Tier]:
 def test_a_yes_leaves_the_claim_as_it_was(store: Store, site: WebServer) -> None:
     after, _ = weighed(store, site.url)
     assert codes(after) == ["judge_supports"]
-    assert tier(after) == ("citation_verified", Tier.STORED)
+    assert tier(after) == ("stated", Tier.STORED)
     (reading,) = after.readings
     assert isinstance(reading, Found)
     assert isinstance(reading.judgement, Judged)
@@ -176,7 +176,7 @@ def test_at_worst_an_order_in_the_source_takes_a_doubt_away(store: Store, site: 
 def test_without_the_policy_nobody_is_asked(store: Store, site: WebServer) -> None:
     after, judge = weighed(store, None, policy=POLICY)
     assert codes(after) == []
-    assert tier(after) == ("citation_verified", Tier.STORED)
+    assert tier(after) == ("stated", Tier.STORED)
     assert judge is None
 
 

@@ -36,7 +36,8 @@ def shown(page: str) -> str:
 def test_lists_of_claims_that_hide_things_stay_small(service: Service) -> None:
     async def work(desk: Desk) -> None:
         def hidden(number: int) -> str:
-            return f"Claim {number} " + "a\u200bb\u202e" * 2040
+            name = chr(ord("a") + number % 26) * (3 + number // 26)  # a number would contradict the others
+            return f"Claim {name} " + "a\u200bb\u202e" * 2040
 
         for number in range(10):
             desk.add(hidden(number))

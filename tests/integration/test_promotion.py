@@ -75,6 +75,22 @@ def waiting(here: Bench, content: str = CONTENT, **more: Any) -> ValidationResul
     return answer
 
 
+def test_a_claim_that_cites_what_is_not_merged_waits_until_it_is(here: Bench) -> None:
+    here.repository.git("checkout", "--quiet", "-b", "agent")
+    made = here.repository.commit("Move the gateway to port 9090", {"gateway.txt": "port = 9090\n"})
+    here.repository.git("checkout", "--quiet", "main")
+    sent = here.send(f"The gateway was moved to port 9090 in commit {made[:10]}")
+    assert sent.rule == "citation_unknown", sent.reason
+    assert "citation_not_merged" in {finding.code for finding in sent.findings}
+    assert here.work(SOON).again == 1
+    here.repository.git("merge", "--quiet", "--ff-only", "agent")
+    (row,) = here.schedule()
+    assert here.work(row.due_at).promoted == 1
+    (kept,) = all_memories(here.store)
+    assert kept.label is Label.INFERENCE  # a message speaks for its own change, and makes no fact
+    assert decision(here, kept.decision_id).evidence.sources[0].kind == "found"
+
+
 def test_a_claim_whose_citation_verifies_is_promoted(here: Bench) -> None:
     sent = waiting(here, metadata={"ticket": 7})
     assert here.work(SOON - timedelta(seconds=1)) == NO_CHECKS
@@ -88,7 +104,7 @@ def test_a_claim_whose_citation_verifies_is_promoted(here: Bench) -> None:
     assert made.decision_id == item.decision_id != sent.decision_id
     kept = decision(here, made.decision_id)
     assert (kept.rule, kept.memory_id, kept.queue_id, kept.approved) == (
-        "citation_verified",
+        "stated",
         made.id,
         None,
         True,
@@ -256,7 +272,7 @@ def test_a_check_that_fails_is_an_attempt_and_says_so(
 
 def test_a_damaged_decision_costs_its_own_item_only(here: Bench, caplog: pytest.LogCaptureFixture) -> None:
     damaged = waiting(here)
-    other = waiting(here, "Per ADR-0001 nothing else of ours listens on port 8080.")
+    other = waiting(here, "Per ADR-0001 the old proxies are gone.")
     statement = (
         decisions.TABLE.update().where(decisions.TABLE.c.id == damaged.decision_id).values(answer="{}")
     )

@@ -79,8 +79,8 @@ def part(store: Store, what: str, given: list[Any]) -> Report:
 
 def many(here: Bench, count: int = 8) -> tuple[list[str], list[str]]:
     """Claims that wait for the repository, which is back afterwards: their ids and texts."""
+    texts = here.houses(count)
     here.hide()
-    texts = [f"Per ADR-0001 the gateway of house h{n}h listens on port 8080." for n in range(count)]
     items = [str(here.send(text).queue_id) for text in texts]
     here.show()
     return items, texts

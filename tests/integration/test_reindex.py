@@ -130,11 +130,10 @@ def open_for(url: str, threshold: Fraction, report: reindex.Report = lambda done
 
 
 @pytest.mark.parametrize("threshold", [THERE, Fraction(1)])
-def test_another_threshold_makes_an_exact_index(store: Store, database_url: str, threshold: Fraction) -> None:
-    fill(store)
-    assert assert_exact(store, HERE)
+def test_another_threshold_makes_an_exact_index(filled: Store, filled_url: str, threshold: Fraction) -> None:
+    assert assert_exact(filled, HERE)
     told: list[tuple[int, int]] = []
-    again = open_for(database_url, threshold, lambda done, total: told.append((done, total)))
+    again = open_for(filled_url, threshold, lambda done, total: told.append((done, total)))
     assert_exact(again, threshold)
     items = sum(map(len, in_force(again).values()))
     assert told == sorted(told)
@@ -169,14 +168,13 @@ def killed_after(url: str, steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", [3, 9])
-def test_a_job_that_was_killed_goes_on(store: Store, database_url: str, steps: int) -> None:
-    fill(store)
-    process = FORKED.Process(target=killed_after, args=(database_url, steps))
+def test_a_job_that_was_killed_goes_on(filled: Store, filled_url: str, steps: int) -> None:
+    process = FORKED.Process(target=killed_after, args=(filled_url, steps))
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
-    items = sum(map(len, in_force(store).values()))
-    with store.read() as connection:
+    items = sum(map(len, in_force(filled).values()))
+    with filled.read() as connection:
         state = state_of(connection)
     built = steps * BATCH < items
     if built:  # the index in use is still the old one
@@ -185,7 +183,7 @@ def test_a_job_that_was_killed_goes_on(store: Store, database_url: str, steps: i
     else:
         assert (state.job, state.built, state.old) == (None, builds.Build(THERE, 2), 1)
     told: list[int] = []
-    again = open_for(database_url, THERE, lambda done, total: told.append(done))
+    again = open_for(filled_url, THERE, lambda done, total: told.append(done))
     if built:
         assert told[0] == min((steps + 1) * BATCH, items)
     assert_exact(again, THERE)
@@ -196,36 +194,34 @@ def test_a_job_that_was_killed_goes_on(store: Store, database_url: str, steps: i
     again.close()
 
 
-def test_an_error_on_the_way_leaves_what_is_done(store: Store, database_url: str) -> None:
-    fill(store)
+def test_an_error_on_the_way_leaves_what_is_done(filled: Store, filled_url: str) -> None:
 
     def fail(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
-            open_for(database_url, THERE, fail)
-    with store.read() as connection:
+            open_for(filled_url, THERE, fail)
+    with filled.read() as connection:
         state = state_of(connection)
     assert state.job is not None
     assert state.job.done == 3 * BATCH
-    open_for(database_url, HERE).close()  # who needs the old one goes on with it, and leaves the job alone
-    with store.read() as connection:
+    open_for(filled_url, HERE).close()  # who needs the old one goes on with it, and leaves the job alone
+    with filled.read() as connection:
         assert state_of(connection) == state
-    again = open_for(database_url, THERE)
+    again = open_for(filled_url, THERE)
     assert_exact(again, THERE)
     again.close()
 
 
 def test_what_others_write_meanwhile_is_right(
-    store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+    filled: Store, filled_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between any two steps another store stores, retracts, approves, rejects and expires, before and behind
     the place of the job."""
     monkeypatch.setattr(reindex, "BATCH", 2 * BATCH)
     monkeypatch.setattr(reindex, "CLEAN_BATCH", 600)
-    fill(store)
-    queue = ReviewQueue(store, ROOM)
+    queue = ReviewQueue(filled, ROOM)
     chance = random.Random(9)  # noqa: S311
     fresh = {owner_id: iter(list(texts(owner_id, 90))[::-1]) for owner_id in OWNERS}
     acts: list[object] = []
@@ -235,9 +231,9 @@ def test_what_others_write_meanwhile_is_right(
         nonlocal ended
         for owner_id in OWNERS:
             for _ in range(4):
-                send(store, owner_id, next(fresh[owner_id]), source=chance.choice(list(Source)))
+                send(filled, owner_id, next(fresh[owner_id]), source=chance.choice(list(Source)))
             me = reviewer(owner_id)
-            with store.read() as connection:
+            with filled.read() as connection:
                 active = connection.scalars(
                     select(memories.TABLE.c.id).where(
                         memories.TABLE.c.owner_id == owner_id, memories.TABLE.c.status == "active"
@@ -251,7 +247,7 @@ def test_what_others_write_meanwhile_is_right(
         if done > total // 2:
             ended += expire(queue, SOON).memories
 
-    again = open_for(database_url, THERE, meanwhile)
+    again = open_for(filled_url, THERE, meanwhile)
     kinds = {type(act).__name__ for act in acts}
     assert kinds >= {"Retracted", "Approved", "Rejected"}
     assert ended
@@ -259,11 +255,10 @@ def test_what_others_write_meanwhile_is_right(
     again.close()
 
 
-def test_what_is_just_being_written_is_not_left_behind(store: Store, database_url: str) -> None:
+def test_what_is_just_being_written_is_not_left_behind(filled: Store, filled_url: str) -> None:
     """A writer that began before the job, and commits after the job would have passed its place."""
-    fill(store)
     kept = next(
-        memory for memory in all_memories(store) if memory.owner_id == OWNERS[0]
+        memory for memory in all_memories(filled) if memory.owner_id == OWNERS[0]
     )  # whose turn is first
     one = kept.model_copy(update={"id": "mem_00000000", "content": "The safe is behind it"})
     began, go_on = threading.Event(), threading.Event()
@@ -275,16 +270,16 @@ def test_what_is_just_being_written_is_not_left_behind(store: Store, database_ur
         began.set()
         assert go_on.wait(30)
 
-    writing_it = store.writer.run([one.owner_id], slow)
+    writing_it = filled.writer.run([one.owner_id], slow)
     assert began.wait(30)
-    job = threading.Thread(target=lambda: open_for(database_url, THERE).close())
+    job = threading.Thread(target=lambda: open_for(filled_url, THERE).close())
     job.start()
     time.sleep(1.5)
     assert job.is_alive()
     go_on.set()
     writing_it.result(30)
     job.join(60)
-    again = open_for(database_url, THERE)
+    again = open_for(filled_url, THERE)
     assert one.id in in_force(again)[one.owner_id]
     assert_exact(again, THERE)
     again.close()
@@ -311,38 +306,36 @@ def test_two_processes_share_one_job(store: Store, database_url: str) -> None:
 
 
 def test_one_for_another_threshold_is_refused_until_the_first_rests(
-    store: Store, database_url: str, monkeypatch: pytest.MonkeyPatch
+    filled: Store, filled_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(store)
     refused: list[str] = []
 
     def another(done: int, total: int) -> None:
         with pytest.raises(
             StorageError, match=r"another process is building the index for the threshold 0\.8"
         ):
-            open_for(database_url, Fraction(9, 10))
+            open_for(filled_url, Fraction(9, 10))
         refused.append("once")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        open_for(database_url, THERE, another)
+        open_for(filled_url, THERE, another)
     assert refused
     monkeypatch.setattr(reindex, "ANOTHER_JOB", timedelta(0))
-    again = open_for(database_url, Fraction(9, 10))
+    again = open_for(filled_url, Fraction(9, 10))
     assert_exact(again, Fraction(9, 10))
     again.close()
 
 
-def test_a_service_of_the_old_threshold_cannot_tell_afterwards(store: Store, database_url: str) -> None:
-    fill(store)
-    assert isinstance(stored := send(store, "ann", "The vault door is red"), Decided)
+def test_a_service_of_the_old_threshold_cannot_tell_afterwards(filled: Store, filled_url: str) -> None:
+    assert isinstance(stored := send(filled, "ann", "The vault door is red"), Decided)
     assert stored.answer.outcome.value == "stored"
-    open_for(database_url, THERE).close()
+    open_for(filled_url, THERE).close()
     for content in ("The vault door is red", "Nothing like it was ever said"):
-        answer = send(store, "ann", content)
+        answer = send(filled, "ann", content)
         assert isinstance(answer, Decided)
         assert (answer.answer.rule, answer.answer.outcome.value) == ("dedup_unknown", "queued")
-    again = open_for(database_url, THERE)
+    again = open_for(filled_url, THERE)
     assert_exact(again, THERE)
     again.close()
 

@@ -30,12 +30,14 @@ from vouchgate.ingest.claims.types import (
     Confidence,
     Finding,
     Found,
+    Held,
     Label,
     Memory,
     MemoryStatus,
     MemoryType,
     PendingMemory,
     Source,
+    Stance,
     Standing,
     Tier,
     ValidationResult,
@@ -231,10 +233,16 @@ def test_an_edit_that_passes_by_itself_says_so_in_its_decision(store: Store) -> 
     item = waiting(store, "The relay keeps two days.")
     cited = Citation(type=CitationType.ADR, value="ADR-9", key="adr:9", start=28, end=33)
     reading = Found(
-        citation=cited, source_id="ADR-009", standing=Standing.IN_FORCE, detail="Found.", official=True
+        citation=cited,
+        source_id="ADR-009",
+        standing=Standing.IN_FORCE,
+        detail="Found.",
+        official=True,
+        held=(Held(start=0, end=27, stance=Stance.STATES, score=0.9),),
     )
+    stated = Finding(check="statements", verdict=Verdict.PASS, code="stated", message="It says so.")
     edited = replace(
-        edit("The relay keeps three days (ADR-9).", found(Verdict.PASS, "citation_verified")),
+        edit("The relay keeps three days (ADR-9).", found(Verdict.PASS, "citation_verified"), stated),
         readings=(reading,),
     )
     kept = approved(store, item, edited=edited).memory

@@ -88,12 +88,46 @@ def test_a_memory_whose_adr_was_rewritten_or_deleted_is_stale(here: Bench) -> No
     assert here.work(NOW + WEEK).stale == 1
     assert one(here, sent.memory_id).stale_reason == "ADR-0001 was changed since the claim was stored."
     here.repository.git("rm", "--quiet", "docs/adrs/0001-port.md")
-    here.repository.commit("Gone")
+    here.repository.commit("Gone", {"docs/adrs/0002-logs.md": "# 2. Logs\n\nLogs go to a file.\n"})
     assert here.work(NOW + 2 * WEEK).stale == 1
     marked = one(here, sent.memory_id)
     assert "No ADR-0001 exists" in str(marked.stale_reason)
     assert marked.stale_since is not None
     assert marked.stale_since < NOW + 1.1 * WEEK
+
+
+def test_a_memory_whose_cited_lines_changed_is_stale_and_others_in_the_file_are_not_its_matter(
+    here: Bench,
+) -> None:
+    lines = ["# what the gateway does", "listens on port 8080", "", "", "", "", "logs to a file"]
+
+    def commit(at: int, line: str) -> None:
+        lines[at] = line
+        here.repository.commit("Edit", {"src/gateway.txt": "\n".join(lines) + "\n"})
+
+    commit(0, lines[0])
+    sent = here.send("The gateway listens on port 8080 (src/gateway.txt:2).", source=Source.USER)
+    assert sent.memory_id is not None, sent.reason
+    commit(6, "logs to the console")
+    assert here.work(NOW + WEEK).same == 1
+    commit(1, "listens on port 9090")
+    assert here.work(NOW + 2 * WEEK).stale == 1
+    assert "src/gateway.txt:2" in str(one(here, sent.memory_id).stale_reason)
+    commit(1, "listens on port 8080")
+    assert here.work(NOW + 3 * WEEK).fresh == 1
+    here.repository.git("mv", "src/gateway.txt", "src/moved.txt")
+    here.repository.commit("Move")
+    assert here.work(NOW + 4 * WEEK).stale == 1
+    assert "does not exist" in str(one(here, sent.memory_id).stale_reason)
+
+
+def test_a_memory_whose_adr_is_changed_by_a_later_one_is_stale(here: Bench) -> None:
+    sent = here.send()
+    assert here.work(NOW + WEEK).same == 1
+    later = "# ADR-0002: Another port\n\nStatus: Accepted\n\nThis amends ADR-0001: the port is 9090.\n"
+    here.repository.commit("Another", {"docs/adrs/0002-other-port.md": later})
+    assert here.work(NOW + 2 * WEEK).stale == 1
+    assert one(here, sent.memory_id).stale_since is not None
 
 
 def test_what_cannot_be_read_changes_nothing_and_is_tried_at_growing_gaps(here: Bench) -> None:
@@ -195,7 +229,7 @@ def test_an_error_or_an_empty_page_is_not_a_page_that_changed(here: Bench, web: 
 
 
 def test_memories_out_of_force_are_not_looked_at(here: Bench) -> None:
-    texts = [f"Per ADR-0001 the gateway of house h{n}h listens on port 8080." for n in range(4)]
+    texts = here.houses(4)
     retracted, superseded, expired, kept = (
         str(here.send(t, validity_horizon=NOW + timedelta(days=2) if n == 2 else None).memory_id)
         for n, t in enumerate(texts)

@@ -23,6 +23,7 @@ from vouchgate.ingest.claims.types import (
     Source,
     ValidationResult,
 )
+from vouchgate.ingest.policy import Policy
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.submit import Decided, KeyReused, Repeated, SubmitAnswer
 from vouchgate.storage.log import chain as log
@@ -304,6 +305,7 @@ def test_a_lower_threshold_counts_what_was_stored_under_another(database_url: st
 
 def test_statements_do_not_grow_with_the_claims_of_an_owner(store: Store) -> None:
     counts = []
+    every = Policy.model_validate(policy().model_dump() | {"spot_checks": {"rate": 1.0}})
     for size in (2, 64):  # powers of two: on SQLite other sizes are written in a few pieces
         seen: list[str] = []
         engine = store._engine
@@ -311,7 +313,11 @@ def test_statements_do_not_grow_with_the_claims_of_an_owner(store: Store) -> Non
         event.listen(engine, "before_cursor_execute", note)
         waits = [
             submission_of(
-                examined(f"Item {size}-{n} of the list.", source=(Source.USER, Source.AI_SYNTHESIS)[n % 2]),
+                examined(
+                    f"Item {size}-{n} of the list.",
+                    source=(Source.USER, Source.AI_SYNTHESIS)[n % 2],
+                    under=every,
+                ),
                 key=f"{size}-{n}",
             )
             for n in range(size)
@@ -319,7 +325,8 @@ def test_statements_do_not_grow_with_the_claims_of_an_owner(store: Store) -> Non
         _in_one_group(store, waits)
         event.remove(engine, "before_cursor_execute", note)
         counts.append(len(seen))
-    assert counts[1] <= counts[0]
+    # One more for the texts that the similar index leads to: the first group finds none.
+    assert counts[1] <= counts[0] + 1
 
 
 @pytest.mark.parametrize("source", [Source.USER, Source.AI_SYNTHESIS])

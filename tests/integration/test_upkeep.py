@@ -55,17 +55,16 @@ def drop_row(connection: Connection, key: int, item_id: str) -> None:
     assert connection.execute(delete(KEYS).where(one)).rowcount == 1
 
 
-def test_nothing_is_wrong_with_an_index_that_was_left_alone(store: Store) -> None:
-    fill(store)
-    found = verify(store)
+def test_nothing_is_wrong_with_an_index_that_was_left_alone(filled: Store) -> None:
+    found = verify(filled)
     assert (found.faults, found.first) == (0, [])
-    assert found.items == sum(map(len, in_force(store).values()))
-    assert found.rows == len(rows(store))
+    assert found.items == sum(map(len, in_force(filled).values()))
+    assert found.rows == len(rows(filled))
     assert found.templates > 0
-    one = verify(store, "ann")
-    assert (one.items, one.faults) == (len(in_force(store)["ann"]), 0)
+    one = verify(filled, "ann")
+    assert (one.items, one.faults) == (len(in_force(filled)["ann"]), 0)
     assert 0 < one.rows < found.rows
-    assert verify(store, "nobody") == upkeep.Checked()
+    assert verify(filled, "nobody") == upkeep.Checked()
 
 
 def mended(store: Store, before: set[tuple[str, int, str]] | None = None) -> dict[FaultKind, int]:
@@ -78,133 +77,124 @@ def mended(store: Store, before: set[tuple[str, int, str]] | None = None) -> dic
     return dict(done)
 
 
-def test_a_lost_row(store: Store) -> None:
-    fill(store)
-    before = rows(store)
-    key, item_id = first(store)
-    damage(store, lambda c: drop_row(c, key, item_id))
-    assert troubles(store) == {(FaultKind.MISSING, "ann", item_id)}
-    assert troubles(store, "bob") == set()
-    upkeep.repair(store, "bob")
-    assert troubles(store) == {(FaultKind.MISSING, "ann", item_id)}
-    assert mended(store, before) == {FaultKind.MISSING: 1}
+def test_a_lost_row(filled: Store) -> None:
+    before = rows(filled)
+    key, item_id = first(filled)
+    damage(filled, lambda c: drop_row(c, key, item_id))
+    assert troubles(filled) == {(FaultKind.MISSING, "ann", item_id)}
+    assert troubles(filled, "bob") == set()
+    upkeep.repair(filled, "bob")
+    assert troubles(filled) == {(FaultKind.MISSING, "ann", item_id)}
+    assert mended(filled, before) == {FaultKind.MISSING: 1}
 
 
-def test_all_rows_of_an_owner_lost(store: Store) -> None:
-    fill(store)
-    damage(store, lambda c: c.execute(delete(KEYS).where(KEYS.c.owner_id == "ann")))
-    found = verify(store)
-    assert found.faults == len(in_force(store)["ann"])
+def test_all_rows_of_an_owner_lost(filled: Store) -> None:
+    damage(filled, lambda c: c.execute(delete(KEYS).where(KEYS.c.owner_id == "ann")))
+    found = verify(filled)
+    assert found.faults == len(in_force(filled)["ann"])
     assert len(found.first) == upkeep.SHOWN
-    assert mended(store) == {FaultKind.MISSING: found.faults}
+    assert mended(filled) == {FaultKind.MISSING: found.faults}
 
 
-def test_a_lost_template(store: Store) -> None:
-    fill(store)
-    with store.read() as connection:
+def test_a_lost_template(filled: Store) -> None:
+    with filled.read() as connection:
         template = connection.execute(select(TEMPLATES).where(TEMPLATES.c.owner_id == "bob")).first()
     assert template is not None
     one = (
         (TEMPLATES.c.owner_id == "bob") & (TEMPLATES.c.key == template.key) & (TEMPLATES.c.id == template.id)
     )
-    damage(store, lambda c: c.execute(delete(TEMPLATES).where(one)))
-    found = verify(store)
+    damage(filled, lambda c: c.execute(delete(TEMPLATES).where(one)))
+    found = verify(filled)
     assert {fault.owner_id for fault in found.first} == {"bob"}
-    assert mended(store)[FaultKind.MISSING] > 0
+    assert mended(filled)[FaultKind.MISSING] > 0
 
 
 @pytest.mark.parametrize("words", ["not json", "7", '["some", 3]'])
-def test_a_template_whose_words_cannot_be_read(store: Store, words: str) -> None:
-    fill(store)
-    with store.read() as connection:
+def test_a_template_whose_words_cannot_be_read(filled: Store, words: str) -> None:
+    with filled.read() as connection:
         template = connection.execute(select(TEMPLATES).where(TEMPLATES.c.owner_id == "bob")).first()
     assert template is not None
     one = (
         (TEMPLATES.c.owner_id == "bob") & (TEMPLATES.c.key == template.key) & (TEMPLATES.c.id == template.id)
     )
-    damage(store, lambda c: c.execute(update(TEMPLATES).where(one).values(words=words)))
-    assert (FaultKind.TEMPLATE, "bob", template.id) in troubles(store)
-    of_bob = in_force(store)["bob"].values()
-    with store.read() as connection:  # what a claim is told meanwhile
+    damage(filled, lambda c: c.execute(update(TEMPLATES).where(one).values(words=words)))
+    assert (FaultKind.TEMPLATE, "bob", template.id) in troubles(filled)
+    of_bob = in_force(filled)["bob"].values()
+    with filled.read() as connection:  # what a claim is told meanwhile
         reached = [
             DedupIndexView(connection, None).find_candidates("bob", signature_keys(w, kind, HERE))
             for kind, w in of_bob
         ]
     assert not all(one.complete for one in reached)
-    assert mended(store)[FaultKind.TEMPLATE] == 1
+    assert mended(filled)[FaultKind.TEMPLATE] == 1
 
 
-def test_rows_too_many(store: Store) -> None:
+def test_rows_too_many(filled: Store) -> None:
     """Of an item that is nowhere, of one that is out of force, of another owner, and under a wrong key."""
-    fill(store)
-    before = rows(store)
-    key, item_id = first(store)
-    gone = stored(store, "It will be gone")
-    queue_of(store).retract(reviewer(), gone.id, reason="Gone.", now=NOW)
+    before = rows(filled)
+    key, item_id = first(filled)
+    gone = stored(filled, "It will be gone")
+    queue_of(filled).retract(reviewer(), gone.id, reason="Gone.", now=NOW)
     strays = [("ann", 5, "mem_nowhere"), ("ann", 6, gone.id), ("bob", key, item_id), ("ann", 7, item_id)]
     values = [{"owner_id": o, "key": k, "item_id": i, "generation": 1} for o, k, i in strays]
-    damage(store, lambda c: c.execute(insert(KEYS), values))
-    assert troubles(store) == {(FaultKind.STRAY, owner, item) for owner, _, item in strays}
-    assert mended(store, before) == {FaultKind.STRAY: 4}
+    damage(filled, lambda c: c.execute(insert(KEYS), values))
+    assert troubles(filled) == {(FaultKind.STRAY, owner, item) for owner, _, item in strays}
+    assert mended(filled, before) == {FaultKind.STRAY: 4}
 
 
-def test_a_row_that_was_moved(store: Store) -> None:
-    fill(store)
-    before = rows(store)
-    key, item_id = first(store)
+def test_a_row_that_was_moved(filled: Store) -> None:
+    before = rows(filled)
+    key, item_id = first(filled)
     one = (KEYS.c.owner_id == "ann") & (KEYS.c.key == key) & (KEYS.c.item_id == item_id)
-    damage(store, lambda c: c.execute(update(KEYS).where(one).values(key=12345)))
-    assert troubles(store) == {(trouble, "ann", item_id) for trouble in (FaultKind.MISSING, FaultKind.STRAY)}
-    assert mended(store, before) == {FaultKind.STRAY: 1, FaultKind.MISSING: 1}
+    damage(filled, lambda c: c.execute(update(KEYS).where(one).values(key=12345)))
+    assert troubles(filled) == {(trouble, "ann", item_id) for trouble in (FaultKind.MISSING, FaultKind.STRAY)}
+    assert mended(filled, before) == {FaultKind.STRAY: 1, FaultKind.MISSING: 1}
 
 
-def test_rows_of_an_index_that_is_not_there(store: Store) -> None:
-    fill(store)
-    before = rows(store)
-    key, item_id = first(store)
+def test_rows_of_an_index_that_is_not_there(filled: Store) -> None:
+    before = rows(filled)
+    key, item_id = first(filled)
     one = (KEYS.c.owner_id == "ann") & (KEYS.c.key == key) & (KEYS.c.item_id == item_id)
-    damage(store, lambda c: c.execute(update(KEYS).where(one).values(generation=77)))
+    damage(filled, lambda c: c.execute(update(KEYS).where(one).values(generation=77)))
     template = {"owner_id": "ann", "key": 4, "id": "tpl_00", "words": "[]", "generation": 78}
-    damage(store, lambda c: c.execute(insert(TEMPLATES), template))
+    damage(filled, lambda c: c.execute(insert(TEMPLATES), template))
     found = {(FaultKind.TEMPLATE, "ann", "tpl_00"), (FaultKind.STRAY, "ann", item_id)}
-    assert troubles(store) == found
-    assert mended(store, before) == dict.fromkeys(
+    assert troubles(filled) == found
+    assert mended(filled, before) == dict.fromkeys(
         FaultKind, 1
     )  # without that row the item is found by one key less
 
 
-def test_text_that_was_changed_by_hand(store: Store) -> None:
-    fill(store)
-    kept = stored(store, "The lamp in the hall is green")
+def test_text_that_was_changed_by_hand(filled: Store) -> None:
+    kept = stored(filled, "The lamp in the hall is green")
     changed = update(memories.TABLE).where(memories.TABLE.c.id == kept.id).values(content="The gate is shut")
-    damage(store, lambda c: c.execute(changed))
-    assert troubles(store) == {(trouble, "ann", kept.id) for trouble in (FaultKind.MISSING, FaultKind.STRAY)}
-    mended(store)
+    damage(filled, lambda c: c.execute(changed))
+    assert troubles(filled) == {(trouble, "ann", kept.id) for trouble in (FaultKind.MISSING, FaultKind.STRAY)}
+    mended(filled)
 
 
-def test_while_another_index_is_built(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_while_another_index_is_built(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its rows are none too many; those that belong to no item are, and the old one's go in peace."""
     monkeypatch.setattr(reindexing, "BATCH", 60)
     monkeypatch.setattr(reindexing, "CLEAN_BATCH", 300)
     monkeypatch.setattr(reindexing, "REST", 0.0)
-    fill(store)
     seen: list[int] = []
 
     def look(done: int, total: int) -> None:
-        assert verify(store).faults == 0
+        assert verify(filled).faults == 0
         if len(seen) == 2:
-            with store.read() as connection:
+            with filled.read() as connection:
                 following = build_of(connection.scalar(select(META.c.value).where(META.c.name == NEXT)))
             assert following is not None
             row = {"owner_id": "ann", "key": 5, "item_id": "mem_no", "generation": following.generation}
-            damage(store, lambda c: c.execute(insert(KEYS), row))
-            assert troubles(store) == {(FaultKind.STRAY, "ann", "mem_no")}
-            assert upkeep.repair(store)[0] == {FaultKind.STRAY: 1}
+            damage(filled, lambda c: c.execute(insert(KEYS), row))
+            assert troubles(filled) == {(FaultKind.STRAY, "ann", "mem_no")}
+            assert upkeep.repair(filled)[0] == {FaultKind.STRAY: 1}
         seen.append(done)
 
-    reindexing.reindex(store._engine, THERE, look)
+    reindexing.reindex(filled._engine, THERE, look)
     assert len(seen) > 6
-    assert_exact(store, THERE)
+    assert_exact(filled, THERE)
 
 
 def test_repair_while_claims_come_in(store: Store) -> None:

@@ -36,11 +36,11 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.dedup.paraphrase import MESSAGE, cosine
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.review.answers import Approved, Rejected, Retracted
 from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings
 from vouchgate.sources.reader import Sources
-from vouchgate.sources.repositories import open_repositories
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import vectors
 from vouchgate.storage.store import Store
@@ -347,7 +347,7 @@ def test_a_gate_without_a_model_queues(database_url: str) -> None:
     built_in = load_policy().model_dump()
     policy = Policy.model_validate(built_in | {"dedup_method": "vector"})
     store = Store.open(database_url, threshold=policy.threshold)
-    gate = Gate(policy, store, Sources(open_repositories((), ()), {}))
+    gate = Gate(policy, store, Sources(GitSource(()), {}))
     try:
         sent = ClaimIn(content=BANNED, memory_type=MemoryType.FACT, source=Source.USER, user_id="ann")
         answer = asyncio.run(gate.check(AGENT, sent))

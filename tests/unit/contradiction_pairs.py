@@ -194,8 +194,8 @@ CONTRADICTING: list[tuple[str, str, str]] = [
     ("exchange", "Backups run weekly.", "Backups run nightly at two."),
     (
         "exchange",
-        "She was fond of geometry as a student.",
-        "In her letters she was fond of music as a student.",
+        "She was fond of Bologna as a student.",
+        "In her letters she was fond of Padua as a student.",
     ),
     # how many, and whether there at all
     ("quantifier", "The flag only affects reads.", "The flag affects reads and writes of the shard."),
@@ -237,6 +237,21 @@ CONTRADICTING: list[tuple[str, str, str]] = [
 
 # (claim, passage): nothing in the passage says otherwise, whatever it looks like.
 AGREEING: list[tuple[str, str]] = [
+    # another word in the same place may be a word for the same
+    (
+        "The owner of the bankrupt ferry line Nordsund was charged on Monday in a plan to rescue the company.",
+        "The owner of the insolvent ferry line Nordsund was charged on Monday in a plan to rescue the company.",
+    ),
+    # a number that the claim has of something else
+    (
+        "The bronze badge is given at 500 points, the silver one at 5,000 points and the gold one at 50,000 points.",
+        "The silver badge is given at 5,000 points. A gold badge is given at 50,000 points.",
+    ),
+    # "not only" denies nothing
+    (
+        "A quiet room is important for sleep and for recovery.",
+        "A quiet room is not only important for sleep, but it also helps your recovery.",
+    ),
     # the same quantity in other words
     ("The idle timeout of the proxy is 60 seconds.", "The proxy has an idle timeout of 1 minute."),
     ("The timeout is 1500 ms.", "The timeout is 1.5 seconds."),

@@ -108,12 +108,22 @@ BLOCK: dict[HedgeCategory, str] = {
         I'd suggest moving it to a thread.
         We are thinking about moving to another host.
         Let's maybe cap it at ten.
+        Consider adding a second queue.
+        Please consider moving it to a thread.
     """,
 }
 
 REVIEW: dict[HedgeCategory, str] = {
     TECHNICAL: """
         There is a risk of data loss on the old controller.
+        It should not increase the load.
+        This shouldn't slow down the build.
+        The wrapper felt somewhat hacky.
+        The second design feels a bit fragile.
+        Probably a student
+        The mirror appears offline.
+        The switch is for teams that may want to wait.
+        If it is slow, you may want to raise the limit.
         The server may stall under load.
         The file may not exist.
         It may not be obvious to the reader.
@@ -183,6 +193,34 @@ CONTINUE: dict[str, str] = {
         Since May the job is gone.
         Imelda May sang the anthem.
         In May, the job was removed.
+    """,
+    "words of others": """
+        Ana's reaction: "I don't remember!"
+        The reviewer's feedback was 'I got the key but I don't know what to do with it'.
+        User said: "I think we should go with the blue one"
+        Ben told the team, "I suspect the proxy."
+        According to Ben, "we might want to wait".
+        Feedback from Ana: "I guess it is fine".
+        "I am not sure it scales," said Cem.
+        "I am not sure it scales", Cem wrote in the review.
+        In Ana's words, "I believe in tests".
+        Their exact answer: "maybe we should wait".
+    """,
+    "surety and bounds": """
+        We are sure that the second disk is empty.
+        After we are reasonably certain that nobody reads it, the table goes.
+        Once we're sure that the index is used, the old one is dropped.
+        Uploads may be at most 25 MB.
+        A name may have up to 40 characters.
+        A user can choose to appear offline.
+        The labels appear correctly in both views.
+        You should be very careful with this flag.
+        Reviewers consider adding tests a part of the change.
+        Consider the pump closed.
+        Prices are left to be decided by each shop.
+        The sailors had no idea what to call the bay.
+        The survey is important to our understanding of the tides.
+        The book is a mystery and a love story.
     """,
     "quoted literals": """
         The warning 'perhaps a worn belt' comes from the lathe.

@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from tests.hangs import given_up_after
 from vouchgate.ingest.claims.types import Standing
-from vouchgate.ingest.sources.git.adr_status import judge, judge_section, references, successor_of
-from vouchgate.ingest.sources.git.adr_text import file_number, is_record, parse
+from vouchgate.ingest.sources.git.adr_status import (
+    file_number,
+    judge,
+    judge_section,
+    references,
+    successor_of,
+)
+from vouchgate.ingest.sources.git.adr_text import is_record, parse
 
 IN_FORCE, PROPOSED, REJECTED = Standing.IN_FORCE, Standing.PROPOSED, Standing.REJECTED
 SUPERSEDED, DEPRECATED = Standing.SUPERSEDED, Standing.DEPRECATED
@@ -399,6 +405,10 @@ def test_a_status_nobody_knows_is_never_in_force(text: str) -> None:
         "# a\n",
         "a\n===\n",
         "## Status\nAccepted\n",
+        "amends ADR-1 ",
+        "\n\nADR-1 is amended\n",
+        "## Context\nADR-1 decided.\n## Decision\nno longer\n",
+        "amends [5. x](y.md). A\n",
     ],
 )
 def test_a_hostile_page_takes_linear_time(piece: str) -> None:

@@ -135,7 +135,7 @@ def test_each_kind_is_counted_and_each_junk_row_once() -> None:
     assert found.would[Outcome.BLOCKED, "Contains personal speculation"] == 2
     assert found.would[Outcome.QUEUED, "Already waiting for review"] == 2
     assert found.would[Outcome.QUEUED, "Cites something that does not hold"] == 2
-    assert found.would[Outcome.STORED, "Has verified citation"] == 1
+    assert found.would[Outcome.STORED, "Stated by its source"] == 1
     (conflict,) = found.conflicts
     assert (conflict.earlier.place, conflict.later.place, set(conflict.changed)) == (
         "line 4",

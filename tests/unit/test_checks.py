@@ -10,7 +10,7 @@ import pytest
 from vouchgate.ingest import checks
 from vouchgate.ingest.check import Check, Findings
 from vouchgate.ingest.claims.types import Finding, Verdict
-from vouchgate.ingest.registry import CHECKS, OF_CLAIMS, OF_FACTS, OF_SOURCES, title_of
+from vouchgate.ingest.registry import CHECKS, OF_CLAIMS, OF_FACTS, OF_FINDINGS, OF_SOURCES, title_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "checks.md"
 
@@ -29,10 +29,13 @@ def documented() -> dict[str, dict[str, set[str]]]:
 
 def test_every_file_has_its_checks_and_every_check_its_place() -> None:
     files = sorted(each.stem for each in Path(checks.__path__[0]).glob("[a-z]*.py"))
-    where = {check.judge or check.judge_source or check.judge_facts: check for check in CHECKS.values()}
+    where = {
+        check.judge or check.judge_source or check.judge_findings or check.judge_facts: check
+        for check in CHECKS.values()
+    }
     modules = {getattr(judge, "__module__", "").rpartition(".")[2] for judge in where}
     assert sorted(modules) == files
-    assert len(OF_CLAIMS) + len(OF_SOURCES) + len(OF_FACTS) == len(CHECKS)
+    assert len(OF_CLAIMS) + len(OF_SOURCES) + len(OF_FINDINGS) + len(OF_FACTS) == len(CHECKS)
     assert list(CHECKS) == [check.name for check in sorted(CHECKS.values(), key=lambda each: each.order)]
     assert all(title_of(name) for name in CHECKS)
     assert title_of("none") is None

@@ -7,8 +7,8 @@ from vouchgate.ingest.citations import detect_citations
 
 def issues(text: str) -> list[tuple[str, str]]:
     found = detect_citations(text)
-    assert {citation.type for citation in found} <= {"issue"}
-    return [(citation.value, citation.key.removeprefix("issue:")) for citation in found]
+    assert {citation.type for citation in found} <= {"issue", "path"}
+    return [(one.value, one.key.removeprefix("issue:")) for one in found if one.type == "issue"]
 
 
 @pytest.mark.parametrize(

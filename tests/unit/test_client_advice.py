@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -17,18 +18,25 @@ from tests.answers import (
     missing,
     near,
     page,
+    policy_with,
     read,
     unreachable,
 )
 from tests.answers import STORED as STORED_TEXT
 from vouchgate.client import advice, next_step
+from vouchgate.client.prompt import PROMPT
+from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.types import ItemKind, Outcome, Standing, Tier, ValidationResult
 from vouchgate.ingest.pipeline import inspect
-from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.rules import BY_CITATION, Rule
+from vouchgate.wire import CitationIn
 
+CAREFUL = policy_with(spoken_of="queue", unlisted_pages="queue")
+SHIPS = f"We ship parcels and letters to every country of the union, see {PAGE}."
+SPOKEN = f"Parcels and letters for countries abroad leave by ship, see {PAGE}."
 PLAIN = answer_of(claim_of("The export job writes to the ledger."))
 
-STORING = (Rule.CITATION_VERIFIED, Rule.TRUSTED_SOURCE, Rule.STATED_IN_CONVERSATION)
+STORING = (*sorted(BY_CITATION), Rule.TRUSTED_SOURCE, Rule.STATED_IN_CONVERSATION)
 SAYS_NO_WAIT = (
     Rule.SPECULATION,
     Rule.DUPLICATE,
@@ -101,6 +109,12 @@ def standing(what: Standing, **more: Any) -> ValidationResult:
         (unreachable(f"The export job writes to the ledger, see {PAGE}."), "stored by itself if it holds"),
         (page(), f"{PAGE} says otherwise"),
         (page(f"Gift cards lose their value after two years, see {PAGE}."), "speaks of something else"),
+        (
+            page(f"Parcels go to every country of the union by train, see {PAGE}."),
+            "in the source's own words",
+        ),
+        (page(SHIPS, policy=CAREFUL), "unknown publishers"),
+        (page(SPOKEN, policy=CAREFUL, official=True), "speaks of it and does not say it"),
         (PLAIN, "with that citation written in the text"),
     ],
 )
@@ -134,3 +148,13 @@ def test_every_finding_that_is_looked_for_has_a_sentence() -> None:
     for codes in advice._SET_BY.values():
         for code in codes:
             assert advice._BY_CODE[code]
+
+
+def test_the_prompt_teaches_what_is_taken() -> None:
+    """Its examples are citations, its form of a quotation is one, and a model reads it at every turn."""
+    named = {citation.value for citation in detect_citations(PROMPT)}
+    assert {"ADR-007", "src/auth.py:42"} <= named
+    (form,) = re.findall(r"citations=(\[.*?\])", PROMPT)
+    (quoted,) = json.loads(form)
+    assert CitationIn.model_validate(quoted).quote.startswith("five words or more")
+    assert len(PROMPT) <= 1500

@@ -198,6 +198,12 @@ def test_a_claim_cannot_leave_its_quotes(content: str, shown: str) -> None:
     "", "\u0300\u0301\u0300\u0301\u0300" + "0" * 9 + "\u0300" * 5 + "\u03010\u0300"
 )  # a line ended before an accent
 @example("", "x" * 69 + "\U0001f469\u200d\U0001f4bb")
+@example("", "\u3000\u0301")  # an accent on white space, at which a line begins
+@example("\u200b " * 9 + "\u0301", "")
+@example("", "\u0903\u0301\u0301" * 40)  # nothing but what goes with the character before it
+@example("\ufe0f\u200d\U0001f469", "")  # joined to something that is not shown
+@example("\U0001f469\u200d" * 60, "")  # all of it joined
+@example("x" * 98 + "\U0001f469\u200d\U0001f4bb" * 9, "")  # cut at a joiner
 @given(st.text(max_size=400), st.text(max_size=300))
 def test_any_text_keeps_the_lines_short_and_in_place(content: str, error: str) -> None:
     queue = figures(waiting=1, first=[item(content=content)], failing=[webhook(last_error=error)])

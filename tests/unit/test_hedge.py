@@ -59,10 +59,60 @@ def test_a_fenced_block_is_no_speech_but_its_neighbours_are() -> None:
         "`I think` the pool is too small.",
         'I "think" the pool is too small.',
         "I `think` the pool is too small.",
+        "`I guess` Redis is used.",
+        "The port is 8080, `I guess`.",
+        "The port is 8080 `I think`",
+        "`I am not sure` whether the port is open.",
+        'My reaction: "I think the pool is too small."',
+        'I said: "I think the pool is too small."',
+        'As said, "I think the pool is too small."',
+        'The assistant said: "I think the pool is too small."',
+        'Note: "I think the pool is too small."',
+        'Ben agreed. "I think the pool is too small."',
+        '"I think the pool is too small", I wrote to Ben.',
     ],
 )
 def test_quoting_does_not_hide_the_writers_own_words(text: str) -> None:
     assert action(text) is HedgeAction.BLOCK
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The port is `probably` 8080.", HedgeAction.REVIEW),
+        ("The job `usually` runs at night.", HedgeAction.REVIEW),
+        ("The flag `maybe` is set.", HedgeAction.CONTINUE),
+        ("The state `probably` is rare.", HedgeAction.CONTINUE),
+        ("The `I guess` button is gone.", HedgeAction.CONTINUE),
+        ("Run `git guess` or `might`.", HedgeAction.CONTINUE),
+    ],
+)
+def test_a_hedge_in_a_code_span_is_said_unless_it_names_something(text: str, expected: HedgeAction) -> None:
+    assert action(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I th1nk the pool is too small.", HedgeAction.BLOCK),
+        ("I gu3$$ it is the proxy.", HedgeAction.BLOCK),
+        ("We bel1eve the port is 8080.", HedgeAction.BLOCK),
+        ("1 think the pool is too small.", HedgeAction.BLOCK),
+        ("I d0n't know why.", HedgeAction.BLOCK),
+        ("Pr0bably the port is 8080.", HedgeAction.REVIEW),
+        ("The port m!ght be 8080.", HedgeAction.REVIEW),
+        ("The i18n and l10n files, 4th8 and p5s2 are kept.", HedgeAction.CONTINUE),
+        ("Option 1 thinks in rows; 12 think tanks met.", HedgeAction.CONTINUE),
+    ],
+)
+def test_digits_for_letters_hide_nothing(text: str, expected: HedgeAction) -> None:
+    assert action(text) is expected
+
+
+def test_advice_with_a_case_or_code_is_no_suggestion() -> None:
+    assert action("You may want to pass `null` there.") is HedgeAction.REVIEW
+    assert action("If it is unset, you might want to set it.") is HedgeAction.REVIEW
+    assert action("You may want to set it.") is HedgeAction.BLOCK
 
 
 def test_spans_point_into_the_text_as_sent() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,18 @@ def test_keys_tell_equal_rows_apart_and_stay_when_a_file_grows() -> None:
     assert len(set(grown)) == 6
     assert keys(("a", "ada"), form=Format.MEM0) != keys(("a", "ada"))
     assert all(len(key) < 100 for key in grown)
+
+
+def test_context_is_kept_with_the_claim_and_changes_no_key() -> None:
+    plain = ImportRow("line 1", "Ada (person): likes tea", owner="ada")
+    claims = [claim_of(EXAMINER, LOCAL, replace(plain, context=each), Defaults()) for each in (0, 14)]
+    assert all(isinstance(claim, Claim) for claim in claims)
+    without, given = (claim for claim in claims if isinstance(claim, Claim))
+    assert Keys(Format.GRAPH).of(given) == Keys(Format.GRAPH).of(without)
+    assert "context" not in without.model_dump(mode="json")
+    assert Claim.model_validate_json(given.model_dump_json()) == given
+    assert given.stated == " " * 14 + "likes tea"
+    assert (given.content, without.stated) == (plain.content, plain.content)
 
 
 def test_a_key_is_no_digest_of_a_credential() -> None:

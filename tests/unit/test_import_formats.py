@@ -132,6 +132,29 @@ def test_an_observation_is_one_claim_and_a_relation_another(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "context"),
+    [
+        ("Ada", "person", "Ada (person): "),
+        ("Ada", "", "Ada: "),
+        ("ticket-850", "tracker_item", "ticket-850 (tracker_item): "),
+        ("Eve is the admin", "person", ""),
+        ("The gate of the north wall that opens at nine", "place", ""),
+    ],
+)
+def test_the_name_before_an_observation_is_context_unless_it_says_something(
+    name: str, kind: str, context: str, tmp_path: Path
+) -> None:
+    (row,) = good(
+        read(
+            tmp_path / "memory.jsonl",
+            lines({**ENTITY, "name": name, "entityType": kind, "observations": ["likes tea"]}),
+        )
+    )
+    assert row.content.endswith(": likes tea")
+    assert row.content[: row.context] == context
+
+
 def mem0_items() -> list[dict[str, Any]]:
     """As `Memory.get_all` of the installed mem0 makes them."""
     found = []

@@ -28,11 +28,12 @@ from vouchgate.ingest.claims.types import (
     Verdict,
 )
 from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.rules import BY_CITATION
 
 BALANCED = load_policy()
 STRICT = Policy.model_validate(
     BALANCED.model_dump()
-    | {"confidence_floor": 0.8, "require_relevance": True, "auto_approve_ai_synthesis": False}
+    | {"confidence_floor": 0.8, "spoken_of": "queue", "auto_approve_ai_synthesis": False}
 )
 BLOCKING = Policy.model_validate(BALANCED.model_dump() | {"missing_citation_tier": Tier.BLOCKED})
 ORDER = {Tier.STORED: 0, Tier.QUEUED: 1, Tier.BLOCKED: 2}
@@ -135,6 +136,10 @@ def finding(check: str, verdict: Verdict, code: str) -> Finding:
     return Finding(check=check, verdict=verdict, code=code, message=f"{code}.", citation=ADR.citation)
 
 
+def of_statements(verdict: Verdict, code: str) -> Finding:
+    return finding("statements", verdict, code).model_copy(update={"citation": None})
+
+
 VERIFIED = finding("citation_verify", Verdict.PASS, "citation_verified")
 cases = st.builds(
     Parts,
@@ -171,6 +176,16 @@ cases = st.builds(
     score=st.none() | st.floats(0, 1),
     source=st.sampled_from(Source),
     memory_type=st.sampled_from(MemoryType),
+    more=st.sampled_from(
+        [
+            (),
+            (of_statements(Verdict.PASS, "stated"),),
+            (of_statements(Verdict.PASS, "spoken_of"),),
+            (of_statements(Verdict.PASS, "pointer"),),
+            (of_statements(Verdict.DOUBT, "uncovered"),),
+        ]
+    ),
+    by_statements=st.booleans(),
 )
 
 
@@ -181,10 +196,8 @@ def test_whatever_the_judge_answers_no_claim_does_better(
     judged = replace(case, citations=(*case.citations, *map(finding_of, answers)))
     without, with_judge = route(case, policy), route(judged, policy)
     assert ORDER[with_judge.tier] >= ORDER[without.tier]
-    if (
-        with_judge.rule == "citation_verified"
-    ):  # what rests on citations passes only when every answer was a yes
-        assert without.rule == "citation_verified"
+    if with_judge.rule in BY_CITATION:  # what rests on citations passes only when every answer was a yes
+        assert without.rule is with_judge.rule
         assert all(finding_of(answer).verdict is Verdict.PASS for answer in answers)
 
 

@@ -13,8 +13,15 @@ from pydantic import ValidationError
 from vouchgate.ingest.checks import hedge
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.claims.types import HedgeAction, HedgeCategory
-from vouchgate.ingest.hedges import rules
-from vouchgate.ingest.hedges.lexicon import RULE_LISTS, ContextRule, Lexicon, extend_lexicon, load_lexicon
+from vouchgate.ingest.hedges import plain, reported, rules
+from vouchgate.ingest.hedges.lexicon import (
+    LATER_LISTS,
+    RULE_LISTS,
+    ContextRule,
+    Lexicon,
+    extend_lexicon,
+    load_lexicon,
+)
 
 LEXICON = load_lexicon()
 
@@ -30,7 +37,7 @@ def test_every_group_catches_its_own_example(name: str) -> None:
 def test_it_survives_json_and_serialises_alike_every_time() -> None:
     written = LEXICON.model_dump_json()
     assert Lexicon.model_validate_json(written) == LEXICON
-    assert load_lexicon().model_dump_json() == written
+    assert load_lexicon.__wrapped__().model_dump_json() == written  # read anew
 
 
 def test_every_rule_is_written_and_used() -> None:
@@ -41,7 +48,7 @@ def test_every_rule_is_written_and_used() -> None:
 
 def test_the_lists_that_the_code_uses_are_the_ones_it_asks_for() -> None:
     named: set[str] = set()
-    for module in (rules, hedge):
+    for module in (rules, plain, reported, hedge):
         assert module.__file__ is not None
         source = Path(module.__file__).read_text("utf-8")
         named.update(re.findall(r'\b(?:w|_lists)\["(\w+)"\]', source))
@@ -51,6 +58,19 @@ def test_the_lists_that_the_code_uses_are_the_ones_it_asks_for() -> None:
 def test_every_list_is_used() -> None:
     phrases = " ".join(phrase for group in LEXICON.groups.values() for phrase in group.phrases)
     assert set(LEXICON.words) == RULE_LISTS | set(re.findall(r"\{(\w+)\}", phrases))
+
+
+def test_a_lexicon_that_was_kept_before_reads_as_it_did_then() -> None:
+    kept = LEXICON.model_dump(mode="json")
+    for name in LATER_LISTS:
+        del kept["words"][name]
+    earlier = Lexicon.model_validate(kept)
+    assert earlier.model_dump(mode="json") == kept
+    detector = HedgeDetector(earlier)
+    for text in ('Ana said: "I think so"', "We are sure that it is empty.", "You may want to pass `null`."):
+        assert action_of(detector.detect(text)) is HedgeAction.BLOCK
+    for text in ("I th1nk it is empty.", "It is empty, `I guess`.", "It should not increase the load."):
+        assert action_of(detector.detect(text)) is HedgeAction.CONTINUE
 
 
 def group_of(*phrases: str, **more: Any) -> dict[str, Any]:
@@ -125,7 +145,7 @@ def test_a_policy_adds_and_removes_words_phrases_and_groups() -> None:
     assert action("Hopefully the pump holds.") is HedgeAction.BLOCK
     assert action("The date is tbc.") is HedgeAction.BLOCK
     assert detector.detect("The date is TBC.")[0].category is HedgeCategory.ADMITTED_UNCERTAINTY
-    assert LEXICON == load_lexicon()
+    assert LEXICON == load_lexicon.__wrapped__()  # read anew: what was changed is a copy
     assert changed.model_dump_json() != LEXICON.model_dump_json()
 
 

@@ -58,6 +58,8 @@ PLAIN = "Redis is on port 6379."
 CONFLICT = answer_of(claim_of(CHANGED), dedup=near(), policy=LOW)
 STRICT = policy_with(auto_approve_ai_synthesis=False)
 FLOOR = policy_with(confidence_floor=0.9)
+CAREFUL = policy_with(spoken_of="queue", unlisted_pages="queue")
+SPOKEN = f"Parcels and letters for countries abroad leave by ship, see {PAGE}"
 
 # The answer, the policy, its rule, what the page says of why, and the finding that is shown first.
 CASES = {
@@ -140,10 +142,32 @@ CASES = {
         "support_unreadable",
     ),
     "a low score": (
-        page("Parcels go to every country of the union, see https://docs.example.com/shipping", policy=FLOOR),
+        page(f"We ship parcels and letters to every country of the union, see {PAGE}", policy=FLOOR),
         FLOOR,
         "ungrounded",
         "What it cites counts too little: its score is 0.73, and 0.90 is needed.",
+        None,
+    ),
+    "more than its source": (
+        page(f"Parcels go to every country of the union by train, see {PAGE}."),
+        POLICY,
+        "uncovered",
+        "“Parcels go to every country of the union by train, see https://docs.example.com…” is not covered by what"
+        " the claim cites: no source has “go”, “train”.",
+        "uncovered",
+    ),
+    "only spoken of": (
+        page(SPOKEN, policy=CAREFUL, official=True),
+        CAREFUL,
+        "ungrounded",
+        "Its sources speak of every statement, and are not shown to say it.",
+        None,
+    ),
+    "only unlisted pages": (
+        page(f"We ship parcels and letters to every country of the union, see {PAGE}", policy=CAREFUL),
+        CAREFUL,
+        "ungrounded",
+        "Only pages of publishers that nobody listed say it.",
         None,
     ),
     "a strict policy": (
@@ -357,7 +381,7 @@ def test_waiting_sender_and_rejection_are_said_in_words() -> None:
     assert (view.rejected.id, view.rejected.when.ago) == ("rev_0", "7 days ago")
     assert marked(view.rejected.reason, UNSEEN) == ["U+202E"]
     shown = [(text(fact.name), text(fact.value)) for fact in view.metadata]
-    assert shown == [("a", "y" * 199 + "…"), ("b", '{"x": [1]}'), ("n", "null")]
+    assert shown == [("a", "y" * 300), ("b", '{"x": [1]}'), ("n", "null")]
     assert (view.memory_type, view.created.date) == ("preference", "2026-03-01 12:00 UTC")
 
 

@@ -45,13 +45,13 @@ def facts(*items: Paraphrase) -> Paraphrases:
 
 
 def test_at_the_threshold_it_is_a_doubt() -> None:
-    finding = weigh(UNIQUE, facts(near(0.95)), policy())
+    finding = weigh(UNIQUE, facts(near(0.85)), policy())
     assert (finding.verdict, finding.code, finding.message) == (Verdict.DOUBT, CODE, f"{MESSAGE}.")
-    assert finding.facts == {"id": "mem_1", "kind": "memory", "cosine": 0.95}
+    assert finding.facts == {"id": "mem_1", "kind": "memory", "cosine": 0.85}
 
 
 def test_below_the_threshold_it_is_unique() -> None:
-    assert weigh(UNIQUE, facts(near(0.949999)), policy()) is UNIQUE
+    assert weigh(UNIQUE, facts(near(0.849999)), policy()) is UNIQUE
     assert weigh(UNIQUE, facts(), policy()) is UNIQUE
 
 

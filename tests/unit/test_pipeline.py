@@ -17,6 +17,7 @@ from vouchgate.ingest.claims.types import (
     Confidence,
     DedupFacts,
     DedupUnavailable,
+    EchoFacts,
     Found,
     ItemKind,
     Label,
@@ -40,6 +41,7 @@ POLICY = load_policy()
 DETECTOR = HedgeDetector(POLICY.lexicon)
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOTHING = Neighbours()
+ECHO = EchoFacts(count=9, first_seen=NOW, first_by="a", agents=("a", "b"), sources=(Source.USER,))
 
 
 def policy_with(**changes: object) -> Policy:
@@ -86,7 +88,7 @@ def answer(
 def test_verified_citation_is_a_fact_held_with_high_confidence() -> None:
     sent = claim("Per ADR-0007 sessions live in the gateway")
     result = answer(sent, found(inspect(sent, DETECTOR)))
-    assert (result.tier, result.rule, result.approved) == (Tier.STORED, "citation_verified", True)
+    assert (result.tier, result.rule, result.approved) == (Tier.STORED, "stated", True)
     assert result.evidence.label is Label.FACT
     assert result.evidence.confidence is Confidence.HIGH
     assert result.evidence.source_id == "adr:7"
@@ -173,6 +175,22 @@ def test_every_answer_can_be_made_again_from_itself(
         assert stored.tier is not Tier.STORED
 
 
+def test_what_was_foreseen_holds_for_a_new_claim_alone() -> None:
+    examined = examine(inspect(claim("Sessions live in the gateway", Source.USER), DETECTOR), [], POLICY, NOW)
+    again = Neighbour(kind=ItemKind.MEMORY, id="mem_1", content="Sessions live in the gateway")
+    foreseen, tier = examined.foreseeing()
+    assert tier is Tier.STORED
+    assert foreseen.knowing(dedup=Neighbours()).decide() is foreseen.knowing(dedup=NOTHING).decide()
+    for facts in (
+        {},
+        {"dedup": Neighbours(items=(again,))},
+        {"dedup": NOTHING},
+        {"dedup": NOTHING, "echo": ECHO},
+    ):
+        assert foreseen.knowing(**facts).decide() == examined.knowing(**facts).decide()
+    assert foreseen.decide().tier is Tier.QUEUED  # earlier claims were not looked up
+
+
 def test_replay_under_another_policy_says_what_differs() -> None:
     sent = claim("Per ADR-0007 sessions live in the gateway")
     stored = answer(sent, found(inspect(sent, DETECTOR)))
@@ -188,13 +206,14 @@ PORTS = "Public endpoints carry their version in the path, says ADR-0007."
 @pytest.mark.parametrize(
     ("excerpt", "code", "balanced", "strict"),
     [
+        ("Public endpoints carry their version in the path.", "support_states", "stated", "stated"),
         (
-            "Public endpoints carry their version in the path.",
+            "We put the version of a public endpoint into the path.",
             "support_on_topic",
-            "citation_verified",
-            "citation_verified",
+            "spoken_of",
+            "ungrounded",
         ),
-        ("The version stands in the path.", "support_unclear", "citation_verified", "ungrounded"),
+        ("The version stands in the path.", "support_unclear", "uncovered", "uncovered"),
         ("Tomatoes want six hours of sun a day, and water.", "support_off_topic", "refuted", "refuted"),
         ("", "support_unreadable", "ungrounded", "ungrounded"),
     ],
@@ -202,12 +221,12 @@ PORTS = "Public endpoints carry their version in the path, says ADR-0007."
 def test_what_a_source_says_of_the_claim_decides(excerpt: str, code: str, balanced: str, strict: str) -> None:
     sent = claim(PORTS)
     readings = found(inspect(sent, DETECTOR), excerpt=excerpt)
-    for policy, rule in ((POLICY, balanced), (policy_with(require_relevance=True), strict)):
+    for policy, rule in ((POLICY, balanced), (policy_with(spoken_of="queue"), strict)):
         stored = answer(sent, readings, policy=policy)
         assert code in {finding.code for finding in stored.findings}
-        assert (stored.rule, stored.tier is Tier.STORED) == (rule, rule == "citation_verified")
-        # An official record makes a FACT only of what it is known to speak of.
-        assert (stored.evidence.label is Label.FACT) == (code == "support_on_topic")
+        assert (stored.rule, stored.tier is Tier.STORED) == (rule, rule in ("stated", "spoken_of"))
+        # An official record makes a FACT only of what it is known to say.
+        assert (stored.evidence.label is Label.FACT) == (code == "support_states")
         assert replay(stored, policy, DETECTOR) == ()
 
 
@@ -225,7 +244,7 @@ def test_a_check_that_breaks_down_passes_nothing(
     assert (stored.rule, stored.tier) == ("citation_unknown", Tier.QUEUED)
     assert "support_failed" in {finding.code for finding in stored.findings}
     monkeypatch.undo()
-    monkeypatch.setattr("vouchgate.ingest.support.passages.focus", breaks)
+    monkeypatch.setattr("vouchgate.ingest.support.passages.passages", breaks)
     readings = list(
         focus(inspected, [r.model_copy(update={"text": "Ports. " * 9, "excerpt": ""}) for r in readings])
     )

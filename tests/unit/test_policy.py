@@ -25,12 +25,27 @@ def test_built_in_policy_is_balanced() -> None:
     assert policy.missing_citation_tier is Tier.QUEUED
 
 
-def test_strict_never_approves_conversation_or_synthesis(tmp_path: Path) -> None:
+def test_strict_stores_what_is_stated_and_no_conversation(tmp_path: Path) -> None:
     policy = load_policy(written(tmp_path, 'preset = "strict"'))
     assert policy.confidence_floor == 0.8
-    assert policy.require_relevance
-    assert not policy.auto_approve_ai_synthesis
+    assert (policy.spoken_of, policy.unlisted_pages) == ("queue", "queue")
+    assert policy.auto_approve_ai_synthesis
     assert not any(policy.stated_in_conversation.values())
+
+
+def test_where_all_is_reviewed_no_rule_stores_what_a_model_says(tmp_path: Path) -> None:
+    policy = load_policy(written(tmp_path, 'preset = "review_all"'))
+    assert not policy.auto_approve_ai_synthesis
+    assert (policy.spoken_of, policy.confidence_floor) == (load_policy().spoken_of, 0.5)
+
+
+@pytest.mark.parametrize(("required", "spoken_of"), [("true", "queue"), ("false", "store")])
+def test_a_file_of_before_there_was_spoken_of_still_loads(
+    tmp_path: Path, required: str, spoken_of: str
+) -> None:
+    policy = load_policy(written(tmp_path, f"require_relevance = {required}"))
+    assert policy.spoken_of == spoken_of
+    assert "require_relevance" not in policy.document
 
 
 def test_own_keys_lie_over_the_preset(tmp_path: Path) -> None:
@@ -40,7 +55,7 @@ def test_own_keys_lie_over_the_preset(tmp_path: Path) -> None:
     assert policy.confidence_floor == 0.6
     assert policy.queue.per_owner == 5
     assert policy.queue.total == load_policy().queue.total
-    assert policy.require_relevance
+    assert policy.spoken_of == "queue"
 
 
 def test_stored_document_is_the_policy_again(tmp_path: Path) -> None:
@@ -77,7 +92,7 @@ def test_digest_changes_with_any_value(tmp_path: Path) -> None:
         ("confidence_flor = 0.5", "confidence_flor"),
         ("confidence_floor = 1.5", "confidence_floor"),
         ("duplicate_threshold = 0.5", "duplicate_threshold"),
-        ('preset = "lax"', "balanced, strict"),
+        ('preset = "lax"', "balanced, review_all, strict"),
         ('trusted_sources = ["ai_synthesis"]', "vouch for itself"),
         ('[stated_in_conversation]\nfact = ["ai_synthesis"]', "vouch for itself"),
         ('missing_citation_tier = "tier_1"', "missing_citation_tier"),

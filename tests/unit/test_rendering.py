@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from vouchgate.adapters.rendering import (
     Unrenderable,
     Unrestorable,
-    is_plain_name,
     labels_of,
     place_of,
     render,
     restore,
 )
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
+from vouchgate.ingest.claims.texts import is_plain_name
 from vouchgate.ingest.claims.types import HedgeAction
 from vouchgate.ingest.hedges.lexicon import load_lexicon
 

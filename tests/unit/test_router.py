@@ -14,12 +14,13 @@ from vouchgate.ingest.claims.types import Finding, MemoryType, Source, Tier, Ver
 from vouchgate.ingest.policy import Policy, load_policy
 
 POLICY = load_policy()
+REVIEW_ALL = Policy.model_validate(POLICY.model_dump() | {"auto_approve_ai_synthesis": False})
 STRICT = Policy.model_validate(
     POLICY.model_dump()
     | {
         "confidence_floor": 0.8,
-        "require_relevance": True,
-        "auto_approve_ai_synthesis": False,
+        "spoken_of": "queue",
+        "unlisted_pages": "queue",
         "stated_in_conversation": {},
     }
 )
@@ -45,9 +46,19 @@ VERIFIED = finding("citation_verify", Verdict.PASS, "citation_verified")
 MISSING = finding("citation_verify", Verdict.FAIL, "citation_missing")
 OUTDATED = finding("citation_verify", Verdict.FAIL, "citation_not_in_force")
 UNCHECKED = finding("citation_verify", Verdict.UNKNOWN, "citation_unchecked")
+HIDDEN = finding("hidden", Verdict.DOUBT, "hidden_text")
+ORDERS = finding("instruction", Verdict.DOUBT, "instruction")
+STATED = finding("statements", Verdict.PASS, "stated")
+SPOKEN_OF = finding("statements", Verdict.PASS, "spoken_of")
+POINTER = finding("statements", Verdict.PASS, "pointer")
+UNCOVERED = finding("statements", Verdict.DOUBT, "uncovered")
+UNLISTED = finding("statements", Verdict.DOUBT, "unlisted")
 
 PLAIN = Parts(CLEAN, UNIQUE)
-CITED = replace(PLAIN, citations=(VERIFIED,), score=1.0)
+VOUCHED = replace(
+    PLAIN, citations=(VERIFIED,), score=1.0
+)  # what it cites is there; nobody knows what that says
+CITED = replace(VOUCHED, more=(STATED,))
 FROM_USER = replace(PLAIN, source=Source.USER)
 
 
@@ -69,10 +80,24 @@ FROM_USER = replace(PLAIN, source=Source.USER)
         (replace(FROM_USER, citations=(MISSING,)), "refuted", Tier.QUEUED),
         (replace(CITED, citations=(VERIFIED, MISSING)), "refuted", Tier.QUEUED),
         (replace(CITED, citations=(UNCHECKED, OUTDATED)), "refuted", Tier.QUEUED),
-        (CITED, "citation_verified", Tier.STORED),
+        (replace(FROM_USER, more=(HIDDEN,)), "hidden_text", Tier.QUEUED),
+        (replace(CITED, more=(STATED, HIDDEN), hedge=HEDGED), "hidden_text", Tier.QUEUED),
+        (replace(FROM_USER, more=(ORDERS,)), "instruction", Tier.QUEUED),
+        (replace(CITED, more=(STATED, ORDERS), dedup=NOT_ASKED), "instruction", Tier.QUEUED),
+        (replace(VOUCHED, more=(UNCOVERED,)), "uncovered", Tier.QUEUED),
+        (replace(VOUCHED, more=(UNCOVERED,), source=Source.USER), "trusted_source", Tier.STORED),
+        (replace(VOUCHED, more=(UNCOVERED,), citations=(VERIFIED, MISSING)), "refuted", Tier.QUEUED),
+        (CITED, "stated", Tier.STORED),
+        (replace(CITED, source=Source.USER), "stated", Tier.STORED),
+        (replace(VOUCHED, more=(SPOKEN_OF,)), "spoken_of", Tier.STORED),
+        (replace(VOUCHED, more=(SPOKEN_OF,), score=0.49), "ungrounded", Tier.QUEUED),
+        (replace(VOUCHED, more=(POINTER,)), "pointer", Tier.STORED),
+        (replace(VOUCHED, more=(POINTER,), citations=(VERIFIED, UNCHECKED)), "citation_unknown", Tier.QUEUED),
+        (replace(VOUCHED, more=(UNLISTED,)), "ungrounded", Tier.QUEUED),
+        (VOUCHED, "ungrounded", Tier.QUEUED),
         (replace(CITED, citations=(VERIFIED, UNCHECKED)), "citation_unknown", Tier.QUEUED),
         (replace(CITED, score=0.49), "ungrounded", Tier.QUEUED),
-        (replace(CITED, score=0.5), "citation_verified", Tier.STORED),
+        (replace(CITED, score=0.5), "stated", Tier.STORED),
         (replace(CITED, score=None), "ungrounded", Tier.QUEUED),
         (FROM_USER, "trusted_source", Tier.STORED),
         (replace(FROM_USER, source=Source.DOCUMENTATION), "trusted_source", Tier.STORED),
@@ -111,10 +136,37 @@ def test_missing_citation_blocks_when_the_policy_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", [CITED, replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.DECISION)]
+    "case",
+    [
+        replace(VOUCHED, more=(SPOKEN_OF,)),
+        replace(CITED, score=0.79),
+        replace(PLAIN, source=Source.CONVERSATION, memory_type=MemoryType.DECISION),
+    ],
 )
 def test_strict_stores_nothing_on_the_agents_word(case: Parts) -> None:
     assert route(case, STRICT).tier is Tier.QUEUED
+
+
+@pytest.mark.parametrize("found", [STATED, SPOKEN_OF, POINTER])
+def test_no_rule_stores_what_a_model_says_where_all_is_reviewed(found: Finding) -> None:
+    case = replace(VOUCHED, more=(found,))
+    assert route(case, REVIEW_ALL).rule == "ungrounded"
+    assert route(replace(case, source=Source.USER), REVIEW_ALL).tier is Tier.STORED
+
+
+def test_strict_stores_what_is_stated() -> None:
+    assert route(CITED, STRICT).rule == "stated"
+
+
+def test_before_statements_were_held_against_sources_one_that_was_there_was_enough() -> None:
+    before = replace(VOUCHED, by_statements=False)
+    assert (route(before, POLICY).rule, route(before, POLICY).tier) == ("citation_verified", Tier.STORED)
+    assert route(before, REVIEW_ALL).rule == "ungrounded"
+    assert route(replace(before, citations=(VERIFIED, UNCHECKED)), POLICY).rule == "citation_unknown"
+    unclear = replace(before, citations=(VERIFIED, finding("support", Verdict.UNKNOWN, "support_unclear")))
+    for required, rule in ((False, "citation_verified"), (True, "ungrounded")):
+        then = Policy.model_validate(POLICY.model_dump() | {"require_relevance": required})
+        assert route(unclear, then).rule == rule
 
 
 def test_strict_still_trusts_a_granted_source() -> None:
@@ -136,8 +188,9 @@ cases = st.builds(
     score=st.none() | st.floats(0, 1),
     source=st.sampled_from(Source),
     memory_type=st.sampled_from(MemoryType),
+    more=st.lists(st.sampled_from([STATED, SPOKEN_OF, POINTER, UNCOVERED, UNLISTED]), max_size=1).map(tuple),
 )
-policies = st.sampled_from([POLICY, STRICT])
+policies = st.sampled_from([POLICY, STRICT, REVIEW_ALL])
 
 
 @given(cases, policies)
@@ -145,7 +198,8 @@ def test_stored_needs_something_that_vouches(case: Parts, policy: Policy) -> Non
     ruling = route(case, policy)
     if ruling.tier is Tier.STORED:
         verified = bool(case.citations) and all(f.verdict is Verdict.PASS for f in case.citations)
-        assert verified or case.source is not Source.AI_SYNTHESIS
+        covered = bool(case.more) and all(f.verdict is Verdict.PASS for f in case.more)
+        assert (verified and covered) or case.source is not Source.AI_SYNTHESIS
         assert case.hedge.verdict is Verdict.PASS
         assert case.dedup.verdict is Verdict.PASS
         assert not any(f.verdict in (Verdict.FAIL, Verdict.DOUBT) for f in case.citations)

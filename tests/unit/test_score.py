@@ -57,7 +57,7 @@ def policy_with(**changes: object) -> Policy:
     return Policy.model_validate(BALANCED.model_dump() | changes)
 
 
-STRICT = policy_with(preset="strict", confidence_floor=0.8, require_relevance=True)
+STRICT = policy_with(preset="strict", confidence_floor=0.8, spoken_of="queue")
 HOUSE = policy_with(
     official_domains=("Docs.corp.example", "github.com/corp", "github.com", "substack.com", "wiki"),
     banned_domains=("spam.example", "github.com/mallory"),
@@ -361,9 +361,12 @@ def test_a_source_that_a_check_holds_against_the_claim_does_not_label_it(banned:
         official_domains=("docs.example",), banned_domains=("docs.example",) if banned else ()
     )
     claim = evidence(Label.INFERENCE, None).claim
-    sent = claim.model_copy(update={"content": "See https://docs.example/cache"})
+    sent = claim.model_copy(
+        update={"content": "The cache is emptied at midnight, see https://docs.example/cache"}
+    )
     inspected = inspect(sent, HedgeDetector(policy.lexicon))
-    read = page("https://docs.example/cache", citation=inspected.cited()[0])
+    says = "The cache is emptied at midnight, when nobody works."
+    read = page("https://docs.example/cache", citation=inspected.cited()[0], excerpt=says)
     made = examine(inspected, [read], policy, NOW).knowing(dedup=Neighbours()).decide()
     if banned:
         assert (made.label, made.confidence_score, made.source_id) == (Label.INFERENCE, None, None)
@@ -405,8 +408,8 @@ def evidence(label: Label, source_id: str | None, *found: Found) -> Evidence:
 def decision(label: Label, source_id: str | None) -> Decision:
     return Decision(
         tier=Tier.STORED,
-        rule="citation_verified",
-        reason="Has verified citation",
+        rule="stated",
+        reason="Stated by its source",
         findings=(),
         decided_by=(),
         confidence=Confidence.HIGH,

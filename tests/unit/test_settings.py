@@ -10,7 +10,6 @@ import pytest
 
 from vouchgate.settings import (
     DATABASE,
-    DEFAULT_ADR_DIRS,
     EARLIER_DATABASE,
     EarlierDatabase,
     SettingsError,
@@ -30,7 +29,7 @@ def _somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_defaults() -> None:
     settings = load_settings({})
     assert settings.database_url == "sqlite:///vouchgate.db"
-    assert settings.adr_dirs == DEFAULT_ADR_DIRS
+    assert settings.adr_dirs == ()  # they are found by themselves
     assert settings.repo == ()
 
 

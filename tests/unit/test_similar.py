@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vouchgate.ingest.dedup.compare import jaccard
+from vouchgate.ingest.dedup.contradicted import NEAR
 from vouchgate.ingest.dedup.similar import (
     BANDS,
     MAX_SHOWN,
     ROWS,
-    SHOWN_FROM,
     _permutations,
     _sketch,
     band_keys,
@@ -49,7 +49,7 @@ def test_shown_are_the_nearest_below_the_threshold_with_their_true_similarity(
     candidates = list(texts.items())
     random.Random(seed).shuffle(candidates)  # noqa: S311
     true = {key: jaccard(tokens(" ".join(own)), tokens(text)) for key, text in texts.items()}
-    similar = [key for key in texts if SHOWN_FROM <= true[key] < threshold]
+    similar = [key for key in texts if NEAR <= true[key] < threshold]
     expected = sorted(similar, key=lambda key: (-true[key], key))[:MAX_SHOWN]
     found = nearest(" ".join(own), candidates, threshold)
     assert [one.memory_id for one in found] == expected

@@ -100,18 +100,13 @@ def test_five_ways_a_page_can_be_found_again() -> None:
     assert later(then, page()) == SourcesUnchanged(())
     assert later(then, gone()) == SourceChanged("It answered 404.", ())
     assert later(then, away()) == SourcesUnclear((), (away(),))
-    assert later(then, page("")) == SourcesUnclear((), (replace_text(page("")),))
+    assert later(then, page("")) == SourcesUnclear((), looked(page("")).readings)  # as it is kept
     rewritten = (
         "Tenants of the hosted plan: ask our sales people which connections to the message broker you get."
     )
     changed = later(then, page(rewritten))
     assert isinstance(changed, SourceChanged)
     assert changed.reason.startswith("https://docs.example.com/limits ")
-
-
-def replace_text(found: Found) -> Found:
-    """As it is kept."""
-    return found.model_copy(update={"text": ""})
 
 
 def test_one_source_that_went_away_is_enough_and_one_unread_leaves_it_open() -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from vouchgate.adapters.rendering import is_plain_name, render_value
+from vouchgate.adapters.rendering import render_value
+from vouchgate.ingest.claims.texts import is_plain_name
 from vouchgate.ingest.policy import MAX_CONTENT_CHARACTERS
 
 # Kept in a memory's metadata, so that a delivery finds what it has written already.

@@ -31,17 +31,15 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from vouchgate.ingest.claims.texts import is_plain_name, words_in_name
 from vouchgate.ingest.policy import MAX_CONTENT_CHARACTERS
 
 MAX_PLACE_CHARACTERS = 512  # of `Delivery.place`, as the API takes it
 MAX_NAME_CHARACTERS = 128  # of a key, or of a label of a place: more is no name
 MAX_DEPTH = 32  # levels of a value, as of a claim's metadata
 _WHOLE_NUMBERS = range(-(2**63), 2**64)  # what JSON stores hold exactly
-_PLAIN_CHARACTERS = 64  # a UUID has 36
 _PLAIN_WORDS = 4  # of letters; a sentence has more
 _PLACE_WORDS = 8  # of all labels of a place together: a sentence can be cut into them
-_PLAIN = re.compile(r"[A-Za-z0-9]+(?:[._:@+/-]{1,2}[A-Za-z0-9]+)*|_{1,2}[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
-_WORD = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2,}(?![A-Za-z0-9])")
 _ESCAPE = re.compile(r'\\(?:["\\bfnrt]|u[0-9a-f]{4})')  # those that JSON of Python's has
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")  # a key that can stand in a path as it is
 _NAME = rf"(?:{_BARE.pattern}|@[0-9]{{1,6}})"
@@ -73,18 +71,6 @@ class Rendering:
     place: str
     path: Path | None
     value: dict[str, JsonValue]  # as it will be written: plain JSON types, tuples as lists
-
-
-def is_plain_name(name: str) -> bool:
-    """Whether `name` is an identifier, which needs no check: at most 64 ASCII letters, digits and `._:@+/-`, with at
-    most four words in it. A UUID, `users/ada` and `favourite_food` are plain; `we_should_really_use_redis` is not."""
-    return (
-        len(name) <= _PLAIN_CHARACTERS and _PLAIN.fullmatch(name) is not None and _words(name) <= _PLAIN_WORDS
-    )
-
-
-def _words(name: str) -> int:
-    return len(_WORD.findall(name.replace("_", "-")))
 
 
 def render_value(value: object) -> str:
@@ -227,7 +213,7 @@ def _leaves(value: JsonValue, path: Path) -> Iterator[tuple[Path, Leaf]]:
 
 
 def _place_lines(labels: Sequence[str]) -> list[str]:
-    long = sum(map(_words, labels)) > _PLACE_WORDS
+    long = sum(map(words_in_name, labels)) > _PLACE_WORDS
     return [f"@place {at}: {label}" for at, label in enumerate(labels, 1) if long or not is_plain_name(label)]
 
 
@@ -279,7 +265,7 @@ def _path_of(steps: Sequence[object]) -> Path | None:
 
 def _plain_path(path: Path) -> bool:
     names = [step for step in path if isinstance(step, str)]
-    return all(map(is_plain_name, names)) and sum(map(_words, names)) <= _PLAIN_WORDS
+    return all(map(is_plain_name, names)) and sum(map(words_in_name, names)) <= _PLAIN_WORDS
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -31,7 +31,7 @@ from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import Outcome, Principal, ValidationResult
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
-from vouchgate.review import private_pages
+from vouchgate.review import metadata, private_pages
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
@@ -254,9 +254,10 @@ async def _row(
 
 @router.get("/decisions/{decision_id}", responses=problem_responses(404), response_model=ValidationResult)
 def get_decision(request: Request, decision_id: str, principal: DecisionReader) -> Response:
-    """A decision as it was answered, word for word."""
+    """A decision as it was answered, word for word; for an agent without its metadata."""
     with service_of(request).store.read() as connection:
         found = decisions.get(connection, decision_id, owners=owners_in_scope(principal, None))
     if found is None:
         raise not_found("decision")
-    return Response(private_pages.json_for(principal, found), media_type="application/json")
+    shown = metadata.json_for(principal, private_pages.json_for(principal, found))
+    return Response(shown, media_type="application/json")

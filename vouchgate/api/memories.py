@@ -30,6 +30,7 @@ from vouchgate.ingest.claims.types import (
     Principal,
     ValidationResult,
 )
+from vouchgate.review import metadata
 from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
 from vouchgate.review.private_pages import evidence_for
 from vouchgate.review.rules import Act
@@ -52,10 +53,11 @@ class MemoryOut(Memory):
     deliveries: tuple[DeliveryRecord, ...] = Field(default=(), exclude_if=lambda found: not found)
 
     @classmethod
-    def of(cls, connection: Connection, found: Sequence[Memory]) -> list[Self]:
-        """The memories with their deliveries, in the order given."""
+    def of(cls, connection: Connection, principal: Principal, found: Sequence[Memory]) -> list[Self]:
+        """The memories with their deliveries, in the order given, as the principal may read them."""
         by_memory = deliveries.of_memories(connection, found)
-        return [cls(**dict(memory), deliveries=by_memory[memory.id]) for memory in found]
+        shown = [metadata.memory_for(principal, memory) for memory in found]
+        return [cls(**dict(memory), deliveries=by_memory[memory.id]) for memory in shown]
 
 
 class MemoryPage(BaseModel):
@@ -66,11 +68,13 @@ class MemoryPage(BaseModel):
 
 
 class EvidenceOut(Evidence):
-    """The evidence as it was when the memory was decided, and what is known of its sources since: both fields
-    are left out while nothing is."""
+    """The evidence as it was when the memory was decided, and what is known since of its sources and of what they are
+    shown to say: these fields are left out while nothing is."""
 
     stale_since: datetime | None = Field(default=None, exclude_if=lambda value: value is None)
     stale_reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    lowered_at: datetime | None = Field(default=None, exclude_if=lambda value: value is None)
+    lowered_reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 @router.get("", responses=problem_responses())
@@ -85,6 +89,7 @@ def list_memories(
     source_id: Annotated[Text | None, Query(max_length=2048)] = None,
     text: Annotated[Text | None, Query(max_length=200)] = None,
     stale: bool | None = None,
+    lowered: bool | None = None,
     status: Annotated[list[MemoryStatus] | None, Query()] = None,
     include_expired: bool = False,
     after: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
@@ -102,12 +107,14 @@ def list_memories(
         source_id=source_id,
         text=text,
         stale=stale,
+        lowered=lowered,
         statuses=statuses,
         after=after,
         limit=limit,
     )
     with service_of(request).store.read() as connection:
-        items = MemoryOut.of(connection, memories.search(connection, wanted, datetime.now(UTC)))
+        found = memories.search(connection, wanted, datetime.now(UTC))
+        items = MemoryOut.of(connection, principal, found)
     return MemoryPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 
@@ -126,7 +133,7 @@ def get_memory(request: Request, memory_id: str, principal: MemoryReader) -> Mem
     """One memory, whatever its status."""
     memory = _memory(request, memory_id, principal)
     with service_of(request).store.read() as connection:
-        return MemoryOut.of(connection, [memory])[0]
+        return MemoryOut.of(connection, principal, [memory])[0]
 
 
 @router.get("/{memory_id}/evidence", responses=problem_responses(404))
@@ -138,7 +145,9 @@ def get_evidence(request: Request, memory_id: str, principal: MemoryReader) -> E
     if found is None:
         raise not_found("evidence")
     evidence = evidence_for(principal, ValidationResult.model_validate_json(found).evidence)
-    return EvidenceOut(**dict(evidence), stale_since=memory.stale_since, stale_reason=memory.stale_reason)
+    evidence = metadata.evidence_for(principal, evidence, memory)
+    since = ("stale_since", "stale_reason", "lowered_at", "lowered_reason")
+    return EvidenceOut(**dict(evidence), **{name: getattr(memory, name) for name in since})
 
 
 @router.delete("/{memory_id}", responses=problem_responses(404, 409))

@@ -13,8 +13,9 @@ from vouchgate.ingest.scoring.priority import NEAR_EXPIRY
 from vouchgate.server.state import service_of
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.outgoing import streams as delivery_streams
-from vouchgate.storage.queue import pending
+from vouchgate.storage.queue import pending, spot_checks
 from vouchgate.storage.queue.overview import queue_figures
+from vouchgate.storage.queue.spot_checks import VerdictCounts
 
 router = APIRouter(tags=["operations"])
 
@@ -66,8 +67,9 @@ def metrics(request: Request) -> Response:
             waiting, oldest_seconds = pending.waiting(connection, now)
             queues = queue_figures(connection, now, NEAR_EXPIRY)
             deliveries = delivery_streams.figures(connection)
+            checks: VerdictCounts | None = spot_checks.counts(connection, None)
     except StorageError:
         # Not known: the counters are still worth reading.
-        waiting, oldest_seconds, queues, deliveries = -1, -1.0, None, None
-    page = metrics_of(request).text(waiting, oldest_seconds, queues, deliveries)
+        waiting, oldest_seconds, queues, deliveries, checks = -1, -1.0, None, None, None
+    page = metrics_of(request).text(waiting, oldest_seconds, queues, deliveries, checks)
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")

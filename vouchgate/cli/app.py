@@ -43,9 +43,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 Repos = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option(
-        metavar="DIR", help="A git work tree that ADRs and commits are checked in. Repeat it for several."
+        metavar="DIR",
+        help="A git work tree, or an address, that ADRs, commits and files are checked in. Repeat it.",
     ),
 ]
 Input = Annotated[str, typer.Argument(metavar="FILE", help="A file of JSON lines, or - for standard input.")]
@@ -145,6 +146,13 @@ def check(
             metavar="URL", help="Compare with what is kept in this database too; it is not written to."
         ),
     ] = None,
+    official: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GLOB",
+            help="Files of the repository that may make a FACT, such as docs/**/*.md. Repeat it.",
+        ),
+    ] = None,
     offline: Offline = False,
 ) -> None:
     """Say what would become of claims; write nothing.
@@ -153,7 +161,11 @@ def check(
     Out: one ValidationResult a line, in the same order. Every source counts as granted, every owner as yours.
     """
     settings = operator.settings_from(
-        repo=repo, policy=policy, database_url=database_url, offline=offline or None
+        repo=repo,
+        policy=policy,
+        database_url=database_url,
+        official_paths=official,
+        offline=offline or None,
     )
     from vouchgate.cli import check as command
 
@@ -168,7 +180,7 @@ def detect(file: Input = "-") -> None:
 
     In: one JSON object a line, {"id"?, "text"}. Out: {"id", "hedge": {"action", "matches"}, "citations"}.
     """
-    from vouchgate.cli import detect as command
+    from vouchgate.cli.lines import detect as command
 
     raise typer.Exit(command.run(file))
 
@@ -186,6 +198,29 @@ def support(file: Input = "-") -> None:
     from vouchgate.cli import support as command
 
     raise typer.Exit(command.run(file))
+
+
+@app.command(
+    epilog="""Example: echo '{"earlier":"It is on port 80.","claim":"It is on port 81."}' | vouchgate compare"""
+)
+def compare(file: Input = "-") -> None:
+    """Say whether claims repeat or contradict earlier memories.
+
+    Nothing is looked up.
+
+    In: one JSON object a line, {"id"?, "earlier", "claim"}. Out: {"id", "relation", "similarity", "changed"}.
+    """
+    from vouchgate.cli.lines import compare as command
+
+    raise typer.Exit(command.run(file))
+
+
+@app.command(epilog="Example: vouchgate prompt >> AGENTS.md")
+def prompt() -> None:
+    """Print a few lines for an agent's system prompt: how to cite and to quote, so that what it saves is stored."""
+    from vouchgate.client.prompt import PROMPT
+
+    typer.echo(PROMPT, nl=False)
 
 
 @app.command(epilog="Example: vouchgate verify ADR-003 a1b2c3d https://example.com/page --repo .")

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from fractions import Fraction
 from typing import Any
 
 from pydantic import ValidationError
@@ -19,7 +20,8 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.lines import BadLine, Line, read_lines
-from vouchgate.ingest.claims.types import Decision, DedupFacts, Neighbours, Principal, Role, Source
+from vouchgate.ingest.claims.types import Decision, DedupFacts, Neighbour, Neighbours, Principal, Role, Source
+from vouchgate.ingest.dedup.compare import Comparisons, LookedUp
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
@@ -28,7 +30,7 @@ from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources
 from vouchgate.storage.claims.echoes import Echoes, name_for
-from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.store import Store
 from vouchgate.wire import ClaimIn
 
@@ -42,7 +44,7 @@ def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
     """Answers every line in order; 1 when any line was bad. What stops the command is raised, as a sentence."""
     logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the answer already
     policy = load_policy(settings.policy)
-    git = open_repositories(settings.repo, settings.adr_dirs)
+    git = open_repositories(settings)
     status = 0
     with ExitStack() as opened:
         stored: NeighbourLookup = _nothing_stored
@@ -114,8 +116,15 @@ class Checker:
         keys = signature_keys(tokens(claim.content), claim.memory_type.value, threshold)
         facts = self._stored(examined, keys)
         if isinstance(facts, Neighbours):
-            facts = self._earlier.near(claim.owner_id, keys, examined.capture_time, facts)
+            known = Comparisons(claim.content, threshold, examined.policy.values)
+            below = LookedUp(self._below(known, facts, threshold), complete=True)
+            near = self._earlier.near(claim.owner_id, keys, examined.capture_time, facts)
+            facts = contradicting.together(near, below, self._earlier.contradicting(claim, known))
         return facts, keys
+
+    def _below(self, known: Comparisons, facts: Neighbours, threshold: Fraction) -> tuple[Neighbour, ...]:
+        """Those of what is stored that contradict the claim below the threshold."""
+        return tuple(item for item in facts.items if (known.near(item.content) or threshold) < threshold)
 
     def _keep(self, item_id: str, examined: Examined, decision: Decision, keys: SignatureKeys) -> None:
         """Lets the lines that follow find what would be stored or queued."""
@@ -129,8 +138,13 @@ def _nothing_stored(_examined: Examined, _keys: SignatureKeys) -> DedupFacts:
 
 def _facts_of(store: Store) -> NeighbourLookup:
     def facts(examined: Examined, keys: SignatureKeys) -> DedupFacts:
+        claim, now = examined.claim, examined.capture_time
+        known = Comparisons(claim.content, keys.threshold, examined.policy.values)
         with store.read() as connection:
-            return index.find_neighbours(connection, examined.claim.owner_id, keys, examined.capture_time)
+            found = index.find_neighbours(connection, claim.owner_id, keys, now)
+            kind = claim.memory_type.value
+            looked_up = contradicting.look_up(connection, claim.owner_id, claim.content, kind, known, now=now)
+            return contradicting.together(found, looked_up)
 
     return facts
 

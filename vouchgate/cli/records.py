@@ -84,23 +84,29 @@ def replay(
     """Make stored decisions again, from their evidence alone.
 
     Every difference is printed. Each decision is made with the policy that was in force, and nothing is
-    looked up. Exit status 1 on a difference.
+    looked up. Statements are held again against the texts of their sources, as far as these are kept; a text
+    that is gone is no difference. Exit status 1 on a difference.
     """
     from vouchgate.cli.database import open_store
 
     if bool(decision) == everything:
         raise typer.BadParameter("name decisions, or say --all", param_hint="DECISION_ID")
-    same = different = 0
+    same = different = gone = 0
     settings = operator.settings_from(database_url=database_url)
     with open_store(settings) as store, store.read() as connection:
         replayer = _Replayer(store)
         for decision_id, document in _documents(connection, decision or []):
-            differences = replayer.differences(document)
+            differences, without_text = replayer.replay(connection, document)
             for sentence in differences:
                 say(f"{decision_id}: {sentence}")
+            gone += len(without_text)
+            for source in without_text if decision else ():
+                say(f"{decision_id}: source text gone: {source}")
             different += bool(differences)
             same += not differences
     say(f"{same + different} decisions: {same} the same when made again, {different} not.")
+    if gone:
+        say(f"The texts of {gone} sources are not kept any more; what was kept of them was replayed.")
     raise typer.Exit(FAILED if different else 0)
 
 
@@ -111,20 +117,29 @@ class _Replayer:
         self._store = store
         self._known: dict[str, tuple[Policy, HedgeDetector] | None] = {}
 
-    def differences(self, document: str | None) -> tuple[str, ...]:
-        from vouchgate.ingest.claims.types import ValidationResult
+    def replay(self, connection: Connection, document: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The differences, and the sources whose texts are gone."""
+        from vouchgate.ingest.claims.types import Tier, ValidationResult
         from vouchgate.ingest.pipeline import replay
+        from vouchgate.ingest.support.rereading import digests_of, reread
+        from vouchgate.storage.claims import source_texts
 
         if document is None:
-            return ("there is no such decision",)
+            return ("there is no such decision",), ()
         try:
             stored = ValidationResult.model_validate_json(document)
             loaded = self._load(stored.policy_digest)
             if loaded is None:
-                return (f"its policy {stored.policy_digest} is not in the database",)
-            return replay(stored, *loaded)
+                return (f"its policy {stored.policy_digest} is not in the database",), ()
+            differences = replay(stored, *loaded)
         except ValueError as error:  # evidence that was tampered with, or lacks what the claim calls for
-            return (f"it cannot be made again: {error}",)
+            return (f"it cannot be made again: {error}",), ()
+        if stored.tier is Tier.BLOCKED:  # nothing rests on it, so nothing was kept for it
+            return differences, ()
+        evidence = stored.evidence
+        texts = source_texts.load(connection, evidence.claim.owner_id, digests_of(evidence))
+        again = reread(evidence, texts)
+        return (*differences, *again.differences), again.gone
 
     def _load(self, digest: str) -> tuple[Policy, HedgeDetector] | None:
         from vouchgate.ingest.checks.hedge import HedgeDetector

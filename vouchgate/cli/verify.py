@@ -57,7 +57,7 @@ async def _read(sources: Sources, citations: Sequence[Citation]) -> list[SourceR
 def git_source(settings: Settings, *, needed: bool = True) -> GitSource:
     """The configured repositories, else the work tree around the current directory. Raises RepositoryError
     when one cannot be used; nothing is opened unless `needed`."""
-    return open_repositories(settings.repo or work_tree_here(), settings.adr_dirs, needed=needed)
+    return open_repositories(settings, settings.repo or work_tree_here(), needed=needed)
 
 
 def _parse(value: str) -> Citation:

@@ -1,6 +1,6 @@
 """The one door. HTTP, the command line and every client that comes later submit claims here and nowhere else.
 
-build_claim -> inspect -> gather -> examine -> compare -> (write transaction: decide again, write) -> answer
+build_claim -> inspect -> gather -> examine -> foresee -> compare -> (write transaction: decide, write) -> answer
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
 from vouchgate.gate.turns import Turns
+from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.types import (
     AtPlace,
     Claim,
     DedupFacts,
     EchoFacts,
     Embedding,
-    Neighbours,
     PendingMemory,
     Principal,
     RejectedBefore,
-    SimilarMemory,
     Tier,
     ValidationResult,
 )
+from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, LookedUp
 from vouchgate.ingest.dedup.paraphrase import stored_only
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.dedup.similar import prepare
@@ -39,7 +39,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
 from vouchgate.storage.claims import echoes
 from vouchgate.storage.claims.submit import Idempotency, Submission, SubmitAnswer
-from vouchgate.storage.dedup import similar
+from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.ids import new_id_suffix
 from vouchgate.storage.outgoing.outbox import Outbox
@@ -49,7 +49,7 @@ from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
 
-# Seconds an answer waits for what is similar, which takes some milliseconds: it is only shown.
+# Seconds an answer waits for what is similar or contradicts it, which takes some milliseconds.
 ADVICE_SECONDS = 1.0
 # Checks of one owner's claims that are compared at the same time; the others wait for their turn.
 CHECKS_AT_ONCE = 2
@@ -88,11 +88,12 @@ class Gate:
             self._meaning.close()
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
-        """As `Examiner.examine`, and for a claim that will wait for its owner what is similar to it."""
-        examined = await self.examiner.examine(claim, fresh=fresh)
-        if _tier_without_neighbours(examined) is not Tier.QUEUED:
+        """As `Examiner.examine`, with what of the owner's memories contradicts it, and for a claim that will wait for
+        its owner what is similar to it."""
+        examined, tier = (await self.examiner.examine(claim, fresh=fresh)).foreseeing()
+        if tier is Tier.BLOCKED or claim.removes:
             return examined
-        return await self._add_similar(examined)
+        return await self._look_up(examined, show=tier is Tier.QUEUED)
 
     async def submit(
         self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None
@@ -117,10 +118,7 @@ class Gate:
     ) -> asyncio.Future[SubmitAnswer]:
         """Has an examined claim compared and written; claims of one owner are decided in the order they are sent in.
         `alone`: it is not one of many that come together."""
-        claim = examined.claim
-        # Made here, outside of the write transaction, for what it may store. What will wait has been looked up
-        # (`examine`), and a claim never does better there; should that have failed, these are made for nothing.
-        may_be_stored = examined.similar is None
+        claim, looked_up = examined.claim, examined.looked_up
         submission = Submission(
             examined=examined,
             principal_id=principal.id,
@@ -129,7 +127,7 @@ class Gate:
             idempotency=idempotency,
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
-            bands=similar.keys_of(claim.content, claim.memory_type.value) if may_be_stored else None,
+            bands=None if looked_up is None else looked_up.bands,
         )
         return self.store.comparer.submit_async(submission, alone=alone)
 
@@ -142,8 +140,13 @@ class Gate:
             return await self._compared(principal, examined.comparing(), started)
 
     async def _compared(self, principal: Principal, examined: Examined, started: float) -> ValidationResult:
-        examined = await self._add_similar(examined)
-        dedup = await self._neighbours(examined)
+        dedup: DedupFacts = NOTHING_NEAR
+        if not examined.claim.removes:
+            examined = await self._look_up(examined, show=True)
+            neighbours = await self._neighbours(examined)
+            dedup = neighbours
+            if examined.looked_up is not None or examined.knowing(dedup=dedup).decide().tier is Tier.STORED:
+                dedup = contradicting.together(dedup, examined.looked_up or NOT_LOOKED_UP)
         at_place, echo = await self._look_up_place_and_echo(principal, examined, dedup)
         examined = examined.knowing(dedup=dedup, at_place=at_place, echo=echo)
         decision = examined.decide()
@@ -204,33 +207,29 @@ class Gate:
     def _keys(self, claim: Claim) -> SignatureKeys:
         return signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold)
 
-    async def _add_similar(self, examined: Examined) -> Examined:
-        """With what is similar to it; as it is, and with a line in the log, when that is not known in time. A
-        claim whose sources took all of its time has this look-up all the same: its owner will look at it."""
-        asked = asyncio.get_running_loop().run_in_executor(self._advice, self._similar, examined)
+    async def _look_up(self, examined: Examined, *, show: bool) -> Examined:
+        """With what contradicts it and, with `show`, what is similar to it; as it is, and with a line in the log, when
+        that is not known in time: then the write transaction looks for what contradicts it. A claim whose sources took
+        all of its time has this look-up all the same: its owner will look at it."""
+        examined = examined.comparing()
+        asked = asyncio.get_running_loop().run_in_executor(self._advice, self._looked_up, examined, show)
         try:
-            return replace(examined, similar=await asyncio.wait_for(asked, ADVICE_SECONDS))
+            found = await asyncio.wait_for(asked, ADVICE_SECONDS)
         except TimeoutError:
             log.warning("similar memories could not be looked up within %g s", ADVICE_SECONDS)
-        return examined
+            return examined
+        return replace(examined, looked_up=found, similar=found.similar if show and found else None)
 
-    def _similar(self, examined: Examined) -> tuple[SimilarMemory, ...] | None:
-        claim = examined.claim
+    def _looked_up(self, examined: Examined, show: bool) -> LookedUp | None:
+        known, claim, now = examined.known, examined.claim, examined.capture_time
+        if known is None:
+            raise ValueError("a claim that remembers nothing cannot be compared")
         try:
             with self.store.read() as connection:
-                return similar.find(
-                    connection,
-                    claim.owner_id,
-                    claim.content,
-                    claim.memory_type.value,
-                    threshold=self.policy.threshold,
-                    now=examined.capture_time,
+                kind = claim.memory_type.value
+                return contradicting.look_up(
+                    connection, claim.owner_id, claim.content, kind, known, now=now, show=show
                 )
-        except Exception:  # it is advice: the decision stands without it, and the answer says null
+        except Exception:  # the transaction looks again, and the answer says null
             log.exception("similar memories could not be looked up")
             return None
-
-
-def _tier_without_neighbours(examined: Examined) -> Tier:
-    """Where the claim goes when its owner has stored nothing like it: no neighbour ever lets it do better."""
-    return examined.knowing(dedup=Neighbours()).decide().tier

@@ -7,7 +7,7 @@ from pydantic_core import to_json
 from vouchgate.ingest.citations import given_citation, parse_citation
 from vouchgate.ingest.claims.types import Citation, Principal
 from vouchgate.ingest.policy import Limits
-from vouchgate.wire import ClaimIn
+from vouchgate.wire import CitationIn, ClaimIn
 
 
 class ClaimRefused(ValueError):
@@ -56,11 +56,15 @@ def given_citations(sent: ClaimIn) -> tuple[Citation, ...]:
     citations = []
     for number, citation in enumerate(sent.citations):
         try:
-            citations.append(
-                parse_citation(citation)
-                if isinstance(citation, str)
-                else given_citation(citation.type, citation.value)
-            )
+            citations.append(_given(citation))
         except ValueError as error:
             raise ClaimRefused("citation_malformed", f"citations[{number}]: {error}") from error
     return tuple(citations)
+
+
+def _given(sent: CitationIn | str) -> Citation:
+    """Raises ValueError."""
+    if isinstance(sent, str):
+        return parse_citation(sent)
+    given = parse_citation(sent.value) if sent.type is None else given_citation(sent.type, sent.value)
+    return given.model_copy(update={"quote": sent.quote}) if sent.quote.strip() else given

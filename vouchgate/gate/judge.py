@@ -28,7 +28,7 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.pipeline import Examined, Inspected, examine
 from vouchgate.ingest.policy import JudgePolicy, Policy, PolicyError
-from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.rules import BY_CITATION
 from vouchgate.ingest.sources.judge import JudgeClient
 from vouchgate.storage import judge_budget
 from vouchgate.storage.errors import StorageError
@@ -36,7 +36,8 @@ from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
 
-ASKED_ABOUT = frozenset({"support_on_topic", "support_unclear"})  # findings of `ingest.checks.support`
+# Findings of `ingest.checks.support`: whatever a source does for a claim that is to be stored, the judge may doubt.
+ASKED_ABOUT = frozenset({"support_states", "support_on_topic", "support_unclear"})
 WORRYING = 3  # questions in a row without an answer that counts: one or two may be bad luck
 
 NOT_NEW = NotJudged(
@@ -191,7 +192,7 @@ async def weigh(
     if not questions:
         return examined
     known = Neighbours() if neighbours is None else _stored_only(await neighbours(examined))
-    if examined.knowing(dedup=known).decide().rule is not Rule.CITATION_VERIFIED:
+    if examined.knowing(dedup=known).decide().rule not in BY_CITATION:
         # Decided again under the owner's lock, where that claim may be gone: unasked, it must not pass then.
         said: Mapping[str, Judgement] = {question.found.citation.key: NOT_NEW for question in questions}
     elif judge is None:
@@ -206,7 +207,7 @@ async def weigh(
 def _questions(examined: Examined) -> list[Question]:
     if not examined.policy.judge.enabled:
         return []
-    if examined.knowing(dedup=Neighbours()).decide().rule is not Rule.CITATION_VERIFIED:
+    if examined.knowing(dedup=Neighbours()).decide().rule not in BY_CITATION:
         return []
     sources = {reading.citation.key: reading for reading in examined.readings if isinstance(reading, Found)}
     questions = []

@@ -78,7 +78,8 @@ def _text(detector: SecretDetector, text: str, where: str, found: list[SecretMat
 def _in_citation(
     detector: SecretDetector, sent: CitationIn | str, where: str, found: list[SecretMatch]
 ) -> bool:
-    matches = detector.find(sent if isinstance(sent, str) else sent.value, where)
+    texts = (sent,) if isinstance(sent, str) else (sent.value, sent.quote)
+    matches = [match for text in texts for match in detector.find(text, where)]
     found += matches
     return bool(matches)
 

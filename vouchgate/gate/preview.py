@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from vouchgate.ingest.claims.types import Claim, Decision, ItemKind, Neighbour, Neighbours, Tier
+from vouchgate.ingest.dedup.compare import Comparisons, LookedUp
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.rules import Rule
-from vouchgate.storage.dedup import index
+from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.dedup.window import Candidate, CandidateSet, DedupIndexView
 
 
@@ -23,6 +24,7 @@ class DecidedClaims:
 
     def __init__(self) -> None:
         self._window = DedupIndexView(None, None)
+        self._memories = contradicting.BandLists()
 
     def near(
         self, owner_id: str, keys: SignatureKeys, now: datetime, stored: Neighbours | None = None
@@ -35,8 +37,18 @@ class DecidedClaims:
             reached = CandidateSet(elsewhere + reached.candidates, stored.complete and reached.complete)
         return index.select_neighbours(keys, reached, now)
 
+    def contradicting(self, claim: Claim, known: Comparisons) -> LookedUp:
+        """Which of those that would be stored contradict the claim; `known` remembers what was compared."""
+        bands = similar.keys_of(claim.content, claim.memory_type.value)
+        read = self._memories.sharing(claim.owner_id, bands)
+        allowance, most = contradicting.new_allowance(), contradicting.MOST_OF_GROUP
+        return contradicting.of_candidates(known, read, allowance, most=most)
+
     def add(self, item_id: str, kind: ItemKind, claim: Claim, keys: SignatureKeys) -> None:
         """Lets the claims that follow find this one."""
         horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
         kept = Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
         self._window.add(claim.owner_id, kept, keys)
+        if kind is ItemKind.MEMORY:
+            bands = similar.keys_of(claim.content, claim.memory_type.value)
+            self._memories.add(claim.owner_id, bands, item_id, claim.content)

@@ -18,7 +18,7 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.importing.formats import Format, RowFile, Unreadable
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row
-from vouchgate.ingest.claims.types import Claim, Neighbours, Principal, Tier
+from vouchgate.ingest.claims.types import Claim, Principal, Tier
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.claims.known_keys import known_keys
 from vouchgate.storage.claims.submit import Idempotency
@@ -71,7 +71,7 @@ class Keys:
 
     def of(self, claim: Claim) -> Idempotency:
         """The key of the next row, and the digest of its claim."""
-        text = claim.model_dump_json().encode()
+        text = claim.model_dump_json(exclude={"context"}).encode()  # by which earlier versions had no key
         name, times = xxh3_64_intdigest(text), 0
         if name in self._seen:
             self._again[name] += 1
@@ -155,7 +155,8 @@ class Batches:
 def claim_of(examiner: Examiner, principal: Principal, row: ImportRow, defaults: Defaults) -> Claim | BadRow:
     """The claim in a row, or why there is none. No message has a word of the row."""
     try:
-        return examiner.build_claim(principal, claim_from_row(row, defaults))
+        claim = examiner.build_claim(principal, claim_from_row(row, defaults))
+        return claim.model_copy(update={"context": row.context}) if row.context else claim
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)[:3]
         what = "; ".join(f"{item['loc'][0] if item['loc'] else 'row'}: {item['msg']}" for item in found)
@@ -166,4 +167,4 @@ def claim_of(examiner: Examiner, principal: Principal, row: ImportRow, defaults:
 
 def must_wait(examined: Examined) -> bool:
     """Whether the claim goes to its owner even when that owner has stored nothing like it."""
-    return examined.knowing(dedup=Neighbours()).decide().tier is Tier.QUEUED
+    return examined.foreseeing()[1] is Tier.QUEUED

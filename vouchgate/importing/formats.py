@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,6 +20,11 @@ from vouchgate.importing.rows import BadRow, ImportRow, parse_row, parse_time
 _HEAD = 1 << 16  # bytes by which a format is recognised
 _SQLITE = b"SQLite format 3\x00"
 _BOM = b"\xef\xbb\xbf"
+_NAME_WORDS = 8  # of an entity's name and type together; more are a sentence
+_VERBS = re.compile(
+    r"\b(is|are|was|were|be|will|has|have|had|does|do|did|can|could|must|may|might|should|would|not|never|no)\b",
+    re.IGNORECASE,
+)
 
 
 class Format(StrEnum):
@@ -124,12 +130,13 @@ def _of_graph(place: str, fields: dict[str, Any]) -> list[ImportRow] | None:
         observations, of = fields.get("observations"), fields.get("entityType")
         if not isinstance(name, str) or not isinstance(observations, list):
             return None
-        subject = f"{name} ({of})" if isinstance(of, str) and of else name
+        subject = f"{name} ({of}): " if isinstance(of, str) and of else f"{name}: "
+        context = len(subject) if _only_names(subject) else 0
         texts = [text for text in observations if isinstance(text, str)]
         if len(texts) < len(observations):
             return None
         return [
-            ImportRow(place, f"{subject}: {text}", metadata={"entity": name}, origin=name[:80])
+            ImportRow(place, subject + text, metadata={"entity": name}, origin=name[:80], context=context)
             for text in texts
         ]
     ends = (fields.get("from"), fields.get("relationType"), fields.get("to"))
@@ -138,6 +145,11 @@ def _of_graph(place: str, fields: dict[str, Any]) -> list[ImportRow] | None:
             ImportRow(place, " ".join(map(str, ends)), metadata={"relation": True}, origin=str(ends[0])[:80])
         ]
     return None
+
+
+def _only_names(subject: str) -> bool:
+    """Whether a name and a type say nothing: an entity may be called by a whole sentence, which a source has to say."""
+    return len(subject.split()) <= _NAME_WORDS and _VERBS.search(subject) is None
 
 
 def _mem0(stream: BinaryIO) -> Iterator[ImportRow | BadRow]:

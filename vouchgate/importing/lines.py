@@ -38,6 +38,18 @@ class BadLine:
         return answer
 
 
+def text_fields(line: Line, *names: str) -> list[str] | BadLine:
+    """The texts of these fields; the line as a bad one when one of them is no text, or is not there."""
+    texts = []
+    for name in names:
+        text = line.fields.get(name)
+        if not isinstance(text, str):
+            message = f"{name} must be a string" if name in line.fields else f"the field {name} is missing"
+            return BadLine(line.number, f"{name}_invalid", message, line.fields)
+        texts.append(text)
+    return texts
+
+
 def read_lines(stream: BinaryIO) -> Iterator[Line | BadLine]:
     """Each line as soon as it is there; blank lines are skipped but counted."""
     number = 0

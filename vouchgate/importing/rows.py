@@ -41,6 +41,7 @@ class ImportRow:
     metadata: dict[str, Any] = field(default_factory=dict)
     saved_at: datetime | None = None
     origin: str | None = None
+    context: int = 0  # characters at the start of `content` that the import put there: `Claim.context`
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ def visible_text(given: str, most: int) -> str:
     """A text of others, lines and all: what cannot be seen is named as in `⟨U+202E⟩`, what is too long ends in …"""
     shown = "".join(
         f"⟨{piece.text}⟩" if UNSEEN in piece.marks else piece.text
-        for piece in pieces(given[:most], most=_MOST_UNSEEN)
+        for piece in pieces(given[:most].replace("\r\n", "\n"), most=_MOST_UNSEEN)
     )
     return shown if len(given) <= most else shown + "…"
 

@@ -111,6 +111,10 @@ async def answer_call(
     )
 
 
+def _cited(call: SaveMemory | CheckClaim) -> list[str | dict[str, str]]:
+    return [each if isinstance(each, str) else each.model_dump() for each in call.citations]
+
+
 async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[str, Any] | None]:
     """What the gate says to a call, and what of it is for programs. Raises VouchgateError."""
     match call:
@@ -120,7 +124,7 @@ async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[s
                 memory_type=call.memory_type,
                 source=SOURCE,
                 user_id=call.user_id,
-                citations=call.citations,
+                citations=_cited(call),
             )
             return shown.saved_result(verdict), shown.decision_metadata(verdict)
         case CheckClaim():
@@ -129,7 +133,7 @@ async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[s
                 memory_type=call.memory_type,
                 source=SOURCE,
                 user_id=call.user_id,
-                citations=call.citations,
+                citations=_cited(call),
             )
             return shown.checked_result(verdict), shown.decision_metadata(verdict)
         case SearchMemories():

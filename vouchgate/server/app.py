@@ -14,7 +14,18 @@ from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
-from vouchgate.api import audit, claims, deliveries, memories, operations, pending, problems, reviews, whoami
+from vouchgate.api import (
+    audit,
+    claims,
+    deliveries,
+    memories,
+    operations,
+    pending,
+    problems,
+    reviews,
+    spot_checks,
+    whoami,
+)
 from vouchgate.review.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.live import Hub
@@ -84,6 +95,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         memories.router,
         deliveries.router,
         reviews.router,
+        spot_checks.router,
         audit.router,
         operations.router,
         whoami.router,

@@ -14,6 +14,7 @@ from vouchgate.ingest.claims.types import Action, Tier, ValidationResult
 from vouchgate.review import recheck
 from vouchgate.storage.outgoing.streams import DeliveryFigures
 from vouchgate.storage.queue.overview import QueueFigures
+from vouchgate.storage.queue.spot_checks import VerdictCounts
 from vouchgate.workers.webhooks import SendResult
 
 # The client library reads this variable when it is first imported, and from then on keeps the figures of this
@@ -106,15 +107,16 @@ class Metrics:
         oldest_seconds: float,
         queues: QueueFigures | None,
         deliveries: DeliveryFigures | None,
+        spot_checks: VerdictCounts | None,
     ) -> bytes:
-        """The page for the scraper, with the state of the queues and deliveries as read just now. What is not known is
-        -1, or with `queues` and `deliveries` None left out."""
+        """The page for the scraper, with the state of queues, deliveries and spot checks as read just now. What is not
+        known is -1, or where it is None left out."""
         page = CollectorRegistry()
         if self._shared is None:
             page.register(self._registry)
         else:
             MultiProcessCollector(page, path=str(self._shared))  # type: ignore[no-untyped-call]  # it has no types
-        page.register(_Queue(waiting, oldest_seconds, queues, deliveries))
+        page.register(_Queue(waiting, oldest_seconds, queues, deliveries, spot_checks))
         return generate_latest(page)
 
 
@@ -127,8 +129,10 @@ class _Queue(Collector):
         oldest_seconds: float,
         queues: QueueFigures | None,
         deliveries: DeliveryFigures | None,
+        spot_checks: VerdictCounts | None,
     ) -> None:
         self._queues = queues
+        self._spot_checks = spot_checks or {}
         self._gauges = [
             ("vouchgate_queue_items", "Claims that wait for their owner.", waiting),
             ("vouchgate_queue_oldest_seconds", "Age of the claim that waits longest.", oldest_seconds),
@@ -162,3 +166,12 @@ class _Queue(Collector):
             for age in ("under_1h", "under_1d", "under_7d", "older"):
                 ages.add_metric([age], getattr(self._queues, age))
             yield ages
+        checks = GaugeMetricFamily(
+            "vouchgate_spot_checks",
+            "Memories that were drawn for their owners, by the rule that stored them and what was said of them.",
+            labels=["rule", "verdict"],
+        )
+        for rule, times in self._spot_checks.items():
+            for verdict, count in times.items():
+                checks.add_metric([rule.value, verdict], count)
+        yield checks

@@ -19,7 +19,7 @@ from vouchgate.ingest.sources.git.source import GitSource
 
 log = logging.getLogger(__name__)
 
-GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT})
+GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
 LINGER_SECONDS = 20.0  # how long a reading nobody waits for any more may go on, so that it can be kept
 
 

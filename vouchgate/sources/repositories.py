@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from vouchgate.ingest.sources.git.mirror import Mirror
+from vouchgate.ingest.sources.git.repository import SourceError
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.settings import Settings
 
 
 class RepositoryError(ValueError):
@@ -13,18 +17,38 @@ class RepositoryError(ValueError):
 
 
 def open_repositories(
-    repositories: Sequence[Path], adr_dirs: Sequence[str], *, needed: bool = True
+    settings: Settings, repositories: Sequence[Path | str] | None = None, *, needed: bool = True
 ) -> GitSource:
-    """Reads ADRs and commits from these work trees. Raises RepositoryError when one of them cannot be read;
-    unless they are `needed`, that is not asked."""
+    """Reads what is in the configured repositories, or in these work trees. Raises RepositoryError when one of them
+    cannot be read; unless they are `needed`, that is not asked."""
     try:
-        source = GitSource(repositories, adr_dirs)
+        opened = [
+            _opened(settings, each) for each in (settings.repo if repositories is None else repositories)
+        ]
+        source = GitSource(
+            opened,
+            settings.adr_dirs,
+            refs=settings.ref,
+            memory_files=settings.memory_files,
+            official=settings.official_paths,
+        )
     except ValueError as error:
         raise RepositoryError(str(error)) from error
-    problems = source.problems() if needed else ()
+    for mirror in opened if needed else ():
+        if isinstance(mirror, Mirror):
+            with suppress(SourceError):  # which `unusable` says
+                mirror.prepare()
+    problems = source.unusable() if needed else ()
     if problems:
         raise RepositoryError(f"{' '.join(problems)} Give --repo the top directory of a git work tree.")
     return source
+
+
+def _opened(settings: Settings, where: Path | str) -> Path | Mirror:
+    if isinstance(where, Path):
+        return where
+    folder = settings.mirrors.absolute()
+    return Mirror(where, folder, files=settings.mirror_files, offline=settings.offline)
 
 
 def work_tree_here() -> tuple[Path, ...]:

@@ -109,4 +109,5 @@ def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | Non
             found, parse_decision(text), names=names, policy=service.policy, now=now, deliveries=told
         ),
         problem=problem,
+        wrong="wrong" in request.query_params,
     )

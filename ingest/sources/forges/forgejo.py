@@ -10,9 +10,8 @@ from pydantic import AwareDatetime
 
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import Shape
-from vouchgate.ingest.sources.forges.forge import Forge, IssueAddress, Thread, in_path, issue_number
-
-_COMMENT = re.compile(r"issuecomment-(?P<id>[1-9][0-9]{0,18})")
+from vouchgate.ingest.sources.forges.forge import IssueAddress, Thread
+from vouchgate.ingest.sources.forges.one_count import OneCountForge
 
 
 class _Label(Shape):
@@ -41,17 +40,14 @@ class _Issue(Shape):
     repository: _Repository
 
 
-class _Comment(Shape):
-    body: str
-    issue_url: str = ""
-    pull_request_url: str = ""
-
-
-class Forgejo(Forge):
+class Forgejo(OneCountForge):
     """`base` is the address of the forge itself: `https://codeberg.org`."""
 
     name = "Forgejo"
     setting = "VOUCHGATE_FORGEJO"
+    api = "/api/v1"
+    pulls = "pulls"
+    comments = re.compile(r"issuecomment-(?P<id>[1-9][0-9]{0,18})")
 
     def headers(self) -> Mapping[str, str]:
         """JSON."""
@@ -64,22 +60,6 @@ class Forgejo(Forge):
     def web(self) -> str:
         """The base."""
         return self.base
-
-    def address_of(self, path: tuple[str, ...], fragment: str) -> IssueAddress | None:
-        """`owner/repo/issues/12`, `owner/repo/pulls/12`, and the pages below them."""
-        number = issue_number(path[3]) if len(path) > 3 and path[2] in ("issues", "pulls") else None
-        if number is None:
-            return None
-        comment = fragment if _COMMENT.fullmatch(fragment) else ""
-        return IssueAddress(f"{path[0]}/{path[1]}", number, comment=comment)
-
-    def issue_url(self, place: IssueAddress) -> str:
-        """Issues and pull requests are both there."""
-        return f"{self.repository_url(place.repository)}/issues/{place.number}"
-
-    def repository_url(self, repository: str) -> str:
-        """The repository itself."""
-        return f"{self.base}/api/v1/repos/{'/'.join(map(in_path, repository.split('/')))}"
 
     def thread(self, answer: Fetched, place: IssueAddress) -> Thread:
         """The issue as it is now; the repository may have another name than it was asked by."""
@@ -95,18 +75,6 @@ class Forgejo(Forge):
             updated=issue.updated_at,
             url=issue.html_url,
         )
-
-    async def comment(self, place: IssueAddress) -> str | None:
-        """A comment of the thread."""
-        match = _COMMENT.fullmatch(place.comment)
-        if match is None:
-            return None
-        answer = await self.ask(f"{self.repository_url(place.repository)}/issues/comments/{match['id']}")
-        if answer.status in (404, 410):
-            return None
-        said = self.shaped(answer, _Comment)
-        belongs_to = said.issue_url or said.pull_request_url
-        return said.body if belongs_to.endswith(f"/{place.number}") else None
 
 
 def _status(issue: _Issue) -> str:

@@ -16,10 +16,10 @@ from pydantic import AwareDatetime
 from vouchgate.ingest.claims.types import Citation, Missing, SourceReading
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import NoAnswer, Shape, fetch_answer
-from vouchgate.ingest.sources.forges.forge import Forge, IssueAddress, Thread, in_path, issue_number
+from vouchgate.ingest.sources.forges.forge import IssueAddress, Thread, in_path
+from vouchgate.ingest.sources.forges.one_count import OneCountForge
 
 _VERSION = "2022-11-28"  # of the API, also known to every supported GitHub Enterprise Server
-_COMMENT = re.compile(r"(?P<kind>issuecomment-|discussion_r)(?P<id>[1-9][0-9]{0,18})")
 _CLOSED = {
     "completed": "is closed as completed",
     "not_planned": "is closed as not planned",
@@ -56,17 +56,13 @@ class _Repository(Shape):
     has_discussions: bool = False
 
 
-class _Comment(Shape):
-    body: str
-    issue_url: str | None = None
-    pull_request_url: str | None = None
-
-
-class GitHub(Forge):
+class GitHub(OneCountForge):
     """`base` is the address of the API: `https://api.github.com`, `https://github.example.com/api/v3`."""
 
     name = "GitHub"
     setting = "VOUCHGATE_GITHUB"
+    pulls = "pull"
+    comments = re.compile(r"(?:issuecomment-|(?P<line>discussion_r))(?P<id>[1-9][0-9]{0,18})")
 
     def headers(self) -> Mapping[str, str]:
         """The media type and the version of the API, as GitHub asks for them."""
@@ -80,22 +76,6 @@ class GitHub(Forge):
         """`github.com` for `api.github.com`, the same host for an Enterprise Server."""
         address = self.base.removesuffix("/api/v3")
         return address if urlsplit(address).path else address.replace("://api.", "://", 1)
-
-    def address_of(self, path: tuple[str, ...], fragment: str) -> IssueAddress | None:
-        """`owner/repo/issues/12`, `owner/repo/pull/12`, and the pages below them."""
-        number = issue_number(path[3]) if len(path) > 3 and path[2] in ("issues", "pull") else None
-        if number is None:
-            return None
-        comment = fragment if _COMMENT.fullmatch(fragment) else ""
-        return IssueAddress(f"{path[0]}/{path[1]}", number, comment=comment)
-
-    def issue_url(self, place: IssueAddress) -> str:
-        """Issues and pull requests are both there."""
-        return f"{self.repository_url(place.repository)}/issues/{place.number}"
-
-    def repository_url(self, repository: str) -> str:
-        """The repository itself."""
-        return f"{self.base}/repos/{'/'.join(map(in_path, repository.split('/')))}"
 
     def thread(self, answer: Fetched, place: IssueAddress) -> Thread:
         """The issue as it is now, which after a transfer is in another repository."""
@@ -112,19 +92,6 @@ class GitHub(Forge):
             updated=issue.updated_at,
             url=issue.html_url or f"{self.web()}/{repository}/issues/{issue.number}",
         )
-
-    async def comment(self, place: IssueAddress) -> str | None:
-        """A comment of the thread, or one on a line of a pull request."""
-        match = _COMMENT.fullmatch(place.comment)
-        if match is None:
-            return None
-        of = "pulls" if match["kind"] == "discussion_r" else "issues"
-        answer = await self.ask(f"{self.repository_url(place.repository)}/{of}/comments/{match['id']}")
-        if answer.status in (404, 410):
-            return None
-        said = self.shaped(answer, _Comment)
-        belongs_to = said.issue_url or said.pull_request_url or ""
-        return said.body if belongs_to.endswith(f"/{place.number}") else None
 
     async def lacks_owner(self, repository: str) -> bool:
         """Accounts and organisations can be seen by everyone, except the managed users of an enterprise, whose

@@ -1,8 +1,8 @@
 """The architecture decision records of one repository, as committed.
 
-Records are read from the tree of HEAD, never from the work tree: whoever can write files there could make
-up a record and cite it, and a commit is the least that shows it was meant to be kept. A file that exists only
-in the work tree is still found, so that a person sees why it does not count.
+Records are read from the tree of the protected ref (`refs`), never from the work tree: whoever can write files there
+could make up a record and cite it. A file that exists only in the work tree is still found, so that a person sees why
+it does not count.
 """
 
 from __future__ import annotations
@@ -12,26 +12,40 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from threading import Lock
+from typing import NamedTuple
 
 from vouchgate.ingest.claims.types import Frozen, Standing
-from vouchgate.ingest.sources.git.adr_status import Statement, adr_id
-from vouchgate.ingest.sources.git.adr_text import file_number, is_record, parse
+from vouchgate.ingest.sources.git.adr_links import Links, Ref
+from vouchgate.ingest.sources.git.adr_status import Statement, adr_id, file_number
+from vouchgate.ingest.sources.git.adr_text import is_record, parse
+from vouchgate.ingest.sources.git.patterns import PathPatterns
+from vouchgate.ingest.sources.git.record_dirs import POINTERS, USUAL, RecordDirectories, named_by
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 
 LARGEST = 1_048_576  # bytes of one record; a larger file is not read
 _AT_ONCE = 8_388_608  # bytes of records held in memory at one time
 _MOST_FILES = 20_000  # files of a work tree that are looked at for an uncommitted record
+_MOST_POINTERS = 50  # files that name a directory of records
+_POINTER_BYTES = 4_096
 _LINK, _SUBMODULE = "120000", "160000"
 
 
+class _Entry(NamedTuple):
+    # A plain tuple, because a tree may have a great many.
+    mode: str
+    object_id: str
+    path: str
+
+
 class AdrRecord(Frozen):
-    """A record in the tree of HEAD. `obstacle` says why its text is not read: a link, or too large."""
+    """A record in a tree. `obstacle` says why its text is not read: a link, or too large."""
 
     path: str
     object_id: str
     heading_number: int | None = None
     statement: Statement | None = None
     supersedes: tuple[int, ...] = ()
+    links: Links = Links()
     obstacle: str | None = None
 
     @property
@@ -40,43 +54,95 @@ class AdrRecord(Frozen):
         both = (file_number(self.path), self.heading_number)
         return frozenset(number for number in both if number is not None)
 
+    @property
+    def stem(self) -> str:
+        """The file's name without its ending."""
+        return PurePosixPath(self.path).stem
+
+    @property
+    def id(self) -> str:
+        """What it is called: `ADR-003`, or its file's name where it has no number."""
+        return adr_id(min(self.numbers)) if self.numbers else self.stem
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether it was read, and its own words say that it holds."""
+        if self.obstacle is not None:
+            return False
+        return self.statement is None or self.statement.standing is Standing.IN_FORCE
+
 
 class AdrIndex:
-    """All records of one tree, by number. `links` are ADR directories that are links or submodules."""
+    """All records of one tree, by number. `links` are ADR directories that are links or submodules, `looked_in` says
+    where records were looked for."""
 
-    def __init__(self, tree: str, records: Sequence[AdrRecord], links: Sequence[str]) -> None:
+    def __init__(
+        self, tree: str, records: Sequence[AdrRecord], links: Sequence[str] = (), looked_in: str = ""
+    ) -> None:
         self.tree = tree
         self.records = tuple(records)
         self.links = tuple(links)
+        self.looked_in = looked_in
+        self._by_path = {record.path: record for record in records}
         self._by_number: dict[int, list[AdrRecord]] = {}
+        self._by_stem: dict[str, list[AdrRecord]] = {}
         self._superseding: dict[int, str] = {}
         for record in records:
+            self._by_stem.setdefault(record.stem.casefold(), []).append(record)
             for number in record.numbers:
                 self._by_number.setdefault(number, []).append(record)
             # One that is itself only proposed, or over, ends nothing.
-            if record.statement is None or record.statement.standing is Standing.IN_FORCE:
+            if record.is_in_force:
                 for number in set(record.supersedes) - record.numbers:
-                    name = adr_id(min(record.numbers)) if record.numbers else PurePosixPath(record.path).stem
-                    self._superseding[number] = name
+                    self._superseding[number] = record.id
+        self._changing: dict[str, dict[str, AdrRecord]] = {}  # by the path of the record that is changed
+        for record in records:
+            if record.is_in_force and not any(number in self._superseding for number in record.numbers):
+                for target in self._changed_by_own_word(record):
+                    self._changing.setdefault(target.path, {})[record.path] = record
+
+    @property
+    def has_records(self) -> bool:
+        """Whether anything here is a record for certain, so that one that is not here does not exist."""
+        return any(record.numbers or record.statement for record in self.records)
 
     def numbered(self, number: int) -> tuple[AdrRecord, ...]:
         """The records that go by this number."""
         return tuple(self._by_number.get(number, ()))
 
+    def at(self, path: str) -> AdrRecord | None:
+        """The record in the file at this path."""
+        return self._by_path.get(path)
+
+    def amending(self, record: AdrRecord) -> dict[str, AdrRecord | None]:
+        """The records in force that say they change this one, or of which it says so, by their names; None for one that
+        only it knows of."""
+        found: dict[str, AdrRecord | None] = {
+            other.id: other for other in self._changing.get(record.path, {}).values()
+        }
+        for ref in record.links.changed_by:
+            others = [other for other in self._named(ref) if other.path != record.path]
+            if not others:
+                found.setdefault(adr_id(ref.number) if ref.number is not None else ref.stem, None)
+            found |= {other.id: other for other in others if other.is_in_force}
+        return dict(sorted(found.items()))
+
+    def _named(self, ref: Ref) -> Sequence[AdrRecord]:
+        if ref.number is not None:
+            return self._by_number.get(ref.number, ())
+        return self._by_stem.get(ref.stem, ())
+
+    def _changed_by_own_word(self, record: AdrRecord) -> Iterator[AdrRecord]:
+        for ref in record.links.changes:
+            yield from (other for other in self._named(ref) if other.path != record.path)
+        for ref in record.links.recalls:
+            # Only what came before it can be recalled.
+            later = max(record.numbers, default=0)
+            yield from (other for other in self._named(ref) if max(other.numbers, default=later) < later)
+
     def superseding(self, number: int) -> str | None:
         """A record in force that says it supersedes this number, by its own name; or None."""
         return self._superseding.get(number)
-
-
-def checked_directories(adr_dirs: Sequence[str]) -> tuple[str, ...]:
-    """ADR directories in one spelling. Raises ValueError for one that is not inside the repository."""
-    checked: list[str] = []
-    for name in adr_dirs:
-        path = PurePosixPath(name.replace("\\", "/"))
-        if not name.strip() or "\x00" in name or path.is_absolute() or ".." in path.parts or ":" in name:
-            raise ValueError(f"The ADR directory {name!r} is not a relative path inside a repository.")
-        checked.append(str(path))
-    return tuple(dict.fromkeys(checked))
 
 
 def read_blob(repository: Repository, object_id: str) -> bytes:
@@ -88,19 +154,18 @@ def read_blob(repository: Repository, object_id: str) -> bytes:
 
 class AdrFiles:
     """The records of one repository. Parsed records are kept by the id of their content, and the list by the
-    id of HEAD's tree, so a second look-up costs two git commands and a moved HEAD is seen at once."""
+    id of the tree, so a second look-up costs few git commands and a moved ref is seen at once."""
 
-    def __init__(self, adr_dirs: Sequence[str]) -> None:
-        self._directories = tuple(adr_dirs)
+    def __init__(self, adr_dirs: Sequence[str], memory: PathPatterns) -> None:
+        """`memory` are files that never vouch, and so are no records."""
+        self._memory = memory
+        self._configured = tuple(adr_dirs)
         self._lock = Lock()
         self._index: AdrIndex | None = None
         self._pages: dict[str, AdrRecord] = {}
 
-    def index(self, repository: Repository) -> AdrIndex | None:
-        """The records of HEAD; None when there is no commit yet. Raises SourceError."""
-        tree = _head_tree(repository)
-        if tree is None:
-            return None
+    def index(self, repository: Repository, tree: str) -> AdrIndex:
+        """The records of one tree. Raises SourceError."""
         # One thread parses, the others wait for it; not longer than their own time.
         if not self._lock.acquire(timeout=repository.remaining()):
             raise SourceError("timeout", f"Reading the ADRs of {repository.name} took too long.")
@@ -112,37 +177,52 @@ class AdrFiles:
             self._lock.release()
 
     def _read(self, repository: Repository, tree: str) -> AdrIndex:
-        entries = list(self._entries(repository, tree))
-        files = {path: object_id for mode, object_id, path in entries if mode not in {_LINK, _SUBMODULE}}
+        listing = _listing(repository, tree)
+        directories = self._directories_of(repository, listing)
+        entries = [
+            entry
+            for entry in listing
+            if directories.hold(entry.path) and is_record(entry.path) and not self._memory.match(entry.path)
+        ]
+        files = {each.path: each.object_id for each in entries if each.mode not in {_LINK, _SUBMODULE}}
         self._parse_new(repository, {object_id: path for path, object_id in files.items()})
         records = [
             self._pages[object_id].model_copy(update={"path": path}) for path, object_id in files.items()
         ]
         records += [
-            AdrRecord(path=path, object_id=object_id, obstacle="is a symbolic link, which is not followed")
-            for mode, object_id, path in entries
-            if mode == _LINK
+            AdrRecord(
+                path=each.path,
+                object_id=each.object_id,
+                obstacle="is a symbolic link, which is not followed",
+            )
+            for each in entries
+            if each.mode == _LINK
         ]
         self._pages = {object_id: self._pages[object_id] for object_id in files.values()}
-        return AdrIndex(tree, records, self._links(repository, tree))
+        links = [
+            each.path
+            for each in listing
+            if each.mode in {_LINK, _SUBMODULE} and directories.lead_through(each.path)
+        ]
+        return AdrIndex(tree, records, links, directories.describe())
 
-    def _entries(self, repository: Repository, tree: str) -> Iterator[tuple[str, str, str]]:
-        paths = [] if "." in self._directories else [f"{name}/" for name in self._directories]
-        listing = repository.run("ls-tree", "-r", "-z", "--full-tree", tree, *paths)
-        for entry in listing.decode(errors="replace").split("\x00"):
-            description, _, path = entry.partition("\t")
-            if path and is_record(path):
-                mode, _, object_id = description.split()
-                yield mode, object_id, path
-
-    def _links(self, repository: Repository, tree: str) -> tuple[str, ...]:
-        names = {PurePosixPath(name) for name in self._directories if name != "."}
-        names |= {parent for name in names for parent in name.parents if str(parent) != "."}
-        if not names:
-            return ()
-        listing = repository.run("ls-tree", "-z", "--full-tree", tree, *sorted(map(str, names)))
-        entries = [entry.partition("\t") for entry in listing.decode(errors="replace").split("\x00") if entry]
-        return tuple(path for what, _, path in entries if what.split()[0] in {_LINK, _SUBMODULE})
+    def _directories_of(self, repository: Repository, listing: Sequence[_Entry]) -> RecordDirectories:
+        if self._configured:
+            return RecordDirectories(self._configured, {})
+        pointers = {
+            entry.object_id: entry.path
+            for entry in listing
+            if entry.path.endswith(POINTERS)
+            and PurePosixPath(entry.path).name in POINTERS
+            and entry.mode not in {_LINK, _SUBMODULE}
+        }
+        pointed: dict[str, tuple[str, ...]] = {}
+        some = list(pointers)[:_MOST_POINTERS]
+        for object_id, length in _sizes(repository, some) if some else ():
+            if length <= _POINTER_BYTES:
+                text = read_blob(repository, object_id).decode(errors="replace")
+                pointed[pointers[object_id]] = named_by(pointers[object_id], text)
+        return RecordDirectories((), pointed)
 
     def _parse_new(self, repository: Repository, files: dict[str, str]) -> None:
         new = [object_id for object_id in files if object_id not in self._pages]
@@ -181,13 +261,15 @@ class AdrFiles:
             repository.remaining()
             self._pages[object_id] = _record(object_id, data)
 
-    def uncommitted(self, repository: Repository, number: int) -> str | None:
-        """A file of the work tree with this number, for when the tree of HEAD has none; its path, or None."""
+    def uncommitted(self, repository: Repository, index: AdrIndex | None, number: int) -> str | None:
+        """A file of the work tree with this number, for when the tree that is read (`index`) has none; its path, or
+        None. Only directories that have records, or have their usual names, are looked at."""
         if repository.work_tree is None:
             return None
         root = repository.work_tree.resolve()
+        known = {str(PurePosixPath(record.path).parent) for record in (index.records if index else ())}
         seen = 0
-        for name in self._directories:
+        for name in self._configured or sorted({*known, *USUAL}):
             start = (root / name).resolve()
             if not start.is_relative_to(root):
                 continue
@@ -222,19 +304,20 @@ def _record(object_id: str, data: bytes) -> AdrRecord:
         heading_number=page.number,
         statement=page.statement,
         supersedes=page.supersedes,
+        links=page.links,
     )
 
 
-def _head_tree(repository: Repository) -> str | None:
-    status, output, _ = repository.call("rev-parse", "-q", "--verify", "HEAD^{tree}", ok=(0, 1, 128))
-    if status == 0:
-        return output.decode().strip()
-    status, output, _ = repository.call("rev-parse", "-q", "--verify", "HEAD", ok=(0, 1))
-    if status == 0:
-        raise SourceError("error", f"The newest commit of {repository.name} cannot be read.")
-    if repository.run("for-each-ref", "--count=1"):
-        raise SourceError("error", f"HEAD of {repository.name} points at a branch that does not exist.")
-    return None
+def _listing(repository: Repository, tree: str) -> list[_Entry]:
+    """Every file of a tree, from one command."""
+    output = repository.run("ls-tree", "-r", "-z", "--full-tree", tree)
+    entries: list[_Entry] = []
+    for line in output.decode(errors="replace").split("\x00"):
+        description, _, path = line.partition("\t")
+        if path:
+            mode, _, object_id = description.split()
+            entries.append(_Entry(mode, object_id, path))
+    return entries
 
 
 def _sizes(repository: Repository, object_ids: Sequence[str]) -> Iterator[tuple[str, int]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import PurePosixPath
 
 from vouchgate.ingest.claims.types import Frozen, Standing
 
@@ -44,7 +45,11 @@ _LINK = re.compile(
     r"\W{0,8}(?:super[sc]edes?|replaces?|obsoletes?|overrides|amends|amended|amended by|clarif\w{1,5}|extends"
     r"|extended by|refines|refined by|relates to|related to|depends on|driven by|see also|see|links?)\b"
 )
-_SUPERSEDES = re.compile(r"\b(?:super[sc]edes?|replaces|obsoletes)\b")
+# Not of what replaces a part of another, which stays in force (`adr_links`).
+_SUPERSEDES = re.compile(
+    r"(?<!partly )(?<!partially )\b(?:super[sc]edes?|replaces|obsoletes)\b"
+    r"(?!\s{1,3}(?:in part|partly|partially|(?:a |the |some )?parts?\b|sections?\b))"
+)
 _BLANK = re.compile(r"(?:\W|none|n/a|na|nil|null|nothing|nobody)*", re.IGNORECASE)
 _STRUCK = re.compile(r"~~[^~]{0,300}~~")
 _LEADING_DATE = re.compile(r"\d{4}-\d{2}-\d{2}\W{0,5}")
@@ -56,6 +61,9 @@ _REFERENCE = re.compile(
 )
 _SLUG = re.compile(r"(?<![\w-])((?:19|20)\d{2}(?:\d{4}|-\d{2}-\d{2})-[\w-]{1,100})")
 
+_FILE_NUMBER = re.compile(r"(?:adr[-_ ]?)?0{0,8}(\d{1,6})(?=[-_ .]|$)", re.IGNORECASE)
+_DATED_NAME = re.compile(r"(?:adr[-_ ]?)?(?:19|20)\d{2}(?:\d{4}|-\d{2}-\d{2})(?=[-_ .]|$)", re.IGNORECASE)
+
 
 class Statement(Frozen):
     """One thing an ADR says about its own standing. `quoted` is its text, for a human."""
@@ -63,6 +71,15 @@ class Statement(Frozen):
     standing: Standing
     quoted: str
     successor: str | None = None  # `ADR-005`, or the file name of a record that has no number
+
+
+def file_number(path: str) -> int | None:
+    """The ADR number in a file name; None when it has none, as with names that begin with a date."""
+    stem = PurePosixPath(path).stem
+    if _DATED_NAME.match(stem):
+        return None
+    match = _FILE_NUMBER.match(stem)
+    return int(match[1]) if match else None
 
 
 def adr_id(number: int) -> str:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, TEXT_CHARACTERS, Frozen, Standing
+from vouchgate.ingest.sources.git.adr_links import Links, find_links
 from vouchgate.ingest.sources.git.adr_status import (
     Statement,
     is_blank,
@@ -30,8 +31,6 @@ SUFFIXES = frozenset({".md", ".markdown", ".rst", ".adoc", ".txt"})
 _FRONT_MATTER = 16_384  # characters; a longer block is not front matter
 _NOT_RECORDS = frozenset({"readme", "index", "changelog", "contributing"})
 
-_FILE_NUMBER = re.compile(r"(?:adr[-_ ]?)?0{0,8}(\d{1,6})(?=[-_ .]|$)", re.IGNORECASE)
-_DATED_NAME = re.compile(r"(?:adr[-_ ]?)?(?:19|20)\d{2}(?:\d{4}|-\d{2}-\d{2})(?=[-_ .]|$)", re.IGNORECASE)
 _HEADING_NUMBER = re.compile(
     r"\[?(?:adr|decision(?: record)?|architecture decision record)"
     r"\s{0,2}[-_#]?\s{0,2}0{0,8}(?P<named>\d{1,6})\b\]?"
@@ -73,8 +72,10 @@ class AdrPage(Frozen):
     statement: Statement | None  # None: it says nothing about its status
     supersedes: tuple[int, ...]
     dated: datetime | None
+    links: Links
     excerpt: str  # the decision first
-    text: str  # the page in its own order, with what front matter says of its status
+    # The page in its own order with its headings, lists and tables; before it what front matter says of its status.
+    text: str
 
 
 class _Section(NamedTuple):
@@ -89,15 +90,6 @@ def is_record(path: str) -> bool:
     name = PurePosixPath(path)
     stem = name.stem.lower()
     return name.suffix.lower() in SUFFIXES and stem not in _NOT_RECORDS and "template" not in stem
-
-
-def file_number(path: str) -> int | None:
-    """The ADR number in a file name; None when it has none, as with names that begin with a date."""
-    stem = PurePosixPath(path).stem
-    if _DATED_NAME.match(stem):
-        return None
-    match = _FILE_NUMBER.match(stem)
-    return int(match[1]) if match else None
 
 
 def parse(text: str) -> AdrPage:
@@ -137,8 +129,9 @@ def parse(text: str) -> AdrPage:
         statement=worst(statements),
         supersedes=tuple(dict.fromkeys(supersedes)),
         dated=dated,
+        links=find_links([(section.heading, section.lines) for section in sections]),
         excerpt=_excerpt(sections),
-        text=_page_text(matter, title, sections),
+        text=_page_text(matter, heading, body),
     )
 
 
@@ -296,10 +289,13 @@ def _excerpt(sections: tuple[_Section, ...]) -> str:
     return _joined(_section_lines(body), EXCERPT_CHARACTERS)
 
 
-def _page_text(matter: Mapping[str, object], title: str, sections: tuple[_Section, ...]) -> str:
-    status = _text_of(matter, "status")
-    head = (title if _text_of(matter, "title") else "", f"Status: {status}" if status else "")
-    return _joined((*head, *_section_lines(sections)), TEXT_CHARACTERS)
+def _page_text(matter: Mapping[str, object], heading: str, body: str) -> str:
+    title, status = _text_of(matter, "title"), _text_of(matter, "status")
+    head = [f"# {title}"] if title and not heading else []
+    if status:
+        head.append(f"Status: {status}")
+    lines = (line.rstrip() for line in body.strip("\n").splitlines())
+    return "\n".join([*head, *([""] if head else []), *lines])[:TEXT_CHARACTERS]
 
 
 def _section_lines(sections: Iterable[_Section]) -> Iterator[str]:

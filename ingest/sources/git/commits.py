@@ -1,4 +1,4 @@
-"""Commits of one repository: which one an id names, whether a branch still has it, whether it was undone."""
+"""Commits of one repository: which one an id names, whether the protected ref has it, whether it was undone there."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from threading import Lock
 
 from vouchgate.ingest.claims.types import TEXT_CHARACTERS, Frozen, Standing
 from vouchgate.ingest.sources.git.adr_files import object_digest
+from vouchgate.ingest.sources.git.refs import Tip, is_ancestor
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.plain_text import plain
 
@@ -50,12 +51,11 @@ class Candidates(Frozen):
 class _State:
     """What was worked out for one state of the branches and tags."""
 
-    def __init__(self, key: str, head: str | None) -> None:
+    def __init__(self, key: str) -> None:
         self.key = key
-        self.head = head
         self.reverts: Mapping[str, tuple[str, ...]] = {}  # reverting commit -> ids it undoes
         self.history: frozenset[bytes] | None = None  # None: not read yet, or more commits than that
-        self.known: OrderedDict[str, tuple[bool, tuple[str, ...]]] = OrderedDict()
+        self.known: OrderedDict[str, tuple[Standing, tuple[str, ...]]] = OrderedDict()
 
 
 class Commits:
@@ -66,7 +66,7 @@ class Commits:
     def __init__(self, *, listed: int = LISTED) -> None:
         self._listed = listed
         self._lock = Lock()
-        self._state = _State("", None)
+        self._state = _State("")
 
     def candidates(self, repository: Repository, prefix: str) -> Candidates:
         """What this (abbreviated) id names. Empty: no such object. Raises SourceError `shallow_clone` when it
@@ -91,20 +91,18 @@ class Commits:
         short = _abbreviation(commits[0], alike) if len(commits) == 1 else ""
         return Candidates(commits=commits, others=others, short=short)
 
-    def read(self, repository: Repository, commit_id: str, short: str) -> CommitRecord:
-        """Reads one commit and finds out what it is worth. Raises SourceError."""
+    def read(self, repository: Repository, commit_id: str, short: str, tip: Tip | None) -> CommitRecord:
+        """Reads one commit and finds out what it is worth: it counts only in the history of the protected ref, whose
+        `tip` this is, and only a revert there undoes it. Raises SourceError."""
         data = repository.run("cat-file", "commit", commit_id)
         if object_digest(commit_id, "commit", data) != commit_id:
             raise SourceError("error", f"Commit {short} of {repository.name} is not what its id says.")
         header, _, body = data.partition(b"\n\n")
         parent = _PARENT.search(header)
-        reachable, files, undone_by = self._worked_out(
-            repository, commit_id, parent[1].decode() if parent else None
+        standing, files, undone_by = self._worked_out(
+            repository, commit_id, parent[1].decode() if parent else None, tip
         )
         message = plain(body.decode(_encoding(header), errors="replace")).strip()
-        standing = Standing.IN_FORCE if reachable else Standing.DETACHED
-        if reachable and undone_by:
-            standing = Standing.REVERTED
         text = f"{message}\n\nFiles: {', '.join(files)}" if files else message
         return CommitRecord(
             id=commit_id,
@@ -118,71 +116,73 @@ class Commits:
         )
 
     def _worked_out(
-        self, repository: Repository, commit_id: str, parent: str | None
-    ) -> tuple[bool, tuple[str, ...], str | None]:
-        key, head = _tips(repository)
+        self, repository: Repository, commit_id: str, parent: str | None, tip: Tip | None
+    ) -> tuple[Standing, tuple[str, ...], str | None]:
+        key, head = _tips(repository, tip)
         if not self._lock.acquire(timeout=repository.remaining()):
             raise SourceError("timeout", f"Reading the history of {repository.name} took too long.")
         try:
             if self._state.key != key:
                 # Filled before it is kept: a time-out in between must not leave half of it behind.
-                state = _State(key, head)
-                state.reverts = _reverts(repository, head)
-                state.history = _history(repository, head, self._listed)
+                state = _State(key)
+                if tip is not None:
+                    state.reverts = _reverts(repository, tip)
+                    state.history = _history(repository, tip, self._listed)
                 self._state = state
             state = self._state
             if commit_id in state.known:
                 state.known.move_to_end(commit_id)
             else:
-                state.known[commit_id] = (
-                    bytes.fromhex(commit_id) in state.history
-                    if state.history is not None
-                    else _is_reachable(repository, commit_id, head),
-                    _files(repository, commit_id, parent),
-                )
+                standing = self._standing(repository, commit_id, tip, head)
+                state.known[commit_id] = standing, _files(repository, commit_id, parent)
                 while len(state.known) > _REMEMBERED:
                     state.known.popitem(last=False)
-            reachable, files = state.known[commit_id]
-            return reachable, files, _undone_by(repository, commit_id, state.reverts, head)
+            standing, files = state.known[commit_id]
+            undone_by = _undone_by(commit_id, state.reverts) if standing is Standing.IN_FORCE else None
+            return Standing.REVERTED if undone_by else standing, files, undone_by
         finally:
             self._lock.release()
 
+    def _standing(
+        self, repository: Repository, commit_id: str, tip: Tip | None, head: str | None
+    ) -> Standing:
+        history = self._state.history
+        if tip is not None and (
+            bytes.fromhex(commit_id) in history
+            if history is not None
+            else is_ancestor(repository, commit_id, tip.commit)
+        ):
+            return Standing.IN_FORCE
+        return Standing.NOT_MERGED if _is_on_a_ref(repository, commit_id, head) else Standing.DETACHED
 
-def _tips(repository: Repository) -> tuple[str, str | None]:
-    """A key that changes whenever HEAD, a branch or a tag does, and the id of HEAD."""
+
+def _tips(repository: Repository, tip: Tip | None) -> tuple[str, str | None]:
+    """A key that changes whenever HEAD, a branch, a tag or the protected ref does, and the id of HEAD."""
     _, output, complaint = repository.call("show-ref", "--head", ok=(0, 1))
     if "error:" in complaint:
         raise SourceError("error", f"A branch or tag of {repository.name} points at something unreadable.")
     lines = [line.partition(" ") for line in output.decode(errors="replace").splitlines()]
     kept = [(tip, name) for tip, _, name in lines if name == "HEAD" or name.startswith(_TIPS)]
     head = next((tip for tip, name in kept if name == "HEAD"), None)
-    return hashlib.sha256(repr(kept).encode()).hexdigest(), head
+    protected = None if tip is None else tip.commit
+    return hashlib.sha256(repr((protected, kept)).encode()).hexdigest(), head
 
 
-def _tip_options(head: str | None) -> tuple[str, ...]:
-    # A HEAD that is on no branch counts: someone checked that commit out on purpose, as build servers do.
-    return ("--branches", "--tags", "--remotes", *((head,) if head else ()))
-
-
-def _history(repository: Repository, head: str | None, limit: int) -> frozenset[bytes] | None:
-    """Every commit on a branch or under a tag; None when there are more than `limit`."""
-    output = repository.run("rev-list", f"--max-count={limit + 1}", *_tip_options(head))
-    ids = output.split()
+def _history(repository: Repository, tip: Tip, limit: int) -> frozenset[bytes] | None:
+    """Every commit in the history of the protected ref; None when there are more than `limit`."""
+    ids = repository.run("rev-list", f"--max-count={limit + 1}", tip.commit).split()
     return None if len(ids) > limit else frozenset(bytes.fromhex(name.decode()) for name in ids)
 
 
-def _is_reachable(repository: Repository, commit_id: str, head: str | None) -> bool:
-    unreached = repository.run("rev-list", "--max-count=1", commit_id, "--not", *_tip_options(head))
-    if not unreached:
+def _is_on_a_ref(repository: Repository, commit_id: str, head: str | None) -> bool:
+    """Whether any branch, tag or remote-tracking ref has it, or a HEAD that is on none."""
+    tips = ("--branches", "--tags", "--remotes", *((head,) if head else ()))
+    if not repository.run("rev-list", "--max-count=1", commit_id, "--not", *tips):
         return True
     # That walk trusts commit dates, so wrong clocks can mislead it. Its "no" is checked the slow way.
     if repository.run("for-each-ref", "--count=1", f"--contains={commit_id}", *_TIPS):
         return True
-    return head is not None and _is_ancestor(repository, commit_id, head)
-
-
-def _is_ancestor(repository: Repository, older: str, newer: str) -> bool:
-    return repository.call("merge-base", "--is-ancestor", older, newer, ok=(0, 1))[0] == 0
+    return head is not None and is_ancestor(repository, commit_id, head)
 
 
 def _files(repository: Repository, commit_id: str, parent: str | None) -> tuple[str, ...]:
@@ -195,11 +195,11 @@ def _files(repository: Repository, commit_id: str, parent: str | None) -> tuple[
     return tuple(plain(name) for name in names[:_MOST_FILES])
 
 
-def _reverts(repository: Repository, head: str | None) -> Mapping[str, tuple[str, ...]]:
-    """Every commit that says it reverts others, over all branches and tags. Reads all messages once."""
+def _reverts(repository: Repository, tip: Tip) -> Mapping[str, tuple[str, ...]]:
+    """Every commit that says it reverts others, in the history of the protected ref. Reads all messages once."""
     output = repository.run(
         "rev-list",
-        *_tip_options(head),
+        tip.commit,
         "--regexp-ignore-case",
         "--fixed-strings",
         "--grep=This reverts",
@@ -228,11 +228,8 @@ def undone_ids(message: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _undone_by(
-    repository: Repository, commit_id: str, reverts: Mapping[str, Iterable[str]], head: str | None
-) -> str | None:
-    """The commit whose revert of `commit_id` still holds. A revert on any branch counts, but it is undone
-    only by a revert of it in the history of HEAD: no unmerged branch may bring a commit back into force."""
+def _undone_by(commit_id: str, reverts: Mapping[str, Iterable[str]]) -> str | None:
+    """The commit whose revert of `commit_id` still holds, because no other reverts that one."""
 
     def reverting(target: str) -> list[str]:
         return [
@@ -241,15 +238,10 @@ def _undone_by(
             if commit != target and any(target.startswith(undone) for undone in ids)
         ]
 
-    def put_back(revert: str, depth: int) -> bool:
-        return depth < 20 and any(
-            head is not None
-            and _is_ancestor(repository, again, head)
-            and not any(not put_back(third, depth + 1) for third in reverting(again))
-            for again in reverting(revert)
-        )
+    def holds(revert: str, depth: int) -> bool:
+        return depth >= 20 or not any(holds(again, depth + 1) for again in reverting(revert))
 
-    return next((revert for revert in reverting(commit_id) if not put_back(revert, 0)), None)
+    return next((revert for revert in reverting(commit_id) if holds(revert, 0)), None)
 
 
 def _kinds(repository: Repository, ids: Sequence[str]) -> dict[str, str]:

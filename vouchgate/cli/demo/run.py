@@ -55,9 +55,12 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
         commits = make_repository(folder / "shop")
     except (OSError, subprocess.CalledProcessError) as error:
         raise Failure(f"the demo's repository cannot be made: git is needed, and failed: {error}") from error
+    policy = folder / "policy.toml"
+    policy.write_text(f'official_domains = ["{HOST}"]\n', "utf-8")  # the shop's website
     # Not read from the environment or vouchgate.toml: the demo is the same wherever it runs.
     settings = Settings.model_construct(
         database_url=f"sqlite:///{folder / 'demo.db'}",
+        policy=policy,
         repo=(folder / "shop",),
         host=HOST,
         port=port,

@@ -32,6 +32,18 @@ _EXPORT = (
 SAMPLES = (
     Sample("Orders are kept in PostgreSQL, see ADR-003.", MemoryType.DECISION, Source.AI_SYNTHESIS),
     Sample("Webhooks are retried three times since {kept}.", MemoryType.FACT, Source.AI_SYNTHESIS),
+    Sample(
+        "Orders are kept in PostgreSQL (ADR-003), and refunds need no approval.",
+        MemoryType.DECISION,
+        Source.AI_SYNTHESIS,
+        "half of it is true, and half is said nowhere",
+    ),
+    Sample(
+        "As ADR-004 says, parcels are tracked by polling.",
+        MemoryType.DECISION,
+        Source.AI_SYNTHESIS,
+        "the record weighed it, and chose another",
+    ),
     Sample("I prefer answers in British spelling.", MemoryType.PREFERENCE, Source.USER),
     Sample("We release on Tuesdays, never on Fridays.", MemoryType.DECISION, Source.CONVERSATION),
     Sample(_EXPORT.format("05:30"), MemoryType.FACT, Source.USER),
@@ -68,7 +80,7 @@ SAMPLES = (
         "The carrier's tracking interface allows 60 calls a minute, see {site}/carrier.",
         MemoryType.FACT,
         Source.AI_SYNTHESIS,
-        "it is asked again by itself, and stored when the page is back",
+        "it is asked again by itself, and stored when the page is back: the policy lists the site",
     ),
     Sample("I think we should move the cache to Redis.", MemoryType.FACT, Source.AI_SYNTHESIS),
     Sample(
@@ -117,7 +129,22 @@ Accepted
 
 ## Decision
 
-Orders are rows in PostgreSQL, because money needs transactions.
+Orders are kept in PostgreSQL as rows, because money needs transactions.
+""",
+    "0004-tracking.md": """# 4. How parcels are tracked
+
+## Status
+
+Accepted
+
+## Considered Options
+
+* Polling
+* Webhooks
+
+## Decision Outcome
+
+Chosen option: "Webhooks", because a carrier counts the calls it gets. Parcels are tracked by webhooks.
 """,
 }
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from vouchgate.cli.demo.samples import Sample
 from vouchgate.ingest.claims.types import Finding, Found, Outcome, ValidationResult, Verdict
-from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.rules import BY_CITATION, Rule
 
 WIDE = 100  # columns from which the source has a column of its own
 _COLOURS = {Outcome.STORED: "green", Outcome.QUEUED: "yellow", Outcome.BLOCKED: "red"}
@@ -27,7 +27,10 @@ _DECIDING: dict[str, tuple[frozenset[str], frozenset[Verdict]]] = {
     Rule.SPECULATION: (frozenset({"hedge"}), frozenset({Verdict.FAIL, Verdict.DOUBT})),
     Rule.TECHNICAL_HEDGE: (frozenset({"hedge"}), frozenset({Verdict.FAIL, Verdict.DOUBT})),
     Rule.REFUTED: (_CITED, frozenset({Verdict.FAIL, Verdict.DOUBT})),
-    Rule.CITATION_VERIFIED: (frozenset({"citation_verify"}), frozenset({Verdict.PASS})),
+    Rule.STATED: (frozenset({"citation_verify"}), frozenset({Verdict.PASS})),
+    Rule.SPOKEN_OF: (frozenset({"citation_verify"}), frozenset({Verdict.PASS})),
+    Rule.POINTER: (frozenset({"citation_verify"}), frozenset({Verdict.PASS})),
+    Rule.UNCOVERED: (frozenset({"statements"}), frozenset({Verdict.DOUBT})),
     Rule.CITATION_UNKNOWN: (_CITED, frozenset({Verdict.UNKNOWN})),
 }
 
@@ -121,7 +124,7 @@ def _detail(answer: ValidationResult) -> str:
     """A fact beyond the reason: what was found for the citation, or which values differ."""
     if answer.rule == Rule.CONFLICT:
         return next(f.message for f in answer.findings if f.check == "dedup")
-    if answer.rule == Rule.CITATION_VERIFIED:
+    if answer.rule in BY_CITATION:
         return " ".join(source.detail for source in answer.evidence.sources if isinstance(source, Found))
     if answer.rule == Rule.CITATION_UNKNOWN:
         return " ".join(f.message for f in answer.findings if f.verdict is Verdict.UNKNOWN and f.citation)

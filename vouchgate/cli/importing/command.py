@@ -47,9 +47,10 @@ def import_(
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many rows.")] = None,
     database_url: operator.DatabaseUrl = None,
     repo: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Option(
-            metavar="DIR", help="A git work tree that ADRs and commits are checked in. Repeat it for several."
+            metavar="DIR",
+            help="A git work tree, or an address, that ADRs, commits and files are checked in. Repeat it.",
         ),
     ] = None,
     policy: operator.PolicyFile = None,

@@ -204,7 +204,7 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
     logging.basicConfig(level=logging.ERROR)
     targets = _targets(report)
     policy = load_policy(settings.policy)
-    git = open_repositories(settings.repo or work_tree_here(), settings.adr_dirs)
+    git = open_repositories(settings, settings.repo or work_tree_here())
     defaults = replace(asked.defaults, owner=asked.defaults.owner or OWNER)
     interrupt, auditor = Interrupt(), Auditor(policy)
     with ExitStack() as opened:

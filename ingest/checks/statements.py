@@ -1,0 +1,161 @@
+"""Is every statement of a claim covered by what it cites? A claim is as good as its worst statement.
+
+Each source was held against every statement (`Found.held`); here they are put together. One source may cover one
+statement, and another the next. What no source covers is named: the statement, and the words that no source has.
+Only asked when every source could be read and none speaks against the claim, for then other rules decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from vouchgate.ingest.check import Check, Findings, ReadClaim
+from vouchgate.ingest.claims.types import Finding, Found, Held, Span, Stance, Verdict
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.score import is_listed
+from vouchgate.ingest.support.beside import said_beside
+
+CHECK = "statements"
+NAMED = 4  # words of a statement that a message names
+_QUOTED = 80  # characters of it
+# Why a place that speaks of a statement says something else: not a word is missing, and yet it is not said.
+TURNED = frozenset({"denial", "opposite", "replaced", "amended", "count", "former", "reported"})
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What all sources together do to one statement."""
+
+    start: int
+    end: int
+    stance: Stance
+    listed: bool  # some source that covers it is listed, official, or of the repository
+    lacking: tuple[str, ...] = ()  # words that no source has
+
+
+def cover(sources: Sequence[Found], policy: Policy) -> tuple[Coverage, ...]:
+    """Each statement with the best that any source does to it, in the order of the claim."""
+    held: dict[tuple[int, int], list[tuple[Held, Found]]] = {}
+    for source in sources:
+        for one in source.held or ():
+            held.setdefault((one.start, one.end), []).append((one, source))
+    return tuple(_best(pairs, policy) for _, pairs in sorted(held.items()))
+
+
+def _best(pairs: Sequence[tuple[Held, Found]], policy: Policy) -> Coverage:
+    """One statement: stated by any source, else spoken of by one whose word counts, else by none."""
+    one = pairs[0][0]
+    stating = [source for held, source in pairs if held.stance is Stance.STATES]
+    if stating:
+        return Coverage(
+            one.start, one.end, Stance.STATES, any(is_listed(source, policy) for source in stating)
+        )
+    for held, source in pairs:
+        spoken = held.stance is Stance.SPEAKS and not held.uncovered and held.why not in TURNED
+        if spoken and is_listed(source, policy):
+            return Coverage(one.start, one.end, Stance.SPEAKS, listed=True)
+    nowhere = set.intersection(*(set(held.uncovered or held.missing) for held, _ in pairs))
+    lacking = tuple(word for word in pairs[0][0].uncovered or pairs[0][0].missing if word in nowhere)
+    return Coverage(one.start, one.end, Stance.SILENT, listed=False, lacking=lacking)
+
+
+def _judge(read: ReadClaim, findings: Findings) -> Iterator[Finding]:
+    sources = [
+        reading for reading in read.readings if isinstance(reading, Found) and reading.held is not None
+    ]
+    if not sources or len(sources) < len(read.readings):
+        return
+    if any(one.stance is Stance.UNKNOWN for source in sources for one in source.held or ()):
+        return
+    if beside := list(said_beside(read.claim)):
+        yield _beside(beside)
+        return
+    beyond = [source for source in sources if source.unsaid]
+    if beyond:
+        yield _beyond(read, beyond)
+        return
+    covered = cover(sources, read.policy)
+    if not covered:
+        yield _finding(Verdict.PASS, "pointer", "The claim says nothing beyond what it cites.", covered)
+        return
+    open_ = [each for each in covered if each.stance is Stance.SILENT]
+    if open_:
+        yield _finding(Verdict.DOUBT, "uncovered", _uncovered(read.claim.content, open_), open_)
+    elif any(each.stance is Stance.SPEAKS for each in covered):
+        message = "Its sources speak of every statement, and are not shown to say it."
+        yield _finding(Verdict.PASS, "spoken_of", message, [c for c in covered if c.stance is Stance.SPEAKS])
+    elif read.policy.unlisted_pages == "queue" and not all(each.listed for each in covered):
+        message = "Only pages of publishers that nobody listed say it."
+        yield _finding(Verdict.DOUBT, "unlisted", message, [each for each in covered if not each.listed])
+    else:
+        yield _finding(Verdict.PASS, "stated", "Its sources state every statement.", ())
+
+
+def _beside(fields: Sequence[tuple[str, tuple[str, ...]]]) -> Finding:
+    """What is sent along for the store behind the gate, and is no part of what the sources were asked about."""
+    where, words = fields[0]
+    named = ", ".join(f"“{word}”" for word in words[:NAMED])
+    more = f" (and {len(fields) - 1} more)" if len(fields) > 1 else ""
+    message = f"{where} says what the claim does not: {named}{more}. Say it in the text."
+    facts: dict[str, JsonValue] = {"lacking": list(words), "where": where}
+    return Finding(check=CHECK, verdict=Verdict.DOUBT, code="uncovered", message=message, facts=facts)
+
+
+def _beyond(read: ReadClaim, sources: Sequence[Found]) -> Finding:
+    """What an agent writes into an address is a statement that only the page itself can cover."""
+    words = tuple(dict.fromkeys(word for source in sources for word in source.unsaid))
+    named = ", ".join(f"“{word}”" for word in words[:NAMED])
+    more = f" (and {len(sources) - 1} more)" if len(sources) > 1 else ""
+    address = _short(sources[0].citation.value)
+    message = f"The address {address} says more than its page: that has nothing of {named}{more}."
+    spans = tuple(
+        Span(start=citation.start, end=citation.end)
+        for source in sources
+        for citation in read.naming(source.citation.key)
+        if citation.start is not None and citation.end is not None
+    )
+    facts: dict[str, JsonValue] = {"lacking": list(words)}
+    return Finding(
+        check=CHECK, verdict=Verdict.DOUBT, code="uncovered", message=message, spans=spans, facts=facts
+    )
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _QUOTED else line[: _QUOTED - 1] + "…"
+
+
+def _uncovered(content: str, open_: Sequence[Coverage]) -> str:
+    worst = open_[0]
+    quoted = _short(content[worst.start : worst.end])
+    words = ", ".join(f"“{word}”" for word in worst.lacking[:NAMED])
+    without = f": no source has {words}" if words else ""
+    more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
+    return f"“{quoted}” is not covered by what the claim cites{without}{more}."
+
+
+def _finding(verdict: Verdict, code: str, message: str, named: Iterable[Coverage]) -> Finding:
+    spans = tuple(Span(start=each.start, end=each.end) for each in named)
+    lacking = tuple(dict.fromkeys(word for each in named for word in each.lacking))
+    facts = {"lacking": list(lacking)} if lacking else {}
+    return Finding(check=CHECK, verdict=verdict, code=code, message=message, spans=spans, facts=facts)
+
+
+CHECKS = (
+    Check(
+        name=CHECK,
+        title="What its sources cover",
+        codes={
+            "stated": Verdict.PASS,
+            "spoken_of": Verdict.PASS,
+            "pointer": Verdict.PASS,
+            "uncovered": Verdict.DOUBT,
+            "unlisted": Verdict.DOUBT,
+        },
+        order=55,
+        judge_findings=_judge,
+    ),
+)

@@ -1,0 +1,262 @@
+"""Reads one file, or lines of it, as it stands at the protected ref of the configured repositories.
+
+The path of a decision record is that record. What is cited at a commit is read there, and counts as long as it still
+stands so in the file: who decides by it would decide by what was true once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from vouchgate.ingest.citations.path import PathKey, parse_key
+from vouchgate.ingest.claims.types import (
+    EXCERPT_CHARACTERS,
+    TEXT_CHARACTERS,
+    Citation,
+    Found,
+    Missing,
+    SourceReading,
+    Standing,
+)
+from vouchgate.ingest.sources.git.adr_files import LARGEST, read_blob, text_of
+from vouchgate.ingest.sources.git.grounding import Grounding, missing_objects
+from vouchgate.ingest.sources.git.records import FoundRecord, judge, not_counting, record_at
+from vouchgate.ingest.sources.git.refs import Tip, is_ancestor, name_of
+from vouchgate.ingest.sources.git.repository import Repository, SourceError
+from vouchgate.ingest.sources.plain_text import plain
+
+_log = logging.getLogger(__name__)
+
+AROUND = 3  # lines on each side of those cited that are read with them
+_STORED_ELSEWHERE = b"version https://git-lfs.github.com/spec/"
+_NOT_FILES = {
+    "120000": "is a symbolic link, which is not followed",
+    "160000": "is a submodule, which is not read",
+}
+
+
+class _Absent(NamedTuple):
+    """It is not in one repository; why, as a sentence."""
+
+    detail: str
+
+
+class _Looked(NamedTuple):
+    """Where a citation is looked up: one repository, open, with what its protected ref points at."""
+
+    grounding: Grounding
+    repository: Repository
+    tip: Tip
+    citation: Citation
+    key: PathKey
+
+
+_Result = Found | FoundRecord | _Absent
+
+
+class _Lines(NamedTuple):
+    """What is read of a file: `cited` is what the citation names, `text` that with what stands around it."""
+
+    cited: str
+    text: str
+
+
+def read_file(groundings: Sequence[Grounding], citation: Citation, deadline: float) -> SourceReading:
+    """The file or lines that a citation names. Raises SourceError when it could not be found out."""
+    key = parse_key(citation.key)
+    if key is None:
+        raise SourceError("not_supported", "This is not a path inside a repository.")
+    found: list[Found] = []
+    records: list[FoundRecord] = []
+    absent: list[_Absent] = []
+    failures: list[SourceError] = []
+    for grounding in groundings:
+        try:
+            with grounding.open(deadline) as repository:
+                result = _look(grounding, repository, citation, key)
+        except SourceError as error:
+            _log.info("%s in %s: %s", citation.key, grounding.path.name, error.detail)
+            failures.append(error)
+            continue
+        if isinstance(result, Found):
+            found.append(result)
+        elif isinstance(result, FoundRecord):
+            records.append(result)
+        else:
+            absent.append(result)
+    if records and not found:
+        return judge(citation, records)
+    if records or found:
+        return _only(citation, [*found, *([judge(citation, records)] if records else [])])
+    if failures:
+        raise failures[0]
+    return Missing(citation=citation, detail=" ".join(each.detail for each in absent[:5]))
+
+
+def _only(citation: Citation, found: Sequence[Found]) -> Found:
+    """The one that counts; two that say different things are none."""
+    merged = [each for each in found if each.standing not in (Standing.NOT_MERGED, Standing.PROPOSED)]
+    candidates = merged or found
+    if len({each.digest for each in candidates}) == 1:
+        return candidates[0]
+    return Found(
+        citation=citation,
+        source_id=candidates[0].source_id,
+        called=citation.name,
+        form="file",
+        standing=Standing.AMBIGUOUS,
+        detail=f"{len(candidates)} repositories have {citation.name}, and not the same.",
+    )
+
+
+def _look(grounding: Grounding, repository: Repository, citation: Citation, key: PathKey) -> _Result:
+    tip = grounding.tip(repository)
+    if tip is None:
+        raise SourceError("error", f"{repository.name} has no commits yet.")
+    try:
+        commit = (
+            tip.commit if key.commit is None else _commit(grounding, repository, citation, tip, key.commit)
+        )
+        if not isinstance(commit, str):
+            return commit
+        if key.commit is None and key.first is None:
+            index = grounding.records(repository, tip)
+            record = index.at(key.path)
+            if record is not None:
+                return record_at(repository, index, record)
+        return _read(_Looked(grounding, repository, tip, citation, key), commit)
+    except SourceError as error:
+        raise missing_objects(repository, error) from error
+
+
+def _commit(
+    grounding: Grounding, repository: Repository, citation: Citation, tip: Tip, prefix: str
+) -> str | Found | _Absent:
+    """The commit at which a file is cited, where it is one that counts."""
+    commits = grounding.commits.candidates(repository, prefix).commits
+    if not commits:
+        return _Absent(f"No commit {prefix} exists in {repository.name}.")
+    if len(commits) > 1:
+        detail = f"{prefix} is short for {len(commits)} commits of {repository.name}."
+        return _none_that_counts(citation, Standing.AMBIGUOUS, detail)
+    if not is_ancestor(repository, commits[0], tip.commit):
+        detail = f"Commit {prefix} is not merged into {name_of(repository, tip)} in {repository.name}."
+        return _none_that_counts(citation, Standing.NOT_MERGED, detail)
+    return commits[0]
+
+
+def _none_that_counts(citation: Citation, standing: Standing, detail: str) -> Found:
+    return Found(
+        citation=citation,
+        source_id=citation.key.removeprefix("path:"),
+        called=citation.name,
+        form="file",
+        standing=standing,
+        detail=detail,
+    )
+
+
+def _read(looked: _Looked, commit: str) -> Found | _Absent:
+    grounding, repository, tip, citation, key = looked
+    data = _data(repository, commit, key.path)
+    where = f"{plain(key.path)} in {repository.name}"
+    if data is None:
+        return _not_there(looked)
+    lines = _lines(where, data, key)
+    if lines is None:
+        there = plain(text_of(data) or "").removesuffix("\n").count("\n") + 1
+        return _Absent(f"{where} has {there} lines.")
+    standing, says = (
+        Standing.IN_FORCE,
+        f"{citation.name} is in {repository.name} at {name_of(repository, tip)}.",
+    )
+    official = grounding.official.match(key.path)
+    if key.commit is not None:
+        now = _data(repository, tip.commit, key.path)
+        official = False
+        if now is None or lines.cited not in plain(text_of(now) or ""):
+            standing = Standing.SUPERSEDED
+            says = f"{where} does not say at {name_of(repository, tip)} what it said at {key.commit}."
+    if grounding.memory.match(key.path):
+        standing, official = Standing.MEMORY, False
+        says = f"{where} is a file in which agents keep what they remember, and vouches for nothing."
+    return Found(
+        citation=citation,
+        source_id=citation.key.removeprefix("path:"),
+        called=citation.name,
+        form="file",
+        standing=standing,
+        detail=says,
+        title=plain(key.path),
+        project=repository.name,
+        excerpt=lines.text[:EXCERPT_CHARACTERS],
+        text=lines.text,
+        digest=hashlib.sha256(lines.cited.encode()).hexdigest(),
+        official=official,
+    )
+
+
+def _not_there(looked: _Looked) -> Found | _Absent:
+    grounding, repository, tip, citation, key = looked
+    missing = _Absent(f"{plain(key.path)} does not exist in {repository.name} at {name_of(repository, tip)}.")
+    if repository.work_tree is None or key.commit is not None:
+        return missing
+    root = repository.work_tree.resolve()
+    file = root / key.path
+    if not file.resolve().is_relative_to(root) or not file.is_file():
+        return missing
+    return _none_that_counts(citation, *not_counting(grounding, repository, tip, key.path))
+
+
+def _data(repository: Repository, commit: str, path: str) -> bytes | None:
+    """The bytes of the file at this path in this commit; None when there is none. Raises SourceError for what is there
+    and not read."""
+    entry = _entry(repository, commit, path)
+    if entry is None:
+        # A directory above it may be a link or a submodule, behind which nobody looks.
+        for parent in reversed(PurePosixPath(path).parents):
+            if str(parent) != "." and _entry(repository, commit, str(parent)) is None:
+                break
+        return None
+    kind, object_id, size = entry
+    if kind != "blob":
+        return None
+    if int(size) > LARGEST:
+        raise SourceError("not_supported", f"{plain(path)} in {repository.name} is larger than 1 MiB.")
+    return read_blob(repository, object_id)
+
+
+def _entry(repository: Repository, commit: str, path: str) -> tuple[str, str, str] | None:
+    """Kind, id and size of what is at this path; None when nothing is. Raises SourceError for a link or a submodule."""
+    listed = repository.run("ls-tree", "-l", "-z", "--full-tree", commit, "--", path)
+    description, _, name = listed.decode(errors="surrogateescape").partition("\x00")[0].partition("\t")
+    if not name:
+        return None
+    mode, kind, object_id, size = description.split()
+    if mode in _NOT_FILES:
+        raise SourceError("not_supported", f"{plain(name)} in {repository.name} {_NOT_FILES[mode]}.")
+    return kind, object_id, size
+
+
+def _lines(where: str, data: bytes, key: PathKey) -> _Lines | None:
+    """The lines cited, or all; None when the file has not as many. Raises SourceError for what is no text, or too much
+    of it."""
+    text = None if data.startswith(_STORED_ELSEWHERE) else text_of(data)
+    if text is None:
+        raise SourceError("not_supported", f"{where} is not text.")
+    text = plain(text)
+    cited, around = text, text
+    if key.first is not None and key.last is not None:
+        lines = text.removesuffix("\n").split("\n")
+        if key.last > len(lines):
+            return None
+        cited = "\n".join(lines[key.first - 1 : key.last])
+        around = "\n".join(lines[max(0, key.first - 1 - AROUND) : key.last + AROUND])
+    if len(around) > TEXT_CHARACTERS:
+        detail = f"{where} is longer than {TEXT_CHARACTERS:,} characters: cite the lines."
+        raise SourceError("not_supported", detail)
+    return _Lines(cited, around)

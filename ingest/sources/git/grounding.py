@@ -1,0 +1,76 @@
+"""One configured repository, with what is kept about it between two look-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from vouchgate.ingest.sources.git.adr_files import AdrFiles, AdrIndex
+from vouchgate.ingest.sources.git.commits import Commits
+from vouchgate.ingest.sources.git.mirror import Mirror
+from vouchgate.ingest.sources.git.patterns import PathPatterns
+from vouchgate.ingest.sources.git.refs import Tip, name_of, protected_tip
+from vouchgate.ingest.sources.git.repository import Repository, SourceError
+
+
+class Grounding:
+    """A repository that vouches: by its protected ref, but for what `memory` and nobody else wrote. `official` are the
+    files that may make a FACT."""
+
+    def __init__(
+        self,
+        where: Path | Mirror,
+        adr_dirs: Sequence[str],
+        ref: str | None,
+        memory: PathPatterns,
+        official: PathPatterns,
+    ) -> None:
+        self.mirror = where if isinstance(where, Mirror) else None
+        self.path = where.path if isinstance(where, Mirror) else where.absolute()
+        self.commits = Commits()
+        self.memory = memory
+        self.official = official
+        self._ref = ref
+        self._adrs = AdrFiles(adr_dirs, memory)
+
+    def open(self, deadline: float) -> Repository:
+        """The repository, for one reading until `deadline` (`time.monotonic()`). Raises SourceError."""
+        if self.mirror is not None:
+            self.mirror.refresh(deadline)
+        return Repository(self.path, deadline)
+
+    def tip(self, repository: Repository) -> Tip | None:
+        """What the protected ref points at; None without a commit. Raises SourceError."""
+        try:
+            return protected_tip(repository, self._ref)
+        except SourceError as error:
+            raise missing_objects(repository, error) from error
+
+    def records(self, repository: Repository, tip: Tip) -> AdrIndex:
+        """The records at the protected ref. Raises SourceError."""
+        try:
+            if not tip.tree:
+                raise SourceError("error", f"The newest commit of {repository.name} cannot be read.")
+            return self._adrs.index(repository, tip.tree)
+        except SourceError as error:
+            raise missing_objects(repository, error) from error
+
+    def uncommitted(self, repository: Repository, index: AdrIndex | None, number: int) -> str | None:
+        """The path of a record with this number that is only in the work tree; or None."""
+        return self._adrs.uncommitted(repository, index, number)
+
+    def where_else(self, repository: Repository, tip: Tip | None, path: str) -> str:
+        """Why a file of the work tree at this path does not count, as the end of a sentence."""
+        listed = repository.run("ls-tree", "--full-tree", "HEAD", "--", path, ok=(0, 128))
+        if tip is not None and listed:
+            return f"is not merged into {name_of(repository, tip)}"
+        return "is not committed"
+
+
+def missing_objects(repository: Repository, error: SourceError) -> SourceError:
+    """The same error, or where objects were left out when the repository was cloned, that one."""
+    if error.code == "error" and repository.is_partial():
+        return SourceError(
+            "shallow_clone", f"{repository.name} is a partial clone, and not all of it is here."
+        )
+    return error

@@ -1,0 +1,369 @@
+"""A statement laid over a source: the place that comes nearest to saying it, and how near that is.
+
+A source is read once: its sentences, and where each word stands. A statement is looked for in the sentences that have
+most of its words, alone or two in a row, because what is said is said in one place: a page about anything has every
+word of any claim somewhere. What the nearest place has and has not is measured (`Alignment.measures`); what that is
+worth, `ingest.support.stance` decides.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
+from vouchgate.ingest.contradictions.lists import root_of
+from vouchgate.ingest.language.sentences import sentences
+from vouchgate.ingest.language.terms import Kind, words_of
+from vouchgate.ingest.support.qualifiers import qualified, universals
+from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, token_of, tokens_of
+from vouchgate.ingest.support.topic import Beginnings
+
+AKIN = 0.6  # of a word's weight, when the place has a longer or shorter word with the same beginning
+JOINED = 0.9  # and when it has all parts of a compound, apart
+NEAREST = 6  # sentences that have most of the statement's words; the place is looked for around them
+LONGEST = 160  # words of a place that are looked at; what goes on longer is a list or a table
+MOST_TOKENS = 80  # words of a statement that are laid over a place; a longer one is no statement
+_PART = re.compile(r"[A-Z]?[a-z]+|[^\W\d_]|\d+")
+_CLOSE = 3  # words between two that stand together
+_TITLED = 0.8  # of a word's weight in the choice of the place, when only the title has it
+
+
+class SourceText:
+    """A source as statements are laid over it. Built in time linear in its text.
+
+    `title` is what the whole text is about; `given` are words that count as said beside it: the project's own name in
+    the record of a project.
+    """
+
+    def __init__(self, text: str, title: str = "", given: str = "") -> None:
+        self.text = text
+        self.spans = sentences(text)
+        self.words = tuple(words_of(text))
+        self.titled = frozenset(
+            key for token in tokens_of(f"{title}\n{given}") for key in (*token.keys, *token.parts)
+        )
+        self._title_abbreviations = frozenset(abbreviations(tokens_of(title)))
+        self._first: list[int] = []  # of each sentence, its first word
+        self._places: dict[str, list[int]] = {}
+        places, sentence = self._places, -1
+        ends = [start for start, _ in self.spans[1:]] + [len(text) + 1]
+        end = -1
+        for index, (key, start, _, kind, parts) in enumerate(self.words):
+            while start >= end and sentence + 1 < len(ends):
+                sentence += 1
+                end = ends[sentence]
+                self._first.append(index)
+            if kind is Kind.FUNCTION and key not in LISTS.counting:
+                continue
+            places.setdefault(key, []).append(sentence)
+            for part, _ in parts:
+                places.setdefault(part, []).append(sentence)
+        self._first += [len(self.words)] * (len(self.spans) + 1 - len(self._first))
+
+    @cached_property
+    def _beginnings(self) -> Beginnings:
+        return Beginnings(self._places)
+
+    @cached_property
+    def _tokens(self) -> tuple[Token, ...]:
+        return tokens_of(self.text)
+
+    @cached_property
+    def _abbreviations(self) -> Mapping[str, tuple[int, int]]:
+        return abbreviations(self._tokens)
+
+    @cached_property
+    def counted(self) -> Mapping[str, frozenset[str]]:
+        """What the text counts: a word to the numbers that stand right before it ("15 minutes", "15-minute")."""
+        found: dict[str, set[str]] = {}
+        for at, word in enumerate(self.words):
+            digits = word.kind is Kind.NUMBER or (word.parts and word.parts[0][1] is Kind.NUMBER)
+            if digits or word.key in LISTS.counting:
+                pair = [self._token(index) for index in range(at, min(at + 2, len(self.words)))]
+                for number, unit in counts(pair):
+                    found.setdefault(unit, set()).add(number)
+        return {unit: frozenset(numbers) for unit, numbers in found.items()}
+
+    def within(self, first: int, last: int) -> tuple[Token, ...]:
+        """The words of the sentences from `first` to `last`, at most LONGEST."""
+        start = self._first[first]
+        return tuple(self._token(at) for at in range(start, min(self._first[last + 1], start + LONGEST)))
+
+    def _token(self, at: int) -> Token:
+        word = self.words[at]
+        return token_of(word, self.text[word.start : word.end])
+
+    def find(self, token: Token) -> tuple[tuple[str, float], ...]:
+        """The keys under which the text has a word, each with how much of the word it is; none when it has not."""
+        for key in token.keys:
+            if self.sentences_with(key):
+                return ((key, 1.0),)
+        if token.number:
+            return ()
+        if token.parts:
+            return self._find_parts(token)
+        if token.shown.isupper() and (run := self._abbreviations.get(token.low)) is not None:
+            share = 1.0 / (run[1] - run[0] + 1)
+            return tuple((self._tokens[at].keys[0], share) for at in range(run[0], run[1] + 1))
+        akin = self._beginnings.akin_to(token.keys[0])
+        return () if akin is None else ((akin, AKIN),)
+
+    def _find_parts(self, token: Token) -> tuple[tuple[str, float], ...]:
+        have = [key for key in token.parts if self.sentences_with(key)]
+        if len(have) < len(token.parts) or (token.identifier and not self._spells(token.shown)):
+            return ()
+        return tuple((key, JOINED / len(have)) for key in have)
+
+    def _spells(self, identifier: str) -> bool:
+        """Whether the parts of an identifier stand side by side: "max retries", while "SQL" alone is no "MySQL"."""
+        parts = r"[\W_]{0,2}".join(_PART.findall(identifier))
+        return re.search(rf"(?<![^\W_]){parts}(?:e?s)?(?![^\W_])", self.text, re.IGNORECASE) is not None
+
+    def sentences_with(self, key: str) -> Sequence[int]:
+        """The sentences that have a key, in order; more than once where they have it so."""
+        if key[0] not in "#=":
+            return self._places.get(key, ())
+        found = [self._places[form] for form in LISTS.forms(key) if form in self._places]
+        return found[0] if len(found) == 1 else sorted(at for places in found for at in places)
+
+    def titles(self, token: Token) -> bool:
+        """Whether the title has a word, or what it is short for."""
+        return not self.titled.isdisjoint(token.keys) or token.low in self._title_abbreviations
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A statement and the place of a source that comes nearest to it."""
+
+    statement: tuple[Token, ...]  # its words
+    wanted: tuple[Token, ...]  # those that say something, each once
+    place: tuple[int, int] | None  # in the source's text; None when it has none of the words
+    missing: tuple[Token, ...]  # of `wanted`, what neither the place nor the title has
+    absent: tuple[Token, ...]  # of these, what the source has nowhere
+    measures: Mapping[str, float]
+
+
+def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
+    """Lays `text[start:end]` over a source. Linear in both; a statement is read up to MOST_TOKENS words."""
+    words = tokens_of(text[start:end], start)[:MOST_TOKENS]
+    first: dict[str, Token] = {}
+    for token in words:
+        if token.content:
+            first.setdefault(token.keys[0], token)
+    # The names an abbreviation of the source stands for count as said by it.
+    wanted = tuple(first.values())
+    found = [source.find(token) for token in wanted]
+    _spell_out(words, wanted, found, source)
+    best = _best(wanted, found, source)
+    if best is None:
+        absent = tuple(token for token in wanted if not source.titles(token))
+        return Alignment(words, wanted, None, absent, absent, {})
+    span, place = best
+    has = {key for token in place for key in (*token.keys, *token.parts)}
+    missing = tuple(
+        token
+        for token, keys in zip(wanted, found, strict=True)
+        if not (keys and all(key in has for key, _ in keys)) and not source.titles(token)
+    )
+    absent = tuple(token for token, keys in zip(wanted, found, strict=True) if token in missing and not keys)
+    measures = _measures(words, wanted, found, missing, place, source)
+    measures |= qualified(text, words, place, source.text)
+    return Alignment(words, wanted, span, missing, absent, measures)
+
+
+def _spell_out(
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: list[tuple[tuple[str, float], ...]],
+    source: SourceText,
+) -> None:
+    """Where the statement has in words what the source abbreviates, its words are found under the abbreviation."""
+    lost = {
+        token.keys[0]
+        for token, keys in zip(wanted, found, strict=True)
+        if not keys and token.shown[:1].isupper()
+    }
+    if not lost:
+        return
+    for letters, (start, end) in abbreviations(words).items():
+        run = {words[at].keys[0] for at in range(start, end + 1)}
+        if run & lost and source.sentences_with(letters):
+            for index, token in enumerate(wanted):
+                if not found[index] and token.keys[0] in run:
+                    found[index] = ((letters, 1.0),)
+
+
+def _best(
+    wanted: Sequence[Token], found: Sequence[tuple[tuple[str, float], ...]], source: SourceText
+) -> tuple[tuple[int, int], tuple[Token, ...]] | None:
+    """The sentence or two in a row that have most of the words, with their span."""
+    count = len(source.spans)
+    ranks: dict[int, float] = {}
+    for token, keys in zip(wanted, found, strict=True):
+        for key, share in keys:
+            places = dict.fromkeys(source.sentences_with(key))
+            if not places:  # a small word of an abbreviation
+                continue
+            worth = token.weight * share * (0.3 + math.log(1 + count / len(places)))
+            for at in places:
+                ranks[at] = ranks.get(at, 0.0) + worth
+    near = sorted(ranks, key=lambda at: (-ranks[at], at))[:NEAREST]
+    windows = {(at, at) for at in near} | {(at, at + 1) for at in near if at + 1 < count}
+    windows |= {(at - 1, at) for at in near if at}
+    best: tuple[float, int, int, int] | None = None
+    for first, last in windows:
+        has = {key for token in source.within(first, last) for key in (*token.keys, *token.parts)}
+        worth = 0.0
+        for token, keys in zip(wanted, found, strict=True):
+            share = sum(share for key, share in keys if key in has)
+            worth += token.weight * (share or (_TITLED if source.titles(token) else 0.0))
+        rank = (round(worth, 6), first - last, -first, -last)
+        best = rank if best is None or rank > best else best
+    if best is None:
+        return None
+    first, last = -best[2], -best[3]
+    return (source.spans[first][0], source.spans[last][1]), source.within(first, last)
+
+
+def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: Sequence[tuple[tuple[str, float], ...]],
+    missing: Sequence[Token],
+    place: Sequence[Token],
+    source: SourceText,
+) -> dict[str, float]:
+    """What the scorer goes by; all are 0 when nothing is amiss, but for shares, which are 1."""
+    total = sum(token.weight for token in wanted) or 1.0
+    lost = set(missing)
+    gone = [token for token, keys in zip(wanted, found, strict=True) if not keys and not source.titles(token)]
+    ours = [{*token.keys, *(key for key, _ in keys)} for token, keys in zip(wanted, found, strict=True)]
+    theirs = [{*token.keys, *token.parts} for token in place if token.content]
+    lows, others = {token.low for token in words}, {token.low for token in place}
+    run = longest = 0
+    for token in wanted:
+        run = run + 1 if token in lost else 0
+        longest = max(longest, run)
+    path = _in_order(ours, theirs)
+    return {
+        "here": 1 - sum(token.weight for token in missing) / total,
+        "in_order": len(path) / max(1, len(wanted)),
+        "together": _together(ours, theirs),
+        "phrases": _phrases(words, place),
+        "prose": sum(not token.content for token in place) / max(1, len(place)),
+        "words": math.log(max(1, len(wanted))),
+        "missing_run": longest / max(1, len(wanted)),
+        "missing_end": float(bool(wanted) and wanted[-1] in lost),
+        "missing_names": min(3, sum(token.name for token in missing)),
+        "absent_names": min(3, sum(token.name for token in gone)),
+        "absent_numbers": min(3, sum(token.number for token in gone)),
+        "missing_numbers": min(3, sum(token.number for token in missing)),
+        "miscounted": min(3, _miscounted(words, missing, source) + _other_spans(words, place)),
+        "absent_identifiers": min(3, sum(token.identifier for token in gone)),
+        "modals_unsaid": min(3, len((lows & LISTS.modals) - others)),
+        "replaced": min(3, _replaced(wanted, ours, theirs, lost)),
+        "opposites": min(2, _opposites(words, lows, others)),
+        "universals": float(any(token.low not in others for token in universals(words))),
+    }
+
+
+def counts(words: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    """Each number with the word it counts."""
+    for token, after in zip(words, (*words[1:], None), strict=True):
+        if token.number and after is not None and after.content and not after.number:
+            yield token.keys[0], after.keys[0]
+        elif token.parts and token.parts[0].startswith("#"):
+            yield from ((token.parts[0], part) for part in token.parts[1:2])
+
+
+def _miscounted(words: Sequence[Token], missing: Sequence[Token], source: SourceText) -> int:
+    """Numbers that the place has not, of what the source counts too, and never so many of it."""
+    lost = {key for token in missing if token.number for key in token.keys}
+    pairs = [(number, unit) for number, unit in counts(words) if number in lost]
+    return sum(number not in source.counted[unit] for number, unit in pairs if unit in source.counted)
+
+
+def _other_spans(words: Sequence[Token], place: Sequence[Token]) -> int:
+    """Numbers that the place has too, of other spans of time: 30 hours are not 30 days."""
+    theirs: dict[str, set[str]] = {}
+    for number, unit in _spans(place):
+        theirs.setdefault(number, set()).add(unit)
+    return sum(number in theirs and unit not in theirs[number] for number, unit in _spans(words))
+
+
+def _spans(words: Sequence[Token]) -> Iterator[tuple[str, str]]:
+    pairs = pairwise(words)
+    return ((one.keys[0], two.keys[0]) for one, two in pairs if one.number and two.low in LISTS.spans)
+
+
+def _opposites(words: Sequence[Token], lows: set[str], others: set[str]) -> int:
+    """Words of the statement that the place has not, and of which it has the opposite."""
+    roots = {root_of(low) for low in others}
+    return sum(
+        any(opposite in roots for opposite in OPPOSITES.opposites_of(root_of(token.low)))
+        for token in words
+        if token.low not in others and root_of(token.low) not in roots
+    )
+
+
+def _in_order(ours: Sequence[set[str]], theirs: Sequence[set[str]]) -> list[int]:
+    """Where the longest run of the statement's words that the place has in the same order stands in the place."""
+    rows = [[0] * (len(theirs) + 1) for _ in range(len(ours) + 1)]
+    for i in range(len(ours) - 1, -1, -1):
+        row, below, keys = rows[i], rows[i + 1], ours[i]
+        for j in range(len(theirs) - 1, -1, -1):
+            row[j] = below[j + 1] + 1 if not keys.isdisjoint(theirs[j]) else max(below[j], row[j + 1])
+    path, i, j = [], 0, 0
+    while i < len(ours) and j < len(theirs):
+        if not ours[i].isdisjoint(theirs[j]):
+            path.append(j)
+            i, j = i + 1, j + 1
+        elif rows[i + 1][j] >= rows[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return path
+
+
+def _together(ours: Sequence[set[str]], theirs: Sequence[set[str]]) -> float:
+    """Of the neighbours in the statement, the share that the place has within a few words of each other."""
+    places = [[at for at, keys in enumerate(theirs) if not keys.isdisjoint(own)] for own in ours]
+    pairs = list(pairwise(places))
+    if not pairs:
+        return 1.0
+    close = sum(any(abs(one - two) <= _CLOSE for one in before for two in after) for before, after in pairs)
+    return close / len(pairs)
+
+
+def _phrases(words: Sequence[Token], place: Sequence[Token]) -> float:
+    """The share of the statement's pairs of words in a row, small words of relation included, that the place has."""
+
+    def pairs(tokens: Sequence[Token]) -> set[tuple[str, str]]:
+        kept = [
+            token.keys[-1] if token.content else token.low
+            for token in tokens
+            if token.content or token.low in LISTS.relations
+        ]
+        return set(pairwise(kept))
+
+    own = pairs(words)
+    return len(own & pairs(place)) / len(own) if own else 1.0
+
+
+def _replaced(
+    wanted: Sequence[Token], ours: Sequence[set[str]], theirs: Sequence[set[str]], lost: set[Token]
+) -> int:
+    """Missing words in whose stead, between the same neighbours, the place has others."""
+    count = 0
+    for at in range(1, len(wanted) - 1):
+        if wanted[at] not in lost or wanted[at - 1] in lost or wanted[at + 1] in lost:
+            continue
+        before = [i for i, keys in enumerate(theirs) if not keys.isdisjoint(ours[at - 1])]
+        after = [i for i, keys in enumerate(theirs) if not keys.isdisjoint(ours[at + 1])]
+        count += any(2 <= right - left <= 3 for left in before for right in after)
+    return count

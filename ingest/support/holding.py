@@ -1,0 +1,180 @@
+"""A claim held against one source that was read: what is kept of the source, and what it does to each statement.
+
+The whole text that was read is looked at here, once; what is kept with the decision are the passages that bear on the
+claim, the stance to every statement with its place in the text, and the digest of the text.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from vouchgate.ingest.claims.types import TEXT_CHARACTERS, Citation, Found, Held, Stance
+from vouchgate.ingest.contradictions.match import Contradiction
+from vouchgate.ingest.contradictions.rules import contradictions
+from vouchgate.ingest.language.terms import language_of, words_of
+from vouchgate.ingest.support import passages
+from vouchgate.ingest.support.address import unsaid
+from vouchgate.ingest.support.alignment import SourceText
+from vouchgate.ingest.support.quotation import Quotation, look_up, stretches
+from vouchgate.ingest.support.record import Record, read_record
+from vouchgate.ingest.support.scope import Said, said_by
+from vouchgate.ingest.support.stance import stances
+from vouchgate.ingest.support.texts import digest_of, pack
+
+log = logging.getLogger(__name__)
+
+_OF_CHOICE = frozenset({"choice", "status"})  # rules on words of choosing, and of where a decision stands
+_SAMPLE = 3000  # words of a source by which its language is told
+_AMENDED = 0.2  # from this score on a later record that changes this one speaks of the statement too
+_SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
+READABLE = "english"  # the language for which there are lists of negation, modality and quantifiers
+
+
+def hold(
+    claim: str, citations: Sequence[Citation], found: Found, quotations: Sequence[Quotation] = ()
+) -> Found:
+    """The source as it is kept for this claim, whose `citations` name it, and whose `quotations` are from this source
+    or others. Linear; never raises: a source that the claim could not be held against has a stance of UNKNOWN to it
+    as a whole."""
+    whole = found.text or found.excerpt
+    cut = found.cut or len(whole) >= TEXT_CHARACTERS
+    try:
+        said = said_by(claim)
+        record = read_record(whole) if found.form == "record" else None
+        text = whole if record is None else record.spoken
+        source = SourceText(text, found.title, found.project)
+        excerpt = passages.passages(
+            claim, citations, found.title, text, words=source.words, parts=source.spans
+        ).text
+        quoted = look_up(found, whole, record, quotations)
+        near = tuple(stretches(text, quoted, quotations, found.citation.key))
+        held = held_against(said, found, source, excerpt, record, near)
+        beyond = _beyond_the_page(citations, found, whole)
+    except Exception:
+        log.exception("the claim could not be held against %a", found.source_id)
+        excerpt, held = "", (Held(start=0, end=len(claim), stance=Stance.UNKNOWN, score=0.0, why="failed"),)
+        beyond, quoted = (), ()
+    texts = [pack(each) for each in (whole, found.later) if 0 < len(each) <= TEXT_CHARACTERS]
+    digests = {"text_digest": digest_of(whole), "later_digest": digest_of(found.later) if found.later else ""}
+    kept = {"excerpt": excerpt, "text": "", "later": "", "cut": cut, "held": held, "packed": tuple(texts)}
+    return found.model_copy(update=kept | digests | {"unsaid": beyond, "quoted": quoted})
+
+
+def text_held(found: Found, whole: str) -> str:
+    """What a source says in its own words, of all its text: what offsets of `Held.place` are in."""
+    return read_record(whole).spoken if found.form == "record" else whole
+
+
+def hold_again(
+    claim: str, found: Found, whole: str, later: str, quotations: Sequence[Quotation] = ()
+) -> tuple[Held, ...]:
+    """The statements held once more against a source as it was kept, whose texts these are. May raise."""
+    record = read_record(whole) if found.form == "record" else None
+    text = whole if record is None else record.spoken
+    near = tuple(stretches(text, found.quoted, quotations, found.citation.key))
+    again = found.model_copy(update={"later": later})
+    source = SourceText(text, found.title, found.project)
+    return held_against(said_by(claim), again, source, found.excerpt, record, near)
+
+
+def _beyond_the_page(citations: Sequence[Citation], found: Found, text: str) -> tuple[str, ...]:
+    """What the address says that the page does not. A forge's own name of an issue has words of its address."""
+    named = "" if found.source_id.startswith("http") else found.source_id
+    return unsaid(citations, f"{found.title}\n{named}", text)
+
+
+def states_all(found: Found) -> bool:
+    """Whether a source by itself states every statement of the claim, of which there is one."""
+    held = found.held or ()
+    return bool(held) and all(one.stance is Stance.STATES for one in held)
+
+
+def held_against(  # noqa: PLR0917  (what a source is held against by, all of it)
+    said: Said,
+    found: Found,
+    source: SourceText,
+    excerpt: str,
+    record: Record | None,
+    near: Sequence[tuple[int, int, str]] = (),
+) -> tuple[Held, ...]:
+    """Every statement of a claim held against a text, and against each place `near` a quotation by itself. UNKNOWN
+    where the text or the claim cannot be read."""
+    if unreadable := _unreadable(said, source):
+        return (Held(start=0, end=len(said.text), stance=Stance.UNKNOWN, score=0.0, why=unreadable),)
+    held = stances(said.text, source, _conflicts(said, found.title, excerpt, record), said.statements)
+    for start, end, section in near:
+        title = f"{found.title}\n{section}" if section else found.title
+        part = source.text[start:end]
+        conflicts = _conflicts(said, "", part, record)
+        quoted = stances(said.text, SourceText(part, title, found.project), conflicts, said.statements)
+        held = tuple(map(_better, held, _moved(quoted, start)))
+    later: tuple[Held, ...] = ()
+    if found.later:
+        later = stances(said.text, SourceText(found.later, found.title, found.project), (), said.statements)
+    return (*_told(said, held, later, record), *_unsaid_pictures(said, source.text))
+
+
+def _unsaid_pictures(said: Said, text: str) -> Iterator[Held]:
+    """Signs that the source does not have, each run a statement of its own that it is silent about."""
+    for start, end in said.pictures:
+        if (shown := said.text[start:end]) not in text:
+            yield Held(
+                start=start, end=end, stance=Stance.SILENT, score=0.0, missing=(shown,), uncovered=(shown,)
+            )
+
+
+def _conflicts(said: Said, title: str, text: str, record: Record | None) -> tuple[Contradiction, ...]:
+    conflicts = contradictions(said.text, f"{title}\n{text}" if title else text)
+    if record is not None and record.chosen:  # what was chosen, its structure says better than its words
+        return tuple(each for each in conflicts if each.rule not in _OF_CHOICE)
+    return tuple(conflicts)
+
+
+def _moved(held: Sequence[Held], by: int) -> Iterator[Held]:
+    for one in held:
+        place = None if one.place is None else (one.place[0] + by, one.place[1] + by)
+        yield one.model_copy(update={"place": place})
+
+
+def _better(whole: Held, near: Held) -> Held:
+    """What the text as a whole does to a statement, or what a place that was quoted does, when that says more. Either
+    may refute it."""
+    return near if _SAYS[near.stance] > _SAYS[whole.stance] else whole
+
+
+def _told(said: Said, held: Sequence[Held], later: Sequence[Held], record: Record | None) -> Iterator[Held]:
+    """The statements, without the sentences that only point; with what a record's options and a later record say."""
+    told = _options_told(said, record)
+    amended = {(one.start, one.end) for one in later if one.score >= _AMENDED or one.stance is Stance.REFUTES}
+    for one in held:
+        if any(start <= one.start < end for start, end in said.pointing):
+            continue
+        if one.stance is not Stance.REFUTES and any(start <= one.start < end for start, end in told):
+            yield one.model_copy(update={"stance": Stance.REFUTES, "why": "option"})
+            continue
+        if (one.start, one.end) in amended and one.stance is not Stance.REFUTES:
+            yield one.model_copy(update={"stance": Stance.SPEAKS, "why": "amended"})
+            continue
+        yield one
+
+
+def _options_told(said: Said, record: Record | None) -> list[tuple[int, int]]:
+    """The sentences that tell what a record weighed and did not choose as what it decided."""
+    if record is None or not record.rejected:
+        return []
+    parts = dict.fromkeys(one.sentence for one in said.statements)
+    return [(start, end) for start, end in parts if record.told_as_chosen(said.text[start:end])]
+
+
+def _unreadable(said: Said, source: SourceText) -> str:
+    """Why no statement can be told from the text; empty when it can."""
+    if said.disguised:
+        return "disguised"
+    if not source.words:
+        return "no_text"
+    if READABLE != language_of(words_of(said.text), said.text):
+        return "language"
+    if READABLE != language_of(source.words[:_SAMPLE], source.text):
+        return "language"
+    return ""

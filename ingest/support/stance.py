@@ -1,0 +1,151 @@
+"""What a source does to each statement of a claim: states it, refutes it, speaks of it, is silent, or nobody knows.
+
+Shared words are not support: they find the wrong source, not the right claim. A source STATES a statement when one
+place of it has nearly all the statement says, in its order, with its names, its numbers and its polarity. First come
+the reasons why it cannot (`VETOES`), then a scorer over a few measures of the nearest place (`Alignment.measures`),
+whose weights were learned from rows that people had judged (`[scorer]` in `ingest/data/stance.toml`; ADR-0029).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vouchgate.ingest.claims.statements import Statement, statements
+from vouchgate.ingest.claims.types import Held, Stance
+from vouchgate.ingest.contradictions.match import Contradiction
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.support.alignment import Alignment, SourceText, align
+from vouchgate.ingest.support.qualifiers import universals
+from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
+
+MOST_WORDS = 12  # of a statement that are named as missing
+_OWN_PLACE = 0.6  # of a clause's weight, from which on the place of its sentence is its own
+_HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
+
+# A stretch of the claim at its nearest place, how surely it is said there, and what keeps it from being said.
+_Laid = tuple[Alignment, float, str]
+
+# Measures of which one alone keeps a place from stating a statement, and what that is called.
+VETOES: Mapping[str, str] = {
+    "absent_numbers": "number",
+    "miscounted": "count",
+    "missing_numbers": "far",
+    "missing_names": "name",
+    "absent_identifiers": "identifier",
+    "denial_unsaid": "denial",
+    "denial_said": "denial",
+    "opposites": "opposite",
+    "replaced": "replaced",
+    "universals": "universal",
+    "possible": "possible",
+    "former": "former",
+    "reported": "reported",
+}
+
+
+def stances(
+    text: str,
+    source: SourceText,
+    conflicts: Sequence[Contradiction] = (),
+    parts: Sequence[Statement] | None = None,
+) -> tuple[Held, ...]:
+    """The stance of a source to every statement of `text`, a claim in which what only cites is blanked out; `parts`
+    are its statements, where they are known. What contradicts one (`conflicts`) refutes it. Linear in both; never
+    raises."""
+    found = []
+    laid: dict[tuple[int, int], _Laid] = {}
+    for statement in statements(text) if parts is None else parts:
+        tokens = tokens_of(text[statement.start : statement.end], statement.start)
+        if not statement.whole and not any(token.content or token.low in LISTS.negations for token in tokens):
+            continue  # a clause of small words says what its sentence does
+        if statement.sentence not in laid:
+            start, end = statement.sentence
+            laid[statement.sentence] = _lay(text, start, end, source)
+        best = laid[statement.sentence]
+        if not statement.whole:
+            best = _nearer(best, _lay(text, statement.start, statement.end, source))
+        against = next((c for c in conflicts if statement.start <= c.claim_start < statement.end), None)
+        found.append(_held(statement, tokens, best, against))
+    return tuple(found)
+
+
+def _lay(text: str, start: int, end: int, source: SourceText) -> _Laid:
+    """A stretch of the claim over the source, how surely it is said there, and what keeps it from being said."""
+    alignment = align(text, start, end, source)
+    return alignment, SCORER.score(alignment.measures), _veto(alignment)
+
+
+def _veto(alignment: Alignment) -> str:
+    return next((why for measure, why in VETOES.items() if alignment.measures.get(measure)), "")
+
+
+def _nearer(sentence: _Laid, clause: _Laid) -> _Laid:
+    """A clause is said where its sentence is, when it has its share of that place, or at a place of its own."""
+    alignment = clause[0]
+    lost = {token.keys[0] for token in sentence[0].missing}
+    weight = sum(token.weight for token in alignment.wanted)
+    here = sum(token.weight for token in alignment.wanted if token.keys[0] not in lost)
+    own = here < _OWN_PLACE * weight or (clause[1] >= sentence[1] and not clause[2])
+    return clause if own else sentence
+
+
+def _held(statement: Statement, tokens: Sequence[Token], laid: _Laid, against: Contradiction | None) -> Held:
+    alignment, score, veto = laid
+    if against is not None:
+        stance, veto = Stance.REFUTES, against.rule
+    elif alignment.place is None or score < SCORER.speaks or alignment.measures["here"] <= _HALF:
+        stance = Stance.SILENT
+    else:
+        stance = Stance.SPEAKS if veto or score < SCORER.states else Stance.STATES
+    return Held(
+        start=statement.start,
+        end=statement.end,
+        stance=stance,
+        score=round(score, 4),
+        missing=tuple(token.shown for token in alignment.missing)[:MOST_WORDS],
+        uncovered=_uncovered(alignment, tokens)[:MOST_WORDS],
+        place=alignment.place,
+        why=veto,
+    )
+
+
+def _uncovered(alignment: Alignment, tokens: Sequence[Token]) -> tuple[str, ...]:
+    own = {token.start for token in tokens}
+    # A capital at the start may make a name of anything: a source that has the word nowhere has not its subject.
+    opens = next((token.start for token in tokens if token.content and token.shown[:1].isupper()), -1)
+    absent = [
+        token.shown
+        for token in alignment.absent
+        if token.start in own and (token.number or token.name or token.identifier or token.start == opens)
+    ]
+    if alignment.measures.get("universals"):
+        absent += [token.shown for token in universals(tokens)]
+    return tuple(dict.fromkeys(absent))
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A weighted sum of measures, made a probability by the logistic function."""
+
+    intercept: float
+    weights: Mapping[str, float]
+    states: float  # from here on a place states a statement
+    speaks: float  # and from here on it speaks of it
+
+    def score(self, measures: Mapping[str, float]) -> float:
+        """0 to 1; 0 where there is no place to measure."""
+        if not measures:
+            return 0.0
+        total = self.intercept + sum(weight * measures[name] for name, weight in self.weights.items())
+        return 1 / (1 + math.exp(-total))
+
+
+def _load() -> Scorer:
+    raw = read_data("stance.toml")["scorer"]
+    return Scorer(raw["intercept"], raw["weights"], raw["states"], raw["speaks"])
+
+
+# A constant read once from the package's own data file.
+SCORER = _load()

@@ -1,0 +1,159 @@
+"""The words of a text as a statement is laid over a source: what each may be found under, and what it weighs.
+
+Two words meet when they share a key: a stem, a group of words that say the same (`ingest/data/stance.toml`), the parts
+of a compound, a number however it is written ("two", "2"), or an abbreviation and the words it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.language.terms import Kind, Word, term_key, words_of
+from vouchgate.ingest.support.topic import WEIGHTS
+
+_LEAST = 0.3  # weight of a word that says something, however common it is
+_CODED = ("-", "`")
+_MOST_RUN = 7  # capitalised words that may make one abbreviation
+
+
+class Token(NamedTuple):
+    """One word. `keys` is what it may be found under, the strictest first."""
+
+    start: int
+    end: int
+    low: str
+    keys: tuple[str, ...]
+    parts: tuple[str, ...]
+    weight: float
+    content: bool  # says something; a preposition and an article do not
+    number: bool
+    name: bool
+    identifier: bool
+    shown: str
+
+
+def tokens_of(text: str, offset: int = 0) -> tuple[Token, ...]:
+    """The words of a text in order, with offsets counted from `offset`. Linear; never raises."""
+    return tuple(
+        token_of(word, text[word.start : word.end], offset, coded=text[word.start - 1 : word.start] in _CODED)
+        for word in words_of(text)
+    )
+
+
+def token_of(word: Word, shown: str, offset: int = 0, *, coded: bool = False) -> Token:
+    """One word as it is laid over another. `coded` says that a sign of code stands before it: "--max-tries"."""
+    low = shown.lower().replace("’", "'")
+    keys, number = _keys(word.key, low, word.kind)
+    acronym = 2 <= len(shown) <= 6 and shown.isupper()
+    content = number or word.kind is not Kind.FUNCTION
+    identifier = word.kind is Kind.IDENTIFIER and (coded or _in_code(shown))
+    return Token(
+        word.start + offset,
+        word.end + offset,
+        low,
+        keys,
+        tuple("#" + key if kind is Kind.NUMBER else key for key, kind in word.parts),
+        max(_LEAST, WEIGHTS[word.kind]) if content else 0.0,
+        content,
+        number,
+        word.kind is Kind.NAME or identifier or acronym,
+        identifier,
+        shown,
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _keys(key: str, low: str, kind: Kind) -> tuple[tuple[str, ...], bool]:
+    """What a word is found under, and whether it is a number."""
+    if kind is Kind.NUMBER:
+        return ("#" + key,), True
+    if low in LISTS.numbers:
+        return ("#" + LISTS.numbers[low],), True
+    group = LISTS.groups.get(key)
+    return ((key,) if group is None else (key, group)), False
+
+
+def _in_code(shown: str) -> bool:
+    """Whether an identifier is one of code, and not a word with a hyphen: "well-known" names nothing."""
+    return not all(part.isalpha() and (part.islower() or part.istitle()) for part in shown.split("-"))
+
+
+def abbreviations(tokens: Iterable[Token]) -> dict[str, tuple[int, int]]:
+    """The first letters of every run of capitalised words, small ("aws"), with the first and last word of the run."""
+    found: dict[str, tuple[int, int]] = {}
+    listed = tuple(tokens)
+    for first, token in enumerate(listed):
+        if not token.shown[:1].isupper() or len(token.shown) < 2:
+            continue
+        letters, last = token.shown[0], first
+        for at in range(first + 1, min(first + _MOST_RUN, len(listed))):
+            word = listed[at]
+            if word.start - listed[at - 1].end > 2:
+                break
+            if word.shown[:1].isupper():
+                letters, last = letters + word.shown[0], at
+                found.setdefault(letters.lower(), (first, last))
+            elif word.low not in ("of", "and", "for", "the"):
+                break
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The lists of `stance.toml`."""
+
+    numbers: Mapping[str, str]  # a number in words to its digits
+    groups: Mapping[str, str]  # the key of a word to that of its group
+    relations: frozenset[str]  # small words that say how two others stand to each other
+    universals: frozenset[str]
+    spans: frozenset[str]  # of time, and what else "every" may count
+    negations: frozenset[str]
+    modals: frozenset[str]
+    possible: frozenset[str]
+    backwards: frozenset[str]  # those of `former` that reach back
+    former: frozenset[str]
+    reported: frozenset[str]
+    counting: frozenset[str]  # the keys of numbers in words
+    written: Mapping[str, tuple[str, ...]]  # a number to its words, a group to the keys of its words
+
+    def forms(self, key: str) -> tuple[str, ...]:
+        """The keys of the words that a key of a number ("#2") or of a group ("=use") stands for."""
+        written = self.written.get(key, ())
+        return (key[1:], *written) if key[0] == "#" else written
+
+
+def _load() -> Lists:
+    raw = read_data("stance.toml")
+    groups: dict[str, str] = {}
+    for group in raw["same"]:
+        head = "=" + term_key(group[0])
+        for word in group:
+            groups.setdefault(term_key(word), head)
+    written: dict[str, tuple[str, ...]] = {}
+    for word, digits in raw["numbers"].items():
+        written["#" + digits] = (*written.get("#" + digits, ()), *dict.fromkeys((word, term_key(word))))
+    for key, head in groups.items():
+        written[head] = (*written.get(head, ()), key)
+    return Lists(
+        numbers=raw["numbers"],
+        groups=groups,
+        relations=frozenset(raw["relations"]),
+        universals=frozenset(raw["universals"]),
+        spans=frozenset(raw["spans"]),
+        negations=frozenset(raw["negations"]),
+        modals=frozenset(raw["modals"]),
+        possible=frozenset(raw["possible"]),
+        backwards=frozenset(raw["backwards"]),
+        former=frozenset(raw["former"]),
+        reported=frozenset(raw["reported"]),
+        counting=frozenset(key for key, words in written.items() if key[0] == "#" for key in words),
+        written=written,
+    )
+
+
+# A constant read once from the package's own data file.
+LISTS = _load()

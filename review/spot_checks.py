@@ -1,0 +1,90 @@
+"""What owners see and say of the memories that were drawn for them to judge (`storage.queue.spot_checks`). Rights are
+those of the review queue: a reviewer's, on what is the reviewer's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from vouchgate.ingest.claims.types import Action, Memory, Principal, SpotCheck, SpotVerdict
+from vouchgate.review import record
+from vouchgate.review.answers import NotFound
+from vouchgate.review.reading import own_owners
+from vouchgate.review.rules import Act
+from vouchgate.storage.claims import memories
+from vouchgate.storage.queue import spot_checks
+from vouchgate.storage.queue.spot_checks import OPEN, Open, VerdictCounts
+from vouchgate.storage.store import Store
+
+_ACTIONS = {
+    SpotVerdict.RIGHT: Action.SPOT_CHECK_RIGHT,
+    SpotVerdict.WRONG: Action.SPOT_CHECK_WRONG,
+    SpotVerdict.CANNOT_TELL: Action.SPOT_CHECK_CANNOT_TELL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A spot check with the memory it is about, in whatever status that is by now."""
+
+    check: SpotCheck
+    memory: Memory
+
+
+def search(
+    store: Store,
+    principal: Principal,
+    now: datetime,
+    *,
+    verdict: SpotVerdict | Open = OPEN,
+    after: str | None = None,
+    limit: int,
+) -> Sequence[Drawn]:
+    """The reviewer's own spot checks of this verdict, the newest memory first; none for any other principal."""
+    owners = own_owners(principal, Act.READ_REVIEWS)
+    with store.read() as connection:
+        found = spot_checks.search(connection, owners, verdict=verdict, after=after, limit=limit)
+        return _drawn(connection, found, now)
+
+
+def counts(store: Store, principal: Principal) -> VerdictCounts:
+    """How often the reviewer said what of which rule."""
+    with store.read() as connection:
+        return spot_checks.counts(connection, own_owners(principal, Act.READ_REVIEWS))
+
+
+def answer(
+    store: Store, principal: Principal, memory_id: str, verdict: SpotVerdict, now: datetime
+) -> Drawn | NotFound:
+    """Notes and logs what the owner says of a memory, in place of what was said before; saying the same again writes
+    nothing. The memory stays as it is: whoever said `wrong` may retract it."""
+    owners = own_owners(principal, Act.REVIEW)
+    with store.read() as connection:
+        seen = spot_checks.get(connection, memory_id, owners=owners)
+    if seen is None:
+        return NotFound()
+    owner_id = seen.owner_id
+
+    def work(connection: Connection) -> Drawn | NotFound:
+        check = spot_checks.get(connection, memory_id, owners=frozenset({owner_id}))
+        if check is None:
+            return NotFound()
+        if check.verdict is not verdict:
+            check = spot_checks.answer(connection, check, verdict, by=principal.id, at=now)
+            digest = record.digest(memory=memory_id, verdict=verdict.value)
+            record.entry(connection, owner_id, _ACTIONS[verdict], memory_id, digest, by=principal.id, now=now)
+        return _drawn(connection, [check], now)[0]
+
+    return store.writer.run([owner_id], work).result()
+
+
+def _drawn(connection: Connection, checks: Sequence[SpotCheck], now: datetime) -> list[Drawn]:
+    """With their memories, which are never deleted."""
+    found: dict[str, Memory] = {}
+    for owner_id in {check.owner_id for check in checks}:
+        wanted = [check.memory_id for check in checks if check.owner_id == owner_id]
+        found |= memories.by_ids(connection, owner_id, wanted, now)
+    return [Drawn(check, found[check.memory_id]) for check in checks]

@@ -1,0 +1,181 @@
+"""Memories of an owner that contradict a claim in half of its words or more, found by the similar index
+(`storage.dedup.similar`) and compared before the claim comes to the writer.
+
+Items that wait are not asked: the index has memories only, and when one of two that contradict each other is approved,
+the other is held against it. What is found becomes neighbours of the claim like those over the threshold, so that the
+decision can be made again from the evidence; the rules tell that they are contradictions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from fractions import Fraction
+from functools import cache
+
+from sqlalchemy import Connection
+
+from vouchgate.ingest.claims.types import Claim, DedupFacts, ItemKind, Neighbour, Neighbours, Tier
+from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, Allowance, Comparisons, LookedUp
+from vouchgate.ingest.dedup.similar import nearest
+from vouchgate.ingest.language.words import tokens
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.storage.dedup import similar
+from vouchgate.storage.identity import owners
+
+# Of those that contradict a claim, as many as its owner would look at become evidence.
+MOST_KEPT = 5
+# What comparing one claim may cost before the transaction: all texts that a look-up reads, and so many seconds of the
+# processor. A pair takes a tenth of a millisecond, or up to two where rules have to be asked.
+_SECONDS = 0.1
+# And what all claims of a transaction may cost in it, beside what finding repeats may: most were compared before.
+MOST_IN_TRANSACTION = 2_000
+_SECONDS_IN_TRANSACTION = 0.05
+MOST_OF_GROUP = 16  # texts of the same transaction that a claim is held against; they share most keys with it
+
+
+def new_allowance() -> Allowance:
+    """What comparing one claim may cost where nobody waits for it."""
+    return Allowance(similar.MOST_READ, _SECONDS)
+
+
+def look_up(
+    connection: Connection,
+    owner_id: str,
+    content: str,
+    memory_type: str,
+    known: Comparisons,
+    *,
+    now: datetime,
+    allowance: Allowance | None = None,
+    show: bool = False,
+) -> LookedUp:
+    """What of the owner's memories contradicts a text, and with `show` what is similar to it; `known` remembers what
+    was compared. Bounded: with more memories about the same than a look-up reads, or an allowance that was used up,
+    the answer is not complete."""
+    as_of = owners.log_end(connection, owner_id)  # first: what is stored after it is not taken for seen
+    bands = similar.keys_of(content, memory_type)
+    read = similar.candidates(connection, owner_id, bands, memory_type, now=now)
+    if not bands and content.strip():
+        return NOT_LOOKED_UP  # its keys could not be made
+    found = of_candidates(known, read, allowance or new_allowance())
+    shown = nearest(content, read, known.threshold) if show else ()
+    return replace(found, as_of=as_of, bands=bands, similar=shown)
+
+
+def of_candidates(
+    known: Comparisons,
+    read: Sequence[tuple[str, str]],
+    allowance: Allowance,
+    *,
+    most: int = similar.MOST_READ,
+    words_of: Callable[[str], frozenset[str]] = tokens,
+) -> LookedUp:
+    """Those of the memories (id, text), of which the first share most keys, that contradict the claim. When `most` are
+    about the same, there may be more that were not read."""
+    complete, about_the_same = True, 0
+    found: list[tuple[Fraction, Neighbour]] = []
+    for memory_id, text in read:
+        may = known.may_contradict(text, allowance, words_of)
+        if may is None or (may and not known.contradict(text, allowance)):
+            complete = False
+            continue
+        about_the_same += may
+        if may and known.contradicted(text):
+            neighbour = Neighbour(kind=ItemKind.MEMORY, id=memory_id, content=text)
+            found.append((known.near(text) or Fraction(0), neighbour))
+    if about_the_same >= most:
+        complete = False
+    found.sort(key=lambda one: (-one[0], one[1].id))
+    return LookedUp(tuple(item for _, item in found[:MOST_KEPT]), complete)
+
+
+class BandLists:
+    """The similar index of memories that are not on disk: by owner and key."""
+
+    def __init__(self) -> None:
+        self._lists: defaultdict[tuple[str, int], list[tuple[str, str]]] = defaultdict(list)
+
+    def add(self, owner_id: str, bands: Iterable[int], memory_id: str, content: str) -> None:
+        """Puts a memory in."""
+        for key in bands:
+            self._lists[owner_id, key].append((memory_id, content))
+
+    def sharing(self, owner_id: str, bands: Iterable[int]) -> list[tuple[str, str]]:
+        """As `storage.dedup.similar.candidates`: of each key the newest, then those that share most."""
+        if not self._lists:
+            return []
+        met = Counter(
+            each for key in bands for each in self._lists.get((owner_id, key), ())[-similar.NEWEST :]
+        )
+        return [each for each, _ in met.most_common(MOST_OF_GROUP)]
+
+
+def together(facts: DedupFacts, *looked_up: LookedUp) -> DedupFacts:
+    """What the dedup check is told: the neighbours over the threshold, and those that contradict the claim."""
+    if not isinstance(facts, Neighbours):
+        return facts
+    complete = facts.complete and all(one.complete for one in looked_up)
+    found = {item.id: item for one in looked_up for item in one.items}
+    if complete is facts.complete and not found:
+        return facts
+    found |= {item.id: item for item in facts.items}
+    return Neighbours(items=tuple(sorted(found.values(), key=lambda item: item.id)), complete=complete)
+
+
+class OfGroup:
+    """What contradicts the claims that one transaction decides, one after the other."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        claims: Sequence[tuple[Claim, tuple[int, ...]]],
+        log_ends: Mapping[str, int],
+    ) -> None:
+        """`claims` are those of the group with their keys, `log_ends` where each owner's log ends, who is locked."""
+        self._connection = connection
+        self._claims = claims
+        self._log_ends = log_ends
+        self._words = cache(tokens)  # of texts that many claims of the group are held against
+        self._read: dict[
+            str, dict[tuple[int, ...], list[tuple[str, str]]]
+        ] = {}  # by owner and keys, when asked for
+        self._allowances: defaultdict[str, Allowance] = defaultdict(
+            lambda: Allowance(MOST_IN_TRANSACTION, _SECONDS_IN_TRANSACTION)
+        )
+        self.stored = BandLists()  # what the group stores
+
+    def added(self, examined: Examined, bands: tuple[int, ...], dedup: DedupFacts) -> DedupFacts:
+        """The facts of the dedup check with what contradicts the claim: as it was found before, or looked up again when
+        the owner's log went on and something rests on it; and of what this very group stores."""
+        if examined.claim.removes or examined.known is None:
+            return dedup
+        owner_id, known = examined.claim.owner_id, examined.known
+        found = examined.looked_up or NOT_LOOKED_UP
+        if found.as_of != self._log_ends[owner_id]:
+            if not found.items and examined.knowing(dedup=dedup).decide().tier is not Tier.STORED:
+                return dedup
+            if owner_id not in self._read:
+                self._read[owner_id] = self._read_again(owner_id, examined.capture_time)
+            read = self._read[owner_id].get(bands)
+            found = NOT_LOOKED_UP
+            if read is not None:
+                found = of_candidates(known, read, self._allowances[owner_id], words_of=self._words)
+        met = self.stored.sharing(owner_id, bands)
+        of_group = of_candidates(
+            known, met, self._allowances[owner_id], most=MOST_OF_GROUP, words_of=self._words
+        )
+        # Claims of one transaction are often of one template, and each has what vouches for it: the nearest of them are
+        # asked, and more of them make no crowd.
+        return together(dedup, found, replace(of_group, complete=True))
+
+    def _read_again(self, owner_id: str, now: datetime) -> dict[tuple[int, ...], list[tuple[str, str]]]:
+        """What the similar index has for the owner's claims of this group, by their keys."""
+        claims = {
+            bands: claim.memory_type.value
+            for claim, bands in self._claims
+            if bands and claim.owner_id == owner_id and not claim.removes
+        }
+        return similar.candidates_of_many(self._connection, owner_id, claims, now=now)

@@ -1,0 +1,194 @@
+"""A claim is as good as its worst statement, whichever of its sources covers which."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from vouchgate.ingest.checks import statements
+from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.types import (
+    Claim,
+    Decision,
+    Finding,
+    Found,
+    Label,
+    MemoryType,
+    Neighbours,
+    Source,
+    SourceReading,
+    Standing,
+    Tier,
+    Unreachable,
+    Verdict,
+)
+from vouchgate.ingest.pipeline import Examined, examine, inspect
+from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.scoring.sites import site_of
+
+POLICY = load_policy()
+STRICT = Policy.model_validate(POLICY.model_dump() | {"spoken_of": "queue", "unlisted_pages": "queue"})
+DETECTOR = HedgeDetector(POLICY.lexicon)
+NOW = datetime(2026, 5, 4, tzinfo=UTC)
+RELAY = "The relay keeps mail for 30 days. Postfix sends it on every 15 minutes."
+LEASE = "A lease lasts two hours, and workers restart at noon."
+BLOG = "https://blog.example.net/relay"
+
+
+def looked(content: str, *texts: str | None, policy: Policy = POLICY) -> Examined:
+    """The claim with its sources in the order in which it names them; None for one that cannot be read."""
+    claim = Claim(
+        content=content,
+        memory_type=MemoryType.FACT,
+        asserted_source=Source.AI_SYNTHESIS,
+        source=Source.AI_SYNTHESIS,
+        owner_id="ada",
+    )
+    inspected = inspect(claim, DETECTOR)
+    readings: list[SourceReading] = []
+    for cited, text in zip(inspected.cited(), texts, strict=True):
+        if text is None:
+            readings.append(Unreachable(citation=cited, code="time_out", detail="No answer."))
+            continue
+        page = cited.value.startswith("http")
+        site = site_of(cited.value) if page else ""
+        readings.append(
+            Found(
+                citation=cited,
+                source_id=cited.value,
+                standing=Standing.IN_FORCE,
+                detail="There.",
+                text=text,
+                site=site,
+                official=not page,
+            )
+        )
+    return examine(inspected, readings, policy, NOW)
+
+
+def found(content: str, *texts: str | None, policy: Policy = POLICY) -> Finding | None:
+    return looked(content, *texts, policy=policy).findings.one(statements.CHECK)
+
+
+def code(content: str, *texts: str | None, policy: Policy = POLICY) -> str | None:
+    said = found(content, *texts, policy=policy)
+    return None if said is None else said.code
+
+
+def decided(content: str, *texts: str | None, policy: Policy = POLICY) -> Decision:
+    return looked(content, *texts, policy=policy).knowing(dedup=Neighbours()).decide()
+
+
+def test_each_source_may_cover_a_statement_of_its_own() -> None:
+    both = "The relay keeps mail for 30 days (ADR-1). A lease lasts two hours (ADR-2)."
+    made = decided(both, RELAY, LEASE)
+    assert (made.rule, made.tier) == ("stated", Tier.STORED)
+    assert decided(both, LEASE, RELAY).rule == "refuted"  # the citation beside a sentence has to speak of it
+    worse = both + " Backups leave the country every night (ADR-2)."
+    assert code(worse, RELAY, LEASE) == "uncovered"
+    assert decided(worse, RELAY, LEASE).tier is Tier.QUEUED
+
+
+def test_two_sources_that_state_half_each_make_no_fact() -> None:
+    both = "The relay keeps mail for 30 days (ADR-1). A lease lasts two hours (ADR-2)."
+    assert decided(both, RELAY, LEASE).label is Label.INFERENCE
+    assert decided("The relay keeps mail for 30 days (ADR-1).", RELAY).label is Label.FACT
+
+
+def test_what_no_source_covers_is_named_with_its_words() -> None:
+    claim = "Per ADR-1 the relay keeps mail for 30 days. Backups leave for Iceland every night."
+    said = found(claim, RELAY)
+    assert said is not None
+    assert (said.verdict, said.code) == (Verdict.DOUBT, "uncovered")
+    assert [claim[span.start : span.end] for span in said.spans] == ["Backups leave for Iceland every night."]
+    lacking = said.facts["lacking"]
+    assert isinstance(lacking, list)
+    assert "Iceland" in lacking
+    assert "“Iceland”" in said.message
+    assert "“Backups leave for Iceland every night.” is not covered" in said.message
+    made = decided(claim, RELAY)
+    assert (made.rule, made.tier, made.reason) == ("uncovered", Tier.QUEUED, said.message)
+
+
+@pytest.mark.parametrize(
+    ("claim", "word"),
+    [
+        ("Per ADR-1 the relay keeps mail for 40 days.", "40"),
+        ("Per ADR-1 the relay keeps all mail for 30 days.", "all"),
+        ("Per ADR-1 only the relay keeps mail for 30 days.", "only"),
+        ("Per ADR-1 the relay in Iceland keeps mail for 30 days.", "Iceland"),
+        ("Per ADR-1 the relay keeps mail in `keep_for_long` for 30 days.", "keep_for_long"),
+    ],
+)
+def test_a_naming_word_that_no_source_has_uncovers_its_statement(claim: str, word: str) -> None:
+    made = decided(claim, RELAY)
+    assert made.tier is Tier.QUEUED
+    said = found(claim, RELAY)
+    if said is not None:  # else the source says another thing in its place, and refutes it
+        assert said.code == "uncovered"
+        assert f"“{word}”" in said.message
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Fixed in ADR-1.",
+        "See ADR-1.",
+        "See https://docs.python.org/3/ for details.",
+    ],
+)
+def test_a_claim_that_only_points_is_stored_for_what_it_points_at(claim: str) -> None:
+    made = decided(claim, RELAY)
+    assert (made.rule, made.tier, made.label) == ("pointer", Tier.STORED, Label.INFERENCE)
+
+
+@pytest.mark.parametrize(
+    "claim", ["See ADR-1, never ADR-2.", "See ADR-1. The relay bills Mallory.", "ADR-1 is wrong."]
+)
+def test_what_says_more_than_where_to_look_is_no_pointer(claim: str) -> None:
+    texts = (RELAY, LEASE) if "ADR-2" in claim else (RELAY,)
+    assert code(claim, *texts) != "pointer"
+    assert decided(claim, *texts).rule != "pointer"
+
+
+def test_what_is_spoken_of_waits_where_the_policy_says_so() -> None:
+    claim = "Per ADR-1 the relay keeps the mail of customers for 30 days and sends it by Postfix afterwards."
+    for policy, rule in ((POLICY, "spoken_of"), (STRICT, "ungrounded")):
+        made = decided(claim, RELAY, policy=policy)
+        assert (code(claim, RELAY, policy=policy), made.rule) == ("spoken_of", rule)
+        assert made.label is Label.INFERENCE
+
+
+def test_a_page_of_nobody_that_is_listed_states_but_does_not_only_speak() -> None:
+    claim = f"The relay keeps mail for 30 days, says {BLOG}."
+    assert decided(claim, RELAY).rule == "stated"
+    assert decided(claim, RELAY).label is Label.INFERENCE
+    made = decided(claim, RELAY, policy=STRICT)
+    assert (code(claim, RELAY, policy=STRICT), made.rule, made.tier) == (
+        "unlisted",
+        "ungrounded",
+        Tier.QUEUED,
+    )
+    # Beside it a source that may vouch alone says the same.
+    assert code(f"{claim[:-1]} and ADR-1.", RELAY, RELAY, policy=STRICT) == "stated"
+    spoken = f"The relay keeps the mail of customers for 30 days and sends it by Postfix afterwards ({BLOG})."
+    assert code(spoken, RELAY) == "uncovered"
+
+
+def test_nothing_is_said_before_every_source_could_be_read() -> None:
+    both = "The relay keeps mail for 30 days (ADR-1). A lease lasts two hours (ADR-2)."
+    assert code(both, RELAY, None) is None
+    assert decided(both, RELAY, None).rule == "citation_unknown"
+    foreign = (
+        "Das Relais behält die Post für 30 Tage, und der Rest wird nicht mehr gelesen, wenn es Abend ist."
+    )
+    assert code(both, RELAY, foreign) is None
+    assert decided(both, RELAY, foreign).tier is Tier.QUEUED
+    assert code("The relay keeps mail for 30 days.") is None  # it cites nothing
+
+
+def test_a_text_that_says_the_opposite_covers_nothing() -> None:
+    claim = "Per ADR-1 the queue blocks callers."
+    made = decided(claim, "The queue does not block callers.")
+    assert (made.tier, made.rule in ("uncovered", "refuted")) == (Tier.QUEUED, True)

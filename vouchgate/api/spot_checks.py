@@ -1,0 +1,97 @@
+"""Where owners say whether what rules stored is right, of the memories that were drawn for that."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel
+from starlette.concurrency import run_in_threadpool
+
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_responses
+from vouchgate.ingest.claims.types import Memory, Principal, SpotVerdict
+from vouchgate.ingest.rules import Rule
+from vouchgate.review import spot_checks
+from vouchgate.review.answers import NotFound
+from vouchgate.review.rules import Act
+from vouchgate.review.spot_checks import Drawn
+from vouchgate.server.state import service_of
+from vouchgate.wire import Wire
+
+router = APIRouter(prefix="/v1/spot-checks", route_class=JsonRoute, tags=["reviews"])
+
+ReviewReader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
+Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
+
+
+class SpotCheckOut(BaseModel):
+    """A memory that was drawn, the rule that stored it, and what its owner says of it: null while nothing."""
+
+    memory: Memory
+    rule: Rule
+    created_at: datetime
+    verdict: SpotVerdict | None
+    decided_at: datetime | None
+    decided_by: str | None
+
+    @classmethod
+    def of(cls, drawn: Drawn) -> Self:
+        """The same, as it is told."""
+        check = drawn.check
+        return cls(
+            memory=drawn.memory,
+            rule=check.rule,
+            created_at=check.created_at,
+            verdict=check.verdict,
+            decided_at=check.decided_at,
+            decided_by=check.decided_by,
+        )
+
+
+class SpotCheckPage(BaseModel):
+    """Spot checks, the newest memory first; `next` is the cursor of the following page, null on the last. `counts`
+    has, by rule, how many there are of each verdict and how many are `open`, whatever was asked for."""
+
+    items: list[SpotCheckOut]
+    next: str | None
+    counts: dict[Rule, dict[str, int]]
+
+
+class SpotVerdictIn(Wire):
+    """What the owner says of the memory."""
+
+    verdict: SpotVerdict
+
+
+@router.get("", responses=problem_responses())
+def list_spot_checks(
+    request: Request,
+    principal: ReviewReader,
+    *,
+    verdict: SpotVerdict | Literal["open"] = "open",
+    after: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+) -> SpotCheckPage:
+    """The owner's memories that were drawn, of which nothing was said yet unless a verdict is asked for."""
+    store = service_of(request).store
+    now = datetime.now(UTC)
+    found = spot_checks.search(store, principal, now, verdict=verdict, after=after, limit=limit)
+    return SpotCheckPage(
+        items=[SpotCheckOut.of(drawn) for drawn in found],
+        next=found[-1].memory.id if len(found) == limit else None,
+        counts={rule: dict(times) for rule, times in spot_checks.counts(store, principal).items()},
+    )
+
+
+@router.post("/{memory_id}", responses=problem_responses(404, body=True))
+async def answer_spot_check(
+    request: Request, memory_id: str, sent: SpotVerdictIn, principal: Reviewer
+) -> SpotCheckOut:
+    """Notes what the owner says of a memory that was drawn, in place of what was said before. The memory stays as it
+    is: one that is wrong can be retracted (`DELETE /v1/memories/{memory_id}`)."""
+    store, now = service_of(request).store, datetime.now(UTC)
+    drawn = await run_in_threadpool(spot_checks.answer, store, principal, memory_id, sent.verdict, now)
+    if isinstance(drawn, NotFound):
+        raise not_found("spot check")
+    return SpotCheckOut.of(drawn)

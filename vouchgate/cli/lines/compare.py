@@ -1,0 +1,47 @@
+"""`vouchgate compare`: what is a claim to an earlier memory? The dedup check's rules, under the built-in policy. No
+settings, no I/O but the lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vouchgate.cli.input import open_input
+from vouchgate.cli.output import FAILED, write_json
+from vouchgate.importing.lines import BadLine, Line, read_lines, text_fields
+from vouchgate.ingest.dedup.relation import relation
+from vouchgate.ingest.policy import Policy, load_policy
+
+
+def run(path: str) -> int:
+    """Answers every line in order; 1 when any line was bad."""
+    policy = load_policy()
+    status = 0
+    with open_input(path) as stream:
+        for line in read_lines(stream):
+            answer = _answer(line, policy)
+            if isinstance(answer, BadLine):
+                status = FAILED
+                answer = answer.as_json()
+            write_json(answer)
+    return status
+
+
+def _answer(line: Line | BadLine, policy: Policy) -> dict[str, Any] | BadLine:
+    if isinstance(line, BadLine):
+        return line
+    texts = text_fields(line, "earlier", "claim")
+    if isinstance(texts, BadLine):
+        return texts
+    return relation_fields(line.fields.get("id"), *texts, policy=policy)
+
+
+def relation_fields(identifier: Any, earlier: str, claim: str, *, policy: Policy) -> dict[str, Any]:
+    """What the rules say of two texts, as it is written out. `changed` is what differs, in a conflict: the words as
+    written, the claim's first."""
+    found = relation(earlier, claim, policy.threshold, policy.values)
+    return {
+        "id": identifier,
+        "relation": found.relation.value,
+        "similarity": round(float(found.similarity), 4),
+        "changed": list(found.changed),
+    }
