@@ -18,7 +18,7 @@ from vouchgate.ingest.claims.types import DedupUnavailable, Neighbours, Outcome,
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.storage.claims.submit import Decided, Submission, SubmitAnswer, write_submissions
+from vouchgate.storage.claims.submit import Decided, Submission, WriterAnswer, write_submissions
 from vouchgate.storage.dedup import comparing, index
 from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.engine import writing
@@ -45,13 +45,13 @@ def near(number: int, owner_id: str = "ann", under: Policy = SOME) -> Submission
     return submission_of(examined(text, owner_id=owner_id, source=Source.AI_SYNTHESIS, under=under))
 
 
-def put(store: Store, submissions: list[Submission]) -> list[SubmitAnswer]:
+def put(store: Store, submissions: list[Submission]) -> list[WriterAnswer]:
     """Writes them through a connection of its own, without comparing anything."""
     with writing(store._engine) as connection:
         return write_submissions(connection, submissions, allow=nothing)
 
 
-def result(answer: SubmitAnswer) -> ValidationResult:
+def result(answer: WriterAnswer) -> ValidationResult:
     assert isinstance(answer, Decided)
     return answer.answer
 
@@ -101,7 +101,7 @@ class Path:
         self.writer = Writer(store._engine, allow=allow)
         self.comparer = Comparer(read, self.writer, allow=before)
 
-    def send(self, submission: Submission) -> SubmitAnswer:
+    def send(self, submission: Submission) -> WriterAnswer:
         self.go.set()
         return self.comparer.submit(submission).result(60)
 
@@ -131,7 +131,7 @@ def test_one_agent_with_long_near_duplicates_stops_no_other_owner(
     way = path()
     order: list[str] = []
 
-    def send(name: str, submission: Submission) -> SubmitAnswer:
+    def send(name: str, submission: Submission) -> WriterAnswer:
         future = way.comparer.submit(submission)
         future.add_done_callback(lambda _: order.append(name))
         return future  # type: ignore[return-value]  # taken out below
@@ -214,7 +214,7 @@ def test_the_same_text_is_found_whatever_may_be_compared(store: Store, path: Cal
 
 @pytest.mark.parametrize("meanwhile", [" ".join(WORDS), f"Really, {' '.join(WORDS).capitalize()}."])
 def test_what_is_stored_in_between_is_caught(store: Store, path: Callable[..., Path], meanwhile: str) -> None:
-    stored: list[SubmitAnswer] = []
+    stored: list[WriterAnswer] = []
 
     def between() -> None:
         if not stored:

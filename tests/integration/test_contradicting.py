@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,9 +26,12 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup.compare import Allowance, Comparisons
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.review.acts import retract
 from vouchgate.review.answers import ApprovalRefused, Approved
 from vouchgate.sources.reader import Sources
 from vouchgate.storage.claims.submit import Decided
@@ -37,6 +41,7 @@ from vouchgate.storage.store import Store
 from vouchgate.wire import ClaimIn
 
 EARLIER, CLAIM = "The API listens on port 8080.", "The API listens on port 8081."
+KEYS = signature_keys(tokens(CLAIM), "fact", policy().threshold)
 
 
 @pytest.fixture
@@ -155,39 +160,57 @@ def test_two_of_one_transaction_are_held_against_each_other(store: Store) -> Non
     ]
 
 
-def test_what_is_stored_between_the_look_and_the_transaction_counts(
-    gate: Gate, agent: Principal, store: Store
-) -> None:
+def _sent_while(
+    gate: Gate, agent: Principal, store: Store, change: Callable[[], Future[Any]]
+) -> ValidationResult:
+    """What becomes of the claim when it was compared, and then, before its transaction, something changes."""
+    go = threading.Event()
     sent = ClaimIn(content=CLAIM, memory_type=MemoryType.FACT, source=Source.USER, user_id="ann")
 
     async def late() -> ValidationResult:
-        seen = await gate.examine(gate.examiner.build_claim(agent, sent))
-        assert seen.looked_up is not None and not seen.looked_up.items
-        await asyncio.to_thread(stored, store, EARLIER)
-        answer = await gate.send(agent, seen)
-        assert isinstance(answer, Decided)
-        return answer.answer
+        examined = await gate.examine(gate.examiner.build_claim(agent, sent))
+        store.writer.run([], lambda connection: go.wait(30))
+        changed = change()
+        store.writer.run([], lambda connection: None)  # so that the claim has a transaction of its own
+        answer = gate.send(agent, examined)
+        # An owner's claims are compared in their order: the claim is, and waits for its transaction.
+        await asyncio.wrap_future(store.comparer.look(examined.comparing(), KEYS))
+        go.set()
+        await asyncio.wrap_future(changed)
+        decided = await answer
+        assert isinstance(decided, Decided)
+        return decided.answer
 
-    assert asyncio.run(late()).rule is Rule.CONFLICT
+    return asyncio.run(late())
 
 
-def test_what_was_taken_back_between_the_look_and_the_transaction_does_not(
+def test_what_is_stored_between_comparing_and_the_transaction_counts(
+    gate: Gate, agent: Principal, store: Store
+) -> None:
+    said = _sent_while(gate, agent, store, lambda: store.writer.submit(submission_of(examined(EARLIER))))
+    assert said.rule is Rule.CONFLICT
+
+
+def test_what_was_taken_back_between_comparing_and_the_transaction_does_not(
     gate: Gate, agent: Principal, store: Store
 ) -> None:
     old = stored(store, EARLIER)
-    sent = ClaimIn(content=CLAIM, memory_type=MemoryType.FACT, source=Source.USER, user_id="ann")
 
-    async def late() -> ValidationResult:
-        seen = await gate.examine(gate.examiner.build_claim(agent, sent))
-        assert seen.looked_up is not None and seen.looked_up.items
-        await asyncio.to_thread(
-            lambda: queue_of(store).retract(reviewer(), old.id, reason="It moved.", now=NOW)
+    def take_back() -> Future[Any]:
+        return store.writer.run(
+            ["ann"], lambda connection: retract(connection, old, by="ann", reason="It moved.", now=NOW)
         )
-        answer = await gate.send(agent, seen)
-        assert isinstance(answer, Decided)
-        return answer.answer
 
-    assert asyncio.run(late()).outcome is Outcome.STORED
+    assert _sent_while(gate, agent, store, take_back).outcome is Outcome.STORED
+
+
+def test_what_takes_too_long_to_compare_in_the_transaction_is_compared_before_it(
+    gate: Gate, agent: Principal, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = _submit(gate, agent, EARLIER)
+    monkeypatch.setattr(contradicting, "MOST_IN_TRANSACTION", 0)
+    result = _submit(gate, agent, CLAIM)
+    assert (result.rule, result.conflicting_memory_id) == (Rule.CONFLICT, earlier.memory_id)
 
 
 def test_another_owner_and_another_type_are_not_asked(store: Store) -> None:

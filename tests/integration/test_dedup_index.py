@@ -20,7 +20,7 @@ from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour,
 from vouchgate.ingest.dedup.compare import Allowance, jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
-from vouchgate.storage.claims.submit import Decided, SubmitAnswer, write_submissions
+from vouchgate.storage.claims.submit import Decided, WriterAnswer, write_submissions
 from vouchgate.storage.dedup import index
 from vouchgate.storage.engine import writing
 from vouchgate.storage.store import Store
@@ -39,7 +39,7 @@ class BruteForce:
     threshold: Fraction
     items: list[Neighbour] = field(default_factory=list)
 
-    def settle(self, content: str, answer: SubmitAnswer, *, trusted: bool) -> None:
+    def settle(self, content: str, answer: WriterAnswer, *, trusted: bool) -> None:
         """Checks one answer against all that came before it, then remembers what it added."""
         assert isinstance(answer, Decided)
         result = answer.answer
@@ -198,7 +198,7 @@ def test_neighbours_are_of_one_owner_in_force_and_in_order(store: Store) -> None
 
 
 def test_claims_of_several_owners_are_not_held_against_those_of_others(store: Store) -> None:
-    def together(*owners: str) -> list[SubmitAnswer]:
+    def together(*owners: str) -> list[WriterAnswer]:
         sent = [submission_of(examined("The gate is closed.", owner_id=owner_id)) for owner_id in owners]
         with writing(store._engine) as connection:
             return write_submissions(connection, sent)
