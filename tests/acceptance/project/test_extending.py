@@ -122,6 +122,22 @@ def test_a_kind_of_citation_is_one_file_of_an_installed_package(tmp_path: Path, 
     assert site.paths() == ["GET /12.txt", "GET /13.txt"]
 
 
+def test_a_kind_that_comes_with_the_service_is_one_file(tmp_path: Path, site: WebServer) -> None:
+    tree, cwd = tmp_path / "tree", tmp_path / "cwd"
+    cwd.mkdir()
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tree / package, symlinks=True)
+    text = example("acme_memos.py").replace("ACME_MEMOS_URL", "VOUCHGATE_MEMO_URL")
+    (tree / "ingest" / "citations" / "kinds" / "memo.py").write_text(text, "utf-8")
+    site.routes["/12.txt"] = Answer("Depots\nThe pump of the depot in Leeds was replaced in spring.")
+    (cwd / "vouchgate.toml").write_text(f'memo_url = "{site.url}"\n', "utf-8")
+
+    claim = "The pump of the depot in Leeds was replaced in spring, as MEMO-12 says."
+    answer = checked(claim, path=tree, cwd=cwd, VOUCHGATE_ALLOW_NETWORKS="127.0.0.0/8")
+    assert (answer["outcome"], answer["rule"]) == ("stored", "stated")
+    assert site.paths() == ["GET /12.txt"]
+
+
 def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
     text = example("tickets.toml").replace("https://tickets.example.org", site.url)
     (tmp_path / "tickets.toml").write_text(text, "utf-8")
@@ -171,7 +187,7 @@ def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
         (None, "note = acme_memos:KIND", GROUP, "is no CitationKind of this name"),
         (
             None,
-            "rfc = acme_memos:_open",
+            "rfc = acme_memos:KIND",
             "vouchgate.sources.reader",
             "is for a kind that is not there, or has a source",
         ),
@@ -183,7 +199,7 @@ def test_a_plugin_that_is_broken_stops_the_start(
 ) -> None:
     text = example("acme_memos.py")
     if module == "taken":
-        module = text.replace('Rule("memo"', 'Rule("rfc"')
+        module = text.replace('name="memo"', 'name="rfc"')
     install(tmp_path / "site", text if module is None else module, entry, group)
     claim = json.dumps({"content": "It rains.", "memory_type": "fact", "source": "user"})
     done = run("check", "-", path=tmp_path / "site", cwd=tmp_path, sent=claim)

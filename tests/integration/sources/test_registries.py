@@ -15,6 +15,11 @@ import pytest
 
 from tests.running.hangs import given_up_after
 from tests.web import Answer, Route, WebServer, web_server
+from vouchgate.ingest.citations.kinds.arxiv import Arxiv
+from vouchgate.ingest.citations.kinds.cve import Cve
+from vouchgate.ingest.citations.kinds.doi import Doi
+from vouchgate.ingest.citations.kinds.pep import Pep
+from vouchgate.ingest.citations.kinds.rfc import Rfc, plain_pages
 from vouchgate.ingest.claims.types import (
     TEXT_CHARACTERS,
     Citation,
@@ -27,11 +32,6 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.sources.answers import linked_sites, retry_after
-from vouchgate.ingest.sources.registries.arxiv import Arxiv
-from vouchgate.ingest.sources.registries.cve import Cve
-from vouchgate.ingest.sources.registries.doi import Doi
-from vouchgate.ingest.sources.registries.pep import Pep
-from vouchgate.ingest.sources.registries.rfc import Rfc, plain_pages
 
 HERE = ipaddress.ip_network("127.0.0.0/8")
 TLS = ssl.SSLContext(

@@ -15,8 +15,8 @@ from vouchgate.ingest.citations import (
     label_of,
     parse_citation,
 )
-from vouchgate.ingest.citations.kinds import CitationKind, KindError, install
-from vouchgate.ingest.citations.shared import CitationRule, FoundCitation, full_match
+from vouchgate.ingest.citations.detection import install
+from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation, KindError, each_match, full_match
 from vouchgate.ingest.claims.types import Citation, CitationType
 
 ONE = re.compile(r"MEMO-[0-9]+")
@@ -26,20 +26,15 @@ def key(match: re.Match[str]) -> str:
     return f"memo:{match[0][5:]}"
 
 
-def find(text: str) -> Iterator[FoundCitation]:
-    return (FoundCitation(match.start(), match.end(), key(match)) for match in ONE.finditer(text))
-
-
-RULE = CitationRule(
-    "memo",
-    "house memo",
-    ("memo-",),
-    find,
+MEMO = CitationKind(
+    name="memo",
+    label="house memo",
+    needles=("memo-",),
+    find=each_match(ONE, key),
     whole=full_match(ONE, key),
     bare=full_match(ONE, key),
-    forms="MEMO-12",
+    forms=("MEMO-12",),
 )
-MEMO = CitationKind(rule=RULE, example="MEMO-12")
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +73,7 @@ def test_what_was_kept_is_read_where_the_kind_is_not_installed() -> None:
 
 def test_what_is_given_must_be_known() -> None:
     with pytest.raises(
-        ValueError, match="'memo' is no kind of citation that is known here; known are adr, commit"
+        ValueError, match="'memo' is no kind of citation that is known here; known are adr, arxiv"
     ):
         given_citation("memo", "MEMO-7")
 
@@ -87,20 +82,17 @@ def test_what_is_given_must_be_known() -> None:
     ("kinds", "sentence"),
     [
         ([MEMO, MEMO], "there are two kinds of citation called 'memo'"),
-        ([replace(MEMO, rule=replace(RULE, type="adr"))], "there are two kinds of citation called 'adr'"),
-        ([replace(MEMO, example="MEMOS")], "does not find its example 'MEMOS'"),
-        ([replace(MEMO, rule=replace(RULE, whole=lambda value: str(1 / 0)))], "is broken: division by zero"),
-        ([replace(MEMO, rule=replace(RULE, type="A memo"))], "is broken"),
+        ([replace(MEMO, name="adr")], "there are two kinds of citation called 'adr'"),
+        ([replace(MEMO, forms=("MEMOS",))], "does not find its example 'MEMOS'"),
+        ([replace(MEMO, whole=lambda value: str(1 / 0))], "is broken: division by zero"),
+        ([replace(MEMO, name="A memo")], "is broken"),
         (
             [
                 replace(
                     MEMO,
-                    example="RFC 9",
-                    rule=replace(
-                        RULE,
-                        find=lambda text: iter([FoundCitation(3, 8, "memo:9")]),
-                        whole=lambda value: "memo:9",
-                    ),
+                    forms=("RFC 9",),
+                    find=lambda text: iter([FoundCitation(3, 8, "memo:9")]),
+                    whole=lambda value: "memo:9",
                 )
             ],
             "is one of rfc already",

@@ -10,8 +10,11 @@ from vouchgate.ingest.citations import BUILT_IN, detect_citations, given_citatio
 from vouchgate.ingest.claims.types import CitationType
 
 
-def test_every_type_has_one_rule() -> None:
-    assert sorted(rule.type for rule in BUILT_IN) == sorted(CitationType)
+def test_every_type_has_one_kind_that_finds_its_example() -> None:
+    assert sorted(kind.name for kind in BUILT_IN) == sorted(CitationType)
+    for kind in BUILT_IN:
+        (found,) = detect_citations(f"As {kind.forms[0]} says, it is so.")
+        assert (found.type, found.value) == (kind.name, kind.forms[0])
 
 
 def test_offsets_order_and_repeats() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.running.hangs import given_up_after
 from vouchgate.ingest.citations import detect_citations, given_citation, parse_citation
-from vouchgate.ingest.citations.path import PathKey, parse_key
+from vouchgate.ingest.citations.kinds.path import PathKey, parse_key
 
 
 def paths(text: str) -> list[tuple[str, str]]:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from string import ascii_letters, digits
 
-from vouchgate.ingest.citations.shared import NOT_A_COUNT, CitationRule, FoundCitation
+from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
+from vouchgate.ingest.citations.shared import NOT_A_COUNT
 from vouchgate.ingest.citations.words import BEFORE_RANK, GLUED_TO_HASH, ORDINALS
 from vouchgate.ingest.claims.types import CitationType
 
@@ -136,12 +137,12 @@ def _bare(value: str) -> str | None:
     return _whole(value) or _whole(f"#{value}")
 
 
-RULE = CitationRule(
-    CitationType.ISSUE,
+KIND = CitationKind(
+    name=CitationType.ISSUE,
     label="issue",
     needles=("#", "gh-", "pr ", "pr-", "pull request"),
     find=_find,
     whole=_whole,
     bare=_bare,
-    forms="#12, GH-12, owner/repo#12",
+    forms=("#12", "GH-12", "owner/repo#12"),
 )

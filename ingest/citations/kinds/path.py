@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from vouchgate.ingest.citations.shared import CitationRule, FoundCitation
+from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
 from vouchgate.ingest.claims.types import CitationType
 
 LONGEST = 500  # characters of a path
@@ -114,12 +114,12 @@ def _bare(value: str) -> str | None:
     return _key(match) if match and _NAME.fullmatch(match["path"]) else None
 
 
-RULE = CitationRule(
-    CitationType.PATH,
+KIND = CitationKind(
+    name=CitationType.PATH,
     label="file",
     needles=("/",),
     find=_find,
     whole=_whole,
     bare=_bare,
-    forms="docs/guide.md, src/auth.py:42",
+    forms=("docs/guide.md", "src/auth.py:42"),
 )

@@ -1,4 +1,9 @@
-"""Papers on arXiv: title, abstract and dates from its API, an Atom feed of the one paper asked for."""
+"""arXiv ids: `arXiv:1706.03762v5`, `arXiv 2103.00020`, and the ids used until March 2007, `hep-th/9901001`.
+
+A new id needs the word before it, because versions look the same. The version stays in the key: v1 and v2
+of a paper may say different things. Read are title, abstract and dates from arXiv's API, an Atom feed of the one paper
+asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +11,12 @@ import asyncio
 import re
 import time
 from datetime import datetime
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+from vouchgate.ingest.citations.kinds import CitationKind, each_match, full_match
 from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Standing
-from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (
     READING_SECONDS,
@@ -21,7 +27,10 @@ from vouchgate.ingest.sources.answers import (
     require_success,
     utc_now,
 )
-from vouchgate.ingest.sources.registries.registry import Registry
+from vouchgate.ingest.sources.registry import Registry
+
+if TYPE_CHECKING:
+    from vouchgate.ingest.net.client import Outbound
 
 SPACING_SECONDS = 3.0  # between two requests, one at a time: arXiv's terms of use for its API
 _LARGEST = 500_000  # bytes; a paper with three thousand authors is about 200,000
@@ -153,3 +162,34 @@ def _date(text: str) -> datetime | None:
     except ValueError:
         return None
     return dated if dated.tzinfo is not None else None
+
+
+_WORD = r"[Aa][Rr][Xx][Ii][Vv](?: ?: ?| preprint | )"
+_NEW = r"\d\d(?:0[1-9]|1[0-2])\.\d{4,5}(?:v[1-9]\d?)?"  # year, month, number
+_OLD = r"[a-z]{2,8}(?:-[a-z]{2,4})?(?:\.[A-Z]{2})?/\d\d(?:0[1-9]|1[0-2])\d{3}(?:v[1-9]\d?)?"
+# These archive names mean nothing else, so their ids stand alone; `math/0309136` needs the word.
+_ARCHIVES = (
+    r"(?:astro-ph|cond-mat|gr-qc|hep-(?:ex|lat|ph|th)|math-ph|nucl-(?:ex|th)|quant-ph)"
+    r"/\d\d(?:0[1-9]|1[0-2])\d{3}(?:v[1-9]\d?)?"
+)
+_RUNNING = re.compile(
+    rf"(?<![\w#@$&\\./-])(?:{_WORD}(?P<id>{_NEW}|{_OLD})|(?P<old>{_ARCHIVES}))(?!\w|\.\d|-\d)", re.ASCII
+)
+
+
+def _key(match: re.Match[str]) -> str:
+    groups = match.groupdict()
+    return f"arxiv:{groups.get('id') or groups['old']}"
+
+
+KIND = CitationKind(
+    name=CitationType.ARXIV,
+    label="arXiv paper",
+    needles=("arxiv", "-ph/", "-mat/", "-qc/", "-ex/", "-lat/", "-th/"),
+    find=each_match(_RUNNING, _key),
+    whole=full_match(re.compile(rf"{_WORD}(?P<id>{_NEW}|{_OLD})|(?P<old>{_ARCHIVES})", re.ASCII), _key),
+    bare=full_match(re.compile(rf"(?:{_WORD})?(?P<id>{_NEW}|{_OLD})", re.ASCII), _key),
+    forms=("arXiv:1706.03762",),
+    settings=("VOUCHGATE_ARXIV_URL",),
+    source=Arxiv.opened_at("https://export.arxiv.org"),
+)

@@ -1,4 +1,7 @@
-"""DOIs: whether one is registered, where it leads, and what its registration agency says of the work.
+"""DOIs: `10.1145/3292500.3330701`, with or without `doi:` before it, which is not part of the value.
+
+A DOI is compared without regard to case (DOI Handbook, 3.8: case insensitive for ASCII letters). Read is whether it is
+registered, where it leads, and what its registration agency says of the work.
 
 Two requests: the handle of a DOI shows that it exists and the address it leads to (doi.org/api/handles); the
 record of the work, as CSL JSON, comes by content negotiation from the agency. A DOI may have no such record: it
@@ -8,12 +11,15 @@ exists, and there is no text to hold a claim against.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import unescape
 from urllib.parse import quote
 
 from pydantic import Field, JsonValue
 
+from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
+from vouchgate.ingest.citations.shared import trim_end
 from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Standing
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (
@@ -24,7 +30,7 @@ from vouchgate.ingest.sources.answers import (
     parse_answer,
     require_success,
 )
-from vouchgate.ingest.sources.registries.registry import Registry
+from vouchgate.ingest.sources.registry import Registry
 
 _KEY = re.compile(r"doi:(?P<doi>10\.[0-9]{4,9}(?:\.[0-9]{1,9}){0,3}/[^\s\x00-\x1f\x7f]{1,1000})")
 _CSL = "application/vnd.citationstyles.csl+json"
@@ -164,3 +170,56 @@ def _date(issued: _Date | None) -> datetime | None:
         return datetime(year, month, day, tzinfo=UTC)
     except (ValueError, OverflowError):  # no such day: no date
         return None
+
+
+# Registrants have at least four digits, which tells a DOI from a version or a ratio.
+_PREFIX = r"10\.\d{4,9}(?:\.\d{1,9}){0,3}/"
+# Anything that prints may stand in a suffix; these end one in practice. `<` and `>` occur in old Wiley DOIs
+# only, as in 3.0.CO;2-O after a `49:8<693::AID`.
+_CHARACTER = r"""[^\s\x00-\x1f"'`|\\{}<>“”„«»‹›—…\u3000-\u303f,;]"""
+_LIST = r"[,;](?!(?:doi:|DOI:)?10\.\d{4})"  # two DOIs may have a comma between them and no space
+_SICI = r"<(?=[0-9A-Z]{1,9}::)|(?<=[0-9A-Z])>(?=\d\.)"
+_SUFFIX = rf"(?:{_CHARACTER}|{_LIST}|{_SICI})+"
+# After a slash only where a DOI resolver or a publisher's path says it is one.
+_LEFT = r"(?:(?<![\w./\\#@$&+=-])|(?<=doi\.org/)|(?<=/doi/)|(?<=doi=))"
+_RUNNING = re.compile(rf"{_LEFT}{_PREFIX}{_SUFFIX}", re.ASCII)
+_GIVEN = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi: ?)?(?P<doi>.+)", re.ASCII | re.IGNORECASE)
+
+
+def _doi(text: str, match: re.Match[str]) -> FoundCitation | None:
+    start, end = match.span()
+    end = trim_end(text, start, end)
+    if not any(map(str.isalnum, text[text.index("/", start) : end])):
+        return None
+    return FoundCitation(start, end, f"doi:{text[start:end].lower()}")
+
+
+def _find(text: str) -> Iterator[FoundCitation]:
+    for match in _RUNNING.finditer(text):
+        found = _doi(text, match)
+        if found is not None:
+            yield found
+
+
+def _whole(value: str) -> str | None:
+    match = _RUNNING.match(value)
+    found = _doi(value, match) if match else None
+    return found.key if found and found.end == len(value) else None
+
+
+def _bare(value: str) -> str | None:
+    match = _GIVEN.fullmatch(value)
+    return _whole(match["doi"]) if match else None
+
+
+KIND = CitationKind(
+    name=CitationType.DOI,
+    label="DOI",
+    needles=("10.",),
+    find=_find,
+    whole=_whole,
+    bare=_bare,
+    forms=("10.1145/3292500.3330701",),
+    settings=("VOUCHGATE_DOI_URL",),
+    source=Doi.opened_at("https://doi.org"),
+)

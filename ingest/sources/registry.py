@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
+from vouchgate.ingest.citations.kinds import OpenSource
 from vouchgate.ingest.claims.types import Citation, SourceReading
-from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.sources.answers import READING_SECONDS, Clock, read_or_unreachable, utc_now
+
+if TYPE_CHECKING:
+    from vouchgate.ingest.net.client import Outbound
 
 
 class Registry(ABC):
@@ -20,6 +24,11 @@ class Registry(ABC):
         self._base = base.rstrip("/")
         self._clock = clock
         self._seconds = seconds
+
+    @classmethod
+    def opened_at(cls, base: str) -> OpenSource:
+        """The source of a kind with one setting, which is the address; without it, the service at `base`."""
+        return lambda outbound, settings: cls(outbound, base=next(iter(settings.values()), base))
 
     async def read(self, citation: Citation) -> SourceReading:
         """Looks one citation up. Never raises but CancelledError."""

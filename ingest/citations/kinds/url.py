@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from linkify_it import LinkifyIt
 
-from vouchgate.ingest.citations.shared import CitationRule, FoundCitation, trim_end
+from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
+from vouchgate.ingest.citations.shared import trim_end
 from vouchgate.ingest.claims.types import CitationType
 from vouchgate.ingest.language.normalise import INVISIBLE
 
@@ -124,12 +125,12 @@ def _whole(value: str) -> str | None:
     return _key(value) if parts.hostname and _HOST.match(value) else None
 
 
-RULE = CitationRule(
-    CitationType.URL,
+KIND = CitationKind(
+    name=CitationType.URL,
     label="web page",
     needles=("://",),
     find=_find,
     whole=_whole,
     bare=_whole,
-    forms="https://example.com/page",
+    forms=("https://example.com/page",),
 )

@@ -1,4 +1,5 @@
-"""RFCs: the record of the RFC Editor (title, status, what replaced it) and the text itself."""
+"""RFCs: `RFC 9110`, `RFC9110`, `RFC-2119`, `rfc 7230`. Read are the record of the RFC Editor (title, status, what
+replaced it) and the text itself."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from vouchgate.ingest.citations.shared import numbered_kind
 from vouchgate.ingest.claims.types import (
     TEXT_CHARACTERS,
     Citation,
@@ -24,7 +26,7 @@ from vouchgate.ingest.sources.answers import (
     parse_answer,
     require_success,
 )
-from vouchgate.ingest.sources.registries.registry import Registry
+from vouchgate.ingest.sources.registry import Registry
 
 _WHO = "The RFC Editor"
 _KEY = re.compile(r"rfc:(?P<number>[1-9][0-9]{0,4})")
@@ -144,3 +146,15 @@ def _date(text: str) -> datetime | None:
     if number is None or not re.fullmatch(r"(?:19|20)[0-9]{2}", year):
         return None
     return datetime(int(year), number, 1, tzinfo=UTC)
+
+
+KIND = numbered_kind(
+    CitationType.RFC,
+    label="RFC",
+    prefix=r"[Rr][Ff][Cc][Ss]?[\s–-]?",
+    number=r"\d{1,5}",
+    forms=("RFC 9110",),
+    tail=r"(?!(?<=\D\d)/\d|(?<=\D\d\d)/\d)",  # [RFC 1/3] counts the patches of a series
+    settings=("VOUCHGATE_RFC_URL",),
+    source=Rfc.opened_at("https://www.rfc-editor.org"),
+)

@@ -6,7 +6,7 @@ Hex is written for many other things, so what stands around the digits decides.
 import re
 from collections.abc import Iterator
 
-from vouchgate.ingest.citations.shared import CitationRule, FoundCitation
+from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
 from vouchgate.ingest.citations.words import COMMIT, COMMIT_KEYS, DIGEST, FILLERS, OTHER_THINGS
 from vouchgate.ingest.claims.types import CitationType
 
@@ -117,12 +117,12 @@ def _whole(value: str) -> str | None:
     return f"commit:{match[1].lower()}" if match else None
 
 
-RULE = CitationRule(
-    CitationType.COMMIT,
+KIND = CitationKind(
+    name=CitationType.COMMIT,
     label="commit",
     needles=(),
     find=_find,
     whole=_whole,
     bare=_whole,
-    forms="4e5d6c7a (7 to 40 hex digits)",
+    forms=("4e5d6c7a", "7 to 40 hex digits"),
 )

@@ -1,5 +1,6 @@
-"""CVE records: what a vulnerability is, what it affects, and whether the record still stands.
+"""CVE ids: `CVE-2020-11008`, a year of four digits and a number of at least four (numbering since 2014).
 
+Read is the record: what a vulnerability is, what it affects, and whether the record still stands.
 An id may be reserved and have no record yet; that is asked for apart. A rejected record is kept, and says why.
 """
 
@@ -12,6 +13,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, Field, NaiveDatetime
 
+from vouchgate.ingest.citations.kinds import CitationKind, each_match, full_match
 from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Standing
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (
@@ -22,7 +24,7 @@ from vouchgate.ingest.sources.answers import (
     parse_answer,
     require_success,
 )
-from vouchgate.ingest.sources.registries.registry import Registry
+from vouchgate.ingest.sources.registry import Registry
 
 _WHO = "The CVE Program"
 _KEY = re.compile(r"cve:(?P<id>CVE-(?:19|20)[0-9]{2}-[0-9]{4,9})")
@@ -192,3 +194,24 @@ def _range(version: _Version) -> str:
     else:
         return " ".join(filter(None, (version.status, begin)))
     return " ".join(filter(None, (version.status, f"from {begin}" if begin else "", end)))
+
+
+_NUMBER = r"(?P<year>(?:19|20)\d\d)[-–](?P<number>\d{4,9})"
+_ONE = rf"[Cc][Vv][Ee][\s–-]{_NUMBER}"
+
+
+def _key(match: re.Match[str]) -> str:
+    return f"cve:CVE-{match['year']}-{match['number']}"
+
+
+KIND = CitationKind(
+    name=CitationType.CVE,
+    label="CVE",
+    needles=("cve",),
+    find=each_match(re.compile(rf"(?<![\w#@$&\\]){_ONE}(?!\w|-\d|\.\d)", re.ASCII), _key),
+    whole=full_match(re.compile(_ONE, re.ASCII), _key),
+    bare=full_match(re.compile(rf"(?:[Cc][Vv][Ee][\s–-])?{_NUMBER}", re.ASCII), _key),
+    forms=("CVE-2020-11008",),
+    settings=("VOUCHGATE_CVE_URL",),
+    source=Cve.opened_at("https://cveawg.mitre.org"),
+)

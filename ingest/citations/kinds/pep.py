@@ -1,4 +1,5 @@
-"""Python Enhancement Proposals, read from their pages: status, title and text are all there.
+"""Python Enhancement Proposals: `PEP 8`, `PEP8`, `pep-0604`. They are read from their pages: status, title and text are
+all there.
 
 The list of all of them (`api/peps.json`) is not asked: it is half a megabyte and has no text.
 """
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from vouchgate.ingest.citations.shared import numbered_kind
 from vouchgate.ingest.claims.types import Citation, CitationType, Frozen, Missing, SourceReading, Standing
 from vouchgate.ingest.sources.answers import (
     NoAnswer,
@@ -18,7 +20,7 @@ from vouchgate.ingest.sources.answers import (
     month_number,
     require_success,
 )
-from vouchgate.ingest.sources.registries.registry import Registry
+from vouchgate.ingest.sources.registry import Registry
 
 if TYPE_CHECKING:
     import lxml.html
@@ -150,3 +152,14 @@ def _dated(text: str, fields: Mapping[str, str]) -> datetime | None:
     except ValueError:  # the thirteenth month: no date
         pass
     return None
+
+
+KIND = numbered_kind(
+    CitationType.PEP,
+    label="PEP",
+    prefix=r"[Pp][Ee][Pp][Ss]?[\s–-]?",
+    number=r"\d{1,4}",
+    forms=("PEP 8",),
+    settings=("VOUCHGATE_PEP_URL",),
+    source=Pep.opened_at("https://peps.python.org"),
+)
