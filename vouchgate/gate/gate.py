@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from vouchgate.gate.examiner import Examiner
+from vouchgate.gate.examiner import Examiner, Harvest
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
@@ -65,6 +65,8 @@ class Gate:
         sources: SourceReader,
         paraphraser: Paraphraser | None = None,
         judge: Judge | None = None,
+        *,
+        harvest: Harvest | None = None,
     ) -> None:
         self.policy = policy
         self.store = store
@@ -74,7 +76,12 @@ class Gate:
             None if paraphraser is None else ParaphraseLookup(paraphraser, policy.deadline_seconds)
         )
         self.examiner = Examiner(
-            policy, sources, judge=judge, meaning=self._meaning, neighbours=self._neighbours
+            policy,
+            sources,
+            judge=judge,
+            meaning=self._meaning,
+            neighbours=self._neighbours,
+            harvest=harvest,
         )
         self._checks = Turns(CHECKS_AT_ONCE)
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
