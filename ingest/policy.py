@@ -104,6 +104,9 @@ class Recheck(Frozen):
     growth: float = Field(ge=1, le=10)  # each wait is so many times the one before
     attempts: int = Field(ge=0, le=20)  # then it is left to the owner
     memory_days: float = Field(gt=0, le=3650)
+    # The first check of a memory that rests on a page of a publisher nobody listed is at random within so many days, if
+    # that is sooner. 0: there is none but the others.
+    second_look_days: float = Field(default=0, ge=0, le=3650, exclude_if=lambda days: days == 0)
 
 
 class JudgePolicy(Frozen):

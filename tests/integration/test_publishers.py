@@ -147,9 +147,9 @@ def test_what_is_said_is_listed_logged_replaced_and_forgotten_when_it_is_over(he
     here.clock.now = NOW + 2 * DAY
     assert publishers.listing(store, reviewer(), here.clock()) == []
     publishers.clear(store, reviewer(), "ann", SITE, here.clock())
-    said = [(entry.action, entry.subject_id, entry.actor) for entry in history(store)]
+    logged = [(entry.action, entry.subject_id, entry.actor) for entry in history(store)]
     actions = (Action.PUBLISHER_TRUSTED, Action.PUBLISHER_BANNED, Action.PUBLISHER_CLEARED)
-    assert said == [(action, SITE, reviewer().id) for action in actions]
+    assert logged == [(action, SITE, reviewer().id) for action in actions]
 
 
 def test_there_is_a_limit_to_them(store: Store) -> None:
