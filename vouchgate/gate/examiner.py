@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ from vouchgate.ingest.claims.types import (
     DedupFacts,
     DeliveryTarget,
     Found,
+    OwnPublishers,
     PendingMemory,
     Principal,
     SecretMatch,
@@ -36,6 +37,7 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.scoring.reputation import publishers_of
 from vouchgate.ingest.scoring.score import is_official
 from vouchgate.wire import ClaimIn
 
@@ -43,6 +45,9 @@ log = logging.getLogger(__name__)
 
 # Seconds that holding a claim against its sources may take although reading them took all the time there was.
 HOLDING_SECONDS = 1.0
+
+# What an owner says, at a time, of publishers with these names. Raises StorageError.
+PublisherLookup = Callable[[str, Collection[str], datetime], OwnPublishers]
 
 
 class Harvest(Protocol):
@@ -70,10 +75,12 @@ class Examiner:
         meaning: ParaphraseLookup | None = None,
         neighbours: Callable[[Examined], Awaitable[DedupFacts]] | None = None,
         harvest: Harvest | None = None,
+        publishers: PublisherLookup | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Without a database it asks no `judge`, looks nothing up by `meaning`, and knows no `neighbours`: the
-        earlier claims like one, which save the judge a question. `harvest` looks for what a claim does not cite."""
+        earlier claims like one, which save the judge a question. Nor does it know what owners say of `publishers`.
+        `harvest` looks for what a claim does not cite."""
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
         self.secrets = SecretDetector()
@@ -82,6 +89,7 @@ class Examiner:
         self._meaning = meaning
         self._neighbours = neighbours
         self._harvest = harvest if policy.harvest != "off" else None
+        self._publishers = publishers
         self._clock = clock
         # For what takes the processor or a look-up too long for the event loop.
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="examine")
@@ -136,7 +144,8 @@ class Examiner:
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """Text checks and readings, all within the policy's deadline; with `fresh`, sources are asked again
-        whatever was kept of them. Raises ClaimRefused."""
+        whatever was kept of them. Raises ClaimRefused, and StorageError when what the owner says of a publisher
+        cannot be read: not to know that could let pass what they banned."""
         started = time.perf_counter()
         inspected = self.inspect(claim)
         captured = self._clock()
@@ -150,8 +159,9 @@ class Examiner:
             readings = await gather(self._sources, cited, self.policy.deadline_seconds, fresh=fresh)
             # Beside the event loop: texts are long, and holding a claim against one takes some milliseconds.
             left = started + self.policy.deadline_seconds - time.perf_counter()
+            policy = await self._policy_for(claim.owner_id, readings, captured)
             examined = await self._compare_within_time(
-                inspected, readings, captured, max(left, HOLDING_SECONDS)
+                inspected, readings, policy, captured, max(left, HOLDING_SECONDS)
             )
         else:
             examined = examine(inspected, (), self.policy, captured)
@@ -206,25 +216,46 @@ class Examiner:
             secrets=secrets,
         )
 
+    async def _policy_for(
+        self, owner_id: str, readings: Sequence[SourceReading], captured: datetime
+    ) -> Policy:
+        """The policy, with what the owner says of the publishers of what was read."""
+        names = frozenset[str]().union(*map(publishers_of, readings))
+        if self._publishers is None or not names:
+            return self.policy
+        loop = asyncio.get_running_loop()
+        own = await loop.run_in_executor(self._pool, self._publishers, owner_id, names, captured)
+        return self.policy.heeding(own) if own != OwnPublishers() else self.policy
+
     async def _compare_within_time(
-        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, seconds: float
+        self,
+        inspected: Inspected,
+        readings: Sequence[SourceReading],
+        policy: Policy,
+        captured: datetime,
+        seconds: float,
     ) -> Examined:
         """The claim held against what was read of its sources; UNKNOWN is every source with a text, when that
         takes longer: long texts cost processor time, and a claim may cite many."""
         until = time.perf_counter() + seconds
         held = asyncio.get_running_loop().run_in_executor(
-            self._pool, self._compare_with_sources, inspected, readings, captured, until
+            self._pool, self._compare_with_sources, inspected, readings, policy, captured, until
         )
         try:
             return await asyncio.wait_for(held, seconds)
         except TimeoutError:
             log.warning("a claim could not be held against its sources within %.3g s", seconds)
-        return examine(inspected, [timed_out(reading) for reading in readings], self.policy, captured)
+        return examine(inspected, [timed_out(reading) for reading in readings], policy, captured)
 
     def _compare_with_sources(
-        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, until: float
+        self,
+        inspected: Inspected,
+        readings: Sequence[SourceReading],
+        policy: Policy,
+        captured: datetime,
+        until: float,
     ) -> Examined:
         held: list[SourceReading] = []
         for reading in readings:  # nobody waits any more after that time
             held += focus(inspected, [reading]) if time.perf_counter() < until else [timed_out(reading)]
-        return examine(inspected, held, self.policy, captured)
+        return examine(inspected, held, policy, captured)
