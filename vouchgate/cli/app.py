@@ -215,6 +215,22 @@ def compare(file: Input = "-") -> None:
     raise typer.Exit(command.run(file))
 
 
+@app.command(
+    epilog="""Example: echo '{"claim":"It is 5.","sources":[{"text":"It is 5."}]}' | vouchgate corroborate"""
+)
+def corroborate(file: Input = "-") -> None:
+    """Say what the sources given with claims say together: how many independent ones state or refute each.
+
+    Nothing is looked up: it is advice about what you bring.
+
+    In: one JSON object a line, {"id"?, "claim", "as_of"?, "window_days"?, "sources": [{"id"?, "text", "url"?, "title"?,
+    "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof"}.
+    """
+    from vouchgate.cli.lines import corroborate as command
+
+    raise typer.Exit(command.run(file))
+
+
 @app.command(epilog="Example: vouchgate prompt >> AGENTS.md")
 def prompt() -> None:
     """Print a few lines for an agent's system prompt: how to cite and to quote, so that what it saves is stored."""

@@ -88,12 +88,12 @@ class Gate:
             self._meaning.close()
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
-        """As `Examiner.examine`, with what of the owner's memories contradicts it, and for a claim that will wait for
-        its owner what is similar to it."""
+        """As `Examiner.examine`; for a claim that will wait for its owner with what is similar to it. What contradicts
+        one that may be stored is looked for on its way to the writer (`storage.dedup.comparing`)."""
         examined, tier = (await self.examiner.examine(claim, fresh=fresh)).foreseeing()
-        if tier is Tier.BLOCKED or claim.removes:
+        if tier is not Tier.QUEUED or claim.removes:
             return examined
-        return await self._look_up(examined, show=tier is Tier.QUEUED)
+        return await self._look_up(examined, show=True)
 
     async def submit(
         self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None
