@@ -197,7 +197,7 @@ class Examiner:
             ):
                 continue
             left = max(seconds - (time.perf_counter() - started), HOLDING_SECONDS)
-            found = await self._compare_within_time(cited, readings, examined.capture_time, left)
+            found = await self._compare_within_time(cited, readings, self.policy, examined.capture_time, left)
             if found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
                 return found
         return examined
