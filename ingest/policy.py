@@ -137,6 +137,44 @@ class SourceTexts(Frozen):
     days: int = Field(default=0, ge=0, le=36_500)  # 0: none is kept
 
 
+class HitWeights(Frozen):
+    """What the vote of a kind of publisher weighs, in tenths of a primary source."""
+
+    primary: int = Field(default=10, ge=0, le=10)  # peer-reviewed, institutions, makers about what they make
+    wire: int = Field(default=8, ge=0, le=10)  # news agencies, from which others copy
+    secondary: int = Field(default=6, ge=0, le=10)  # newspapers, the trade press
+    unlisted: int = Field(default=4, ge=0, le=10)
+    visitors: int = Field(default=2, ge=0, le=10)  # what users write on somebody else's site
+
+    def of(self, group: SiteGroup) -> int:
+        """The weight of a group of the table of reputations."""
+        if group in (SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY):
+            return self.primary
+        if group is SiteGroup.BANNED:
+            return 0
+        by_group = {SiteGroup.SECONDARY: self.secondary, SiteGroup.SHORTENER: self.visitors}
+        return by_group.get(group, self.unlisted)
+
+
+class CorroborationPolicy(Frozen):
+    """When several sources together decide a claim; see `ingest.corroboration.decision`."""
+
+    weights: HitWeights = HitWeights()
+    enough: int = Field(default=16, ge=1)  # tenths: two primary sources, or two agencies, or three newspapers
+    oppose: int = Field(default=8, ge=1)  # tenths of the other side from which on nothing is decided
+    voices: int = Field(default=2, ge=2)  # independent sources that a decision needs at least
+    fact_weight: int = Field(
+        default=6, ge=0, le=10
+    )  # tenths a voice has at least that makes a FACT with another
+    paths: tuple[str, ...] = (
+        "corpus",
+        "repository",
+        "official_api",
+        "web_search",
+    )  # in the order they are tried
+    wire: tuple[str, ...] = ("afp.com", "ap.org", "apnews.com", "dpa.com", "reuters.com")
+
+
 class Policy(Frozen):
     """The document in force. Two policies with one digest decide alike. What came to it later has a default, which is
     left out of the document, so that those kept before have the digest that they had."""
@@ -172,6 +210,11 @@ class Policy(Frozen):
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
+    # Whether claims that cite nothing are looked up in the repositories.
+    harvest: Literal["repositories", "off"] = Field(default="off", exclude_if=lambda where: where == "off")
+    corroboration: CorroborationPolicy = Field(
+        default=CorroborationPolicy(), exclude_if=lambda rules: rules == CorroborationPolicy()
+    )
     reputation: Reputation
     values: ValueWords
     lexicon: Lexicon

@@ -149,6 +149,8 @@ class Citation(Frozen):
     end: int | None = None
     # Words that the caller says stand in it; only of one given beside the text.
     quote: str = Field(default="", exclude_if=lambda quote: not quote)
+    # The gate found it for a claim that cites nothing; only of one that is not in the text.
+    harvested: bool = Field(default=False, exclude_if=lambda harvested: not harvested)
 
     @property
     def name(self) -> str:

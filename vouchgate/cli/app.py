@@ -157,7 +157,8 @@ def check(
 ) -> None:
     """Say what would become of claims; write nothing.
 
-    In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like.
+    In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like. Without
+    memory_type and source it is a fact that a model made up its mind about.
     Out: one ValidationResult a line, in the same order. Every source counts as granted, every owner as yours.
     """
     settings = operator.settings_from(
@@ -211,6 +212,22 @@ def compare(file: Input = "-") -> None:
     In: one JSON object a line, {"id"?, "earlier", "claim"}. Out: {"id", "relation", "similarity", "changed"}.
     """
     from vouchgate.cli.lines import compare as command
+
+    raise typer.Exit(command.run(file))
+
+
+@app.command(
+    epilog="""Example: echo '{"claim":"It is 5.","sources":[{"text":"It is 5."}]}' | vouchgate corroborate"""
+)
+def corroborate(file: Input = "-") -> None:
+    """Say what the sources given with claims say together: how many independent ones state or refute each.
+
+    Nothing is looked up: it is advice about what you bring.
+
+    In: one JSON object a line, {"id"?, "claim", "as_of"?, "window_days"?, "sources": [{"id"?, "text", "url"?, "title"?,
+    "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof"}.
+    """
+    from vouchgate.cli.lines import corroborate as command
 
     raise typer.Exit(command.run(file))
 

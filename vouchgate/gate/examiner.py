@@ -10,19 +10,23 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from vouchgate.gate.gathering import SourceReader, gather, timed_out
 from vouchgate.gate.incoming import ClaimRefused, given_citations, owner_for, refuse_over_limits
 from vouchgate.gate.judge import Judge, weigh
 from vouchgate.gate.masking import unasked_readings, without_secrets
 from vouchgate.gate.paraphrases import ParaphraseLookup
+from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.checks.secrets import SecretDetector, mask
 from vouchgate.ingest.citations import TooManyCitations
 from vouchgate.ingest.claims.types import (
+    Citation,
     Claim,
     DedupFacts,
     DeliveryTarget,
+    Found,
     OwnPublishers,
     PendingMemory,
     Principal,
@@ -32,7 +36,9 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.reputation import publishers_of
+from vouchgate.ingest.scoring.score import is_official
 from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
@@ -42,6 +48,19 @@ HOLDING_SECONDS = 1.0
 
 # What an owner says, at a time, of publishers with these names. Raises StorageError.
 PublisherLookup = Callable[[str, Collection[str], datetime], OwnPublishers]
+
+
+class Harvest(Protocol):
+    """Finds what a claim could have cited, the best first. Never raises."""
+
+    async def find(self, claim: str, seconds: float) -> tuple[Citation, ...]: ...
+
+
+def waits_uncited(examined: Examined) -> bool:
+    """Whether a claim will wait for nothing but that it cites nothing."""
+    if examined.claim.removes or examined.claim.source is not Source.AI_SYNTHESIS:
+        return False
+    return examined.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.UNGROUNDED
 
 
 class Examiner:
@@ -55,11 +74,13 @@ class Examiner:
         judge: Judge | None = None,
         meaning: ParaphraseLookup | None = None,
         neighbours: Callable[[Examined], Awaitable[DedupFacts]] | None = None,
+        harvest: Harvest | None = None,
         publishers: PublisherLookup | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Without a database it asks no `judge`, looks nothing up by `meaning`, and knows no `neighbours`: the
-        earlier claims like one, which save the judge a question. Nor does it know what owners say of `publishers`."""
+        earlier claims like one, which save the judge a question. Nor does it know what owners say of `publishers`.
+        `harvest` looks for what a claim does not cite."""
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
         self.secrets = SecretDetector()
@@ -67,6 +88,7 @@ class Examiner:
         self._judge = judge
         self._meaning = meaning
         self._neighbours = neighbours
+        self._harvest = harvest if policy.harvest != "off" else None
         self._publishers = publishers
         self._clock = clock
         # For what takes the processor or a look-up too long for the event loop.
@@ -143,6 +165,9 @@ class Examiner:
             )
         else:
             examined = examine(inspected, (), self.policy, captured)
+            if self._harvest is not None and waits_uncited(examined):
+                left = started + self.policy.deadline_seconds - time.perf_counter()
+                examined = await self._corroborated(inspected, examined, left)
         if by_meaning is not None:
             paraphrases, embedding = await by_meaning
             examined = replace(examined.knowing(paraphrases=paraphrases), embedding=embedding)
@@ -151,6 +176,31 @@ class Examiner:
         left = started + self.policy.deadline_seconds - time.perf_counter()
         examined = examined.comparing()
         return await weigh(self._judge, inspected, examined, seconds=left, neighbours=self._neighbours)
+
+    async def _corroborated(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
+        """The claim with the source that was found for it, when that may make a FACT alone and states all of it; as it
+        is without one."""
+        started = time.perf_counter()
+        claim = examined.claim
+        if self._harvest is None:
+            return examined
+        for citation in await self._harvest.find(claim.stated, seconds):
+            left = seconds - (time.perf_counter() - started)
+            if left <= 0:
+                break
+            cited = replace(
+                inspected, claim=claim.model_copy(update={"citations": (citation,)}), citations=(citation,)
+            )
+            readings = await gather(self._sources, (citation,), left, fresh=False)
+            if not any(
+                isinstance(reading, Found) and is_official(reading, self.policy) for reading in readings
+            ):
+                continue
+            left = max(seconds - (time.perf_counter() - started), HOLDING_SECONDS)
+            found = await self._compare_within_time(cited, readings, self.policy, examined.capture_time, left)
+            if found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
+                return found
+        return examined
 
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""

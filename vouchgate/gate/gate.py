@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 
-from vouchgate.gate.examiner import Examiner
+from vouchgate.gate.examiner import Examiner, Harvest
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
@@ -68,6 +68,8 @@ class Gate:
         sources: SourceReader,
         paraphraser: Paraphraser | None = None,
         judge: Judge | None = None,
+        *,
+        harvest: Harvest | None = None,
     ) -> None:
         self.policy = policy
         self.store = store
@@ -82,6 +84,7 @@ class Gate:
             judge=judge,
             meaning=self._meaning,
             neighbours=self._neighbours,
+            harvest=harvest,
             publishers=self.own_publishers,
         )
         self._checks = Turns(CHECKS_AT_ONCE)
@@ -101,12 +104,12 @@ class Gate:
             return publishers.said_of(connection, owner_id, names, now)
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
-        """As `Examiner.examine`, with what of the owner's memories contradicts it, and for a claim that will wait for
-        its owner what is similar to it."""
+        """As `Examiner.examine`; for a claim that will wait for its owner with what is similar to it. What contradicts
+        one that may be stored is looked for on its way to the writer (`storage.dedup.comparing`)."""
         examined, tier = (await self.examiner.examine(claim, fresh=fresh)).foreseeing()
-        if tier is Tier.BLOCKED or claim.removes:
+        if tier is not Tier.QUEUED or claim.removes:
             return examined
-        return await self._look_up(examined, show=tier is Tier.QUEUED)
+        return await self._look_up(examined, show=True)
 
     async def submit(
         self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None

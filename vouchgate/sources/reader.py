@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Protocol
 
+from vouchgate.ingest.citations.kinds import Reader
 from vouchgate.ingest.claims.types import Citation, CitationType, Found, Missing, SourceReading, Unreachable
 from vouchgate.ingest.net.single_flight import SharedTasks
 from vouchgate.ingest.sources.git.source import GitSource
@@ -21,12 +22,6 @@ log = logging.getLogger(__name__)
 
 GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
 LINGER_SECONDS = 20.0  # how long a reading nobody waits for any more may go on, so that it can be kept
-
-
-class Source(Protocol):
-    """Reads one part of the world. Never raises: what goes wrong is Unreachable."""
-
-    async def read(self, citation: Citation) -> SourceReading: ...
 
 
 class ReadingCache(Protocol):
@@ -45,7 +40,7 @@ class Sources:
     def __init__(
         self,
         git: GitSource,
-        elsewhere: Mapping[str, Source],
+        elsewhere: Mapping[str, Reader],
         kept: ReadingCache | None = None,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -106,7 +101,7 @@ class Sources:
                 raise
             return _ending(citation)  # by `stop_reading`
 
-    async def _ask(self, source: Source, citation: Citation) -> SourceReading:
+    async def _ask(self, source: Reader, citation: Citation) -> SourceReading:
         reading = await source.read(citation)
         if self._kept is not None and not isinstance(reading, Unreachable):
             await self._kept.put(citation.key, reading, self._clock())

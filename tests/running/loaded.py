@@ -1,0 +1,34 @@
+"""What the process has loaded, and used once, that the processes of the tests are forked from (`processes`)."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import pkgutil
+import tempfile
+from contextlib import suppress
+from fractions import Fraction
+
+from vouchgate import cli
+from vouchgate.ingest.policy import load_policy
+from vouchgate.settings import SettingsError, load_settings
+from vouchgate.storage.store import Store
+
+COMMANDS = [found.name for found in pkgutil.walk_packages(cli.__path__, "vouchgate.cli.")]
+for needed in (
+    *COMMANDS,
+    "vouchgate.mcp.serving",
+    "pytest",
+    "hypothesis",
+    "tests.running.racers",
+    "tests.rechecking",
+    "tests.reviews",
+):
+    if not needed.endswith("__main__"):
+        importlib.import_module(needed)
+load_policy()
+with suppress(SettingsError):  # of whoever runs the tests: what is made of them is thrown away
+    load_settings({})
+with tempfile.TemporaryDirectory() as folder:
+    Store.open(f"sqlite:///{folder}/vouchgate.db", threshold=Fraction(23, 25)).close()
+gc.freeze()  # nobody who is forked from here looks through it for garbage, which would copy all of its memory
