@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vouchgate.cli.support import support_fields
+from vouchgate.cli.lines.support import support_fields
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.dedup.relation import relation
 from vouchgate.ingest.policy import load_policy

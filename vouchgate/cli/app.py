@@ -196,7 +196,7 @@ def support(file: Input = "-") -> None:
 
     In: one JSON object a line, {"id"?, "claim", "source_text"}. Out: {"id", "verdict", "score", "spans"}.
     """
-    from vouchgate.cli import support as command
+    from vouchgate.cli.lines import support as command
 
     raise typer.Exit(command.run(file))
 
@@ -261,6 +261,17 @@ def verify(
     from vouchgate.cli import verify as command
 
     raise typer.Exit(command.run(citation, settings, as_json=as_json))
+
+
+@app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
+def doctor(repo: Repos = None) -> None:
+    """Say who may vouch, repository by repository, and warn where that may be an agent.
+
+    Who writes the ref of a repository that counts vouches for whatever it says.
+    """
+    from vouchgate.cli import doctor as command
+
+    raise typer.Exit(command.run(operator.settings_from(repo=repo)))
 
 
 operator.register(app)
