@@ -237,6 +237,7 @@ class Examined:
                 source_id=decision.source_id,
                 sources=tuple(map(_as_kept, self.readings)),
                 **{name: getattr(self.facts, name) for name in FACTS},
+                publishers=self.policy.publishers,
                 validity_horizon=self.claim.validity_horizon,
                 label=decision.label,
                 metadata=self.claim.metadata,
@@ -319,11 +320,9 @@ def _of_text(read: ReadClaim) -> Iterator[Finding]:
                     yield said
 
 
-def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:
-    """Makes a stored decision again from its evidence alone; each difference as a sentence, none when equal.
-
-    Raises ValueError when the evidence lacks a reading that the claim's citations call for.
-    """
+def remake(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> Examined:
+    """A stored decision's claim with all that was known of it then, to be decided by this policy. Raises ValueError as
+    `examine`."""
     evidence = stored.evidence
     by_statements = not any(isinstance(source, Found) and source.held is None for source in evidence.sources)
     examined = examine(
@@ -334,7 +333,15 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         by_statements=by_statements,
     )
     known = Facts(**{name: getattr(evidence, name) for name in FACTS})
-    examined = replace(examined, similar=stored.similar, facts=known)
+    return replace(examined, similar=stored.similar, facts=known)
+
+
+def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:
+    """Makes a stored decision again from its evidence alone; each difference as a sentence, none when equal.
+
+    Raises ValueError when the evidence lacks a reading that the claim's citations call for.
+    """
+    examined = remake(stored, policy.heeding(stored.evidence.publishers), detector)
     again = examined.answer(
         examined.decide(),
         decision_id=stored.decision_id,

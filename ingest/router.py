@@ -220,7 +220,13 @@ def _covered(case: Case, policy: Policy, code: str) -> tuple[Finding, ...] | Non
 
 def _stated(case: Case, policy: Policy) -> Ruling | None:
     found = _covered(case, policy, "stated")
-    return Ruling(Rule.STATED, Tier.STORED, "Stated by its source", found) if found else None
+    if not found:
+        return None
+    if all(finding.citation is not None and finding.citation.harvested for finding in case.citations):
+        return Ruling(
+            Rule.CORROBORATED, Tier.STORED, "Stated by an official source that the gate found", found
+        )
+    return Ruling(Rule.STATED, Tier.STORED, "Stated by its source", found)
 
 
 def _spoken_of(case: Case, policy: Policy) -> Ruling | None:

@@ -18,7 +18,7 @@ from vouchgate.ingest.claims.types import Neighbour, SimilarMemory
 from vouchgate.ingest.dedup.contradicted import NEAR, contradicted
 from vouchgate.ingest.dedup.order import changed_window, harmless_order
 from vouchgate.ingest.dedup.rewording import Rewriter, RewrittenClaim, Unit
-from vouchgate.ingest.dedup.slot import Subject, subject_of
+from vouchgate.ingest.dedup.subject import Subject, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import tokens, word_list
 

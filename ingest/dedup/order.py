@@ -40,7 +40,30 @@ def harmless_order(ours: list[Unit], theirs: list[Unit], words: ValueWords) -> b
         _phrase_moved(ours, theirs, start, end, words)
         or _phrase_moved(theirs, ours, start, end, words)
         or (_list_member_moved(ours, theirs, start, end, words))
+        or _named_first(ours, theirs)
+        or _adverb_moved(ours[start:end], theirs[start:end], words)
     )
+
+
+def _named_first(ours: list[Unit], theirs: list[Unit]) -> bool:
+    """Whether one is "the X is N" and the other "N is the X", of a name."""
+    keys = [unit.key for unit in ours]
+    if keys.count("is") != 1 or any(unit.ends or unit.comma for unit in ours[:-1]):
+        return False
+    at = keys.index("is")
+    left, right = ours[:at], ours[at + 1 :]
+    turned = [*keys[at + 1 :], "is", *keys[:at]] == [unit.key for unit in theirs]
+    sides = ((left, right), (right, left))
+    return turned and any(one and two and one[0].article and all(u.firm for u in two) for one, two in sides)
+
+
+def _adverb_moved(ours: list[Unit], theirs: list[Unit], words: ValueWords) -> bool:
+    """Whether an adverb of manner stands before its verb in the one, and right after it in the other."""
+    if len(ours) != 2 or any(unit.joined or unit.comma or unit.ends for unit in (ours[0], theirs[0])):
+        return False
+    adverbs = [unit.key for unit in ours if unit.key.endswith("ly") and unit.key not in words.negations]
+    verbs = [unit.key for unit in ours if unit.key.endswith(("ed", "en"))]
+    return len(adverbs) == len(verbs) == 1 and len(adverbs[0]) > 4
 
 
 def _starts_sentence(units: list[Unit], at: int) -> bool:

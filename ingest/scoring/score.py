@@ -94,10 +94,18 @@ def is_official(source: Found, policy: Policy) -> bool:
 _LISTED = frozenset({SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY, SiteGroup.SECONDARY})
 
 
+def is_trusted(source: Found, policy: Policy) -> bool:
+    """Whether the owner of the claim trusts the publisher of a page. It is then worth what a secondary source is, and
+    not official."""
+    return any(policy.reputation.is_own_word(source, each) for each in policy.publishers.trusted)
+
+
 def is_listed(source: Found, policy: Policy) -> bool:
     """Whether somebody listed the publisher of a source; what lives in the repository has none, and is. A page on a
     host without a registrable domain has a publisher nobody knows."""
     if is_official(source, policy) or policy.reputation.group_of(source) in _LISTED:
+        return True
+    if is_trusted(source, policy):
         return True
     return not source.site and not host_of(source.source_id)
 
@@ -145,6 +153,8 @@ def _weighted(source: Found, policy: Policy, freshness: float) -> float:
     reputation = policy.reputation.of(source)
     if is_official(source, policy):  # the policy's author vouches for it, whatever the table knows
         reputation = max(reputation, policy.reputation.scores[SiteGroup.PRIMARY])
+    elif is_trusted(source, policy):
+        reputation = max(reputation, policy.reputation.scores[SiteGroup.SECONDARY])
     score = weights.reachable + weights.reputation * reputation + weights.freshness * freshness
     if judgement is not None:
         return round(score + weights.judgement * judgement, 6)

@@ -354,7 +354,7 @@ class _SubmissionGroup:
         examined = submission.examined
         make = rechecks.memory_row if kind is ItemKind.MEMORY else rechecks.pending_row
         at, readings = examined.capture_time, examined.readings
-        row = make(examined.policy.recheck, submission.owner_id, item_id, readings, at)
+        row = make(examined.policy, submission.owner_id, item_id, readings, at)
         if row is not None:
             self._rows.rechecks.append(row)
 

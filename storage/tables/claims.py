@@ -303,6 +303,18 @@ class SpotCheckRow(SQLModel, table=True):
     decided_by: str | None = None
 
 
+class PublisherTrustRow(SQLModel, table=True):
+    """An owner's word on one publisher; see `storage.claims.publishers`."""
+
+    __tablename__ = "publisher_trust"
+    owner_id: str = Field(primary_key=True)
+    publisher: str = Field(primary_key=True)
+    trust: str  # ingest.claims.types.Trust
+    until: datetime = Field(sa_type=UtcTime)
+    created_at: datetime = Field(sa_type=UtcTime)
+    decided_by: str
+
+
 class JudgeDayRow(SQLModel, table=True):
     """How many questions the judge was asked on one day (UTC), over all processes."""
 

@@ -157,7 +157,8 @@ def check(
 ) -> None:
     """Say what would become of claims; write nothing.
 
-    In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like.
+    In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like. Without
+    memory_type and source it is a fact that a model made up its mind about.
     Out: one ValidationResult a line, in the same order. Every source counts as granted, every owner as yours.
     """
     settings = operator.settings_from(

@@ -8,10 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
 
-from vouchgate.gate.examiner import Examiner
+from vouchgate.gate.examiner import Examiner, Harvest
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
@@ -23,6 +25,7 @@ from vouchgate.ingest.claims.types import (
     DedupFacts,
     EchoFacts,
     Embedding,
+    OwnPublishers,
     PendingMemory,
     Principal,
     RejectedBefore,
@@ -37,7 +40,7 @@ from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
-from vouchgate.storage.claims import echoes
+from vouchgate.storage.claims import echoes, publishers
 from vouchgate.storage.claims.submit import Idempotency, Submission, SubmitAnswer
 from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.errors import StorageError
@@ -65,6 +68,8 @@ class Gate:
         sources: SourceReader,
         paraphraser: Paraphraser | None = None,
         judge: Judge | None = None,
+        *,
+        harvest: Harvest | None = None,
     ) -> None:
         self.policy = policy
         self.store = store
@@ -74,7 +79,13 @@ class Gate:
             None if paraphraser is None else ParaphraseLookup(paraphraser, policy.deadline_seconds)
         )
         self.examiner = Examiner(
-            policy, sources, judge=judge, meaning=self._meaning, neighbours=self._neighbours
+            policy,
+            sources,
+            judge=judge,
+            meaning=self._meaning,
+            neighbours=self._neighbours,
+            harvest=harvest,
+            publishers=self.own_publishers,
         )
         self._checks = Turns(CHECKS_AT_ONCE)
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
@@ -86,6 +97,11 @@ class Gate:
         self._advice.shutdown(wait=True, cancel_futures=True)
         if self._meaning is not None:
             self._meaning.close()
+
+    def own_publishers(self, owner_id: str, names: Collection[str], now: datetime) -> OwnPublishers:
+        """What an owner says of publishers with these names."""
+        with self.store.read() as connection:
+            return publishers.said_of(connection, owner_id, names, now)
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """As `Examiner.examine`; for a claim that will wait for its owner with what is similar to it. What contradicts

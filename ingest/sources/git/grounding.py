@@ -9,6 +9,7 @@ from vouchgate.ingest.sources.git.adr_files import AdrFiles, AdrIndex
 from vouchgate.ingest.sources.git.commits import Commits
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.patterns import PathPatterns
+from vouchgate.ingest.sources.git.prose import Prose
 from vouchgate.ingest.sources.git.refs import Tip, name_of, protected_tip
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 
@@ -32,6 +33,7 @@ class Grounding:
         self.official = official
         self._ref = ref
         self._adrs = AdrFiles(adr_dirs, memory)
+        self.prose = Prose(memory)
 
     def open(self, deadline: float) -> Repository:
         """The repository, for one reading until `deadline` (`time.monotonic()`). Raises SourceError."""

@@ -30,6 +30,7 @@ from vouchgate.ingest.sources.git.record_dirs import checked_directories
 from vouchgate.ingest.sources.git.records import read_by_number
 from vouchgate.ingest.sources.git.refs import Tip, checked_ref, name_of
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
+from vouchgate.ingest.sources.passage_index import Passage
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +85,25 @@ class GitSource:
             return Unreachable(
                 citation=citation, code="error", detail="The git repository could not be read."
             )
+
+    def search(self, words: str, most: int, seconds: float) -> list[tuple[str, Passage]]:
+        """The passages of every repository's prose that have most of the words, best first in each, with the name of
+        the repository. Blocking. Raises SourceError when one could not be searched in time: what is not found then may
+        be there."""
+        deadline = time.monotonic() + seconds
+        found = []
+        for grounding in self._groundings:
+            with grounding.open(deadline) as repository:
+                tip = grounding.tip(repository)
+                if tip is not None and tip.tree:
+                    passages = grounding.prose.search(repository, tip.tree, words, most)
+                    found += [(repository.name, passage) for passage in passages]
+        return found
+
+    @property
+    def has_repositories(self) -> bool:
+        """Whether there is anything to search."""
+        return bool(self._groundings)
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the configured repositories, one sentence each: what `unusable` says, and addresses that

@@ -38,6 +38,10 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ),
     ("GET", "/v1/spot-checks"): ({Role.REVIEWER}, None),
     ("POST", "/v1/spot-checks/{memory_id}"): ({Role.REVIEWER}, {"verdict": "right"}),
+    ("GET", "/v1/publishers"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/publishers/preview"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/publishers"): ({Role.REVIEWER}, {"publisher": "example.com", "trust": "trusted"}),
+    ("DELETE", "/v1/publishers"): ({Role.REVIEWER}, None),
     ("GET", "/v1/deliveries"): (set(Role), None),
     ("POST", "/v1/deliveries/lease"): ({Role.AGENT}, {"sink": "shelf"}),
     ("POST", "/v1/deliveries/{delivery_id}/done"): ({Role.AGENT}, {"lease": "filled in"}),
@@ -46,6 +50,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/audit/events"): ({Role.AUDITOR, Role.ADMIN}, None),
     ("GET", "/v1/whoami"): (set(Role), None),
 }
+NAMING = {("GET", "/v1/publishers/preview"), ("DELETE", "/v1/publishers")}  # a publisher, which they need
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
 
 
@@ -90,6 +95,8 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
         decision_id=memory_id.replace("mem", "dec"),
         delivery_id=delivery_id,
     )
+    if (method, path) in NAMING:
+        filled += "?publisher=example.com"
     before = site.events(owner)
     callers: dict[Role, httpx.Client] = {
         Role.AGENT: agent,

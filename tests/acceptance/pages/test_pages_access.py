@@ -71,6 +71,7 @@ def pages_of(site: Site, owner: str, waiting: list[Waiting]) -> list[str]:
         f"/review/memories/{replaced}",
         "/review/spot-checks",
         f"/review/memories/{cited}?wrong=1",
+        "/review/publishers?publisher=example.com",
         "/review/history",
         "/review/nowhere",
     ]

@@ -31,13 +31,14 @@ from vouchgate.ingest.claims.types import (
     Found,
     ItemKind,
     Missing,
+    OwnPublishers,
     ReviewStatus,
     Source,
     SourceReading,
     Standing,
     Unreachable,
 )
-from vouchgate.ingest.policy import Recheck, load_policy
+from vouchgate.ingest.policy import Policy, Recheck, load_policy
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage import ids
 from vouchgate.storage.errors import StorageError
@@ -49,7 +50,8 @@ from vouchgate.workers.recheck import Rechecker
 HERE = Fraction(23, 25)
 SOON = NOW + timedelta(seconds=30)
 WEEK = timedelta(days=7.8)  # a week and the most of the spread
-PLAN = load_policy().recheck
+POLICY = load_policy()
+PLAN = POLICY.recheck
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def add(store: Store, count: int, kind: ItemKind = ItemKind.PENDING, owner_id: s
     names = [ids.queue_id(suffix) for suffix in suffixes]
     rows: list[dict[str, Any]] = []
     for number, name in enumerate(names):
-        row = rechecks.pending_row(PLAN, owner_id, name, (), NOW + timedelta(milliseconds=number))
+        row = rechecks.pending_row(POLICY, owner_id, name, (), NOW + timedelta(milliseconds=number))
         assert row is not None
         rows.append(row | {"kind": kind.value})
     store.writer.run([owner_id], lambda c: rechecks.ROWS.write(c, rows)).result()
@@ -214,21 +216,42 @@ def found(**more: Any) -> Found:
 )
 def test_a_source_may_ask_for_more_time_up_to_a_day(asked: datetime | None, seconds: int) -> None:
     readings: list[SourceReading] = [found(), unreachable(asked), unreachable()]
-    row = rechecks.pending_row(PLAN, "ann", "rev_1", readings, NOW)
+    row = rechecks.pending_row(POLICY, "ann", "rev_1", readings, NOW)
     assert row is not None
     assert row["due_at"] == NOW + timedelta(seconds=seconds)
 
 
 def test_when_a_memory_is_looked_at_first() -> None:
     missing = Missing(citation=adr(2), detail="None.")
-    assert rechecks.memory_row(PLAN, "ann", "mem_1", (), NOW) is None
-    assert rechecks.memory_row(PLAN, "ann", "mem_1", (missing,), NOW) is None
-    soon = rechecks.memory_row(PLAN, "ann", "mem_1", (found(), unreachable()), NOW)
+    assert rechecks.memory_row(POLICY, "ann", "mem_1", (), NOW) is None
+    assert rechecks.memory_row(POLICY, "ann", "mem_1", (missing,), NOW) is None
+    soon = rechecks.memory_row(POLICY, "ann", "mem_1", (found(), unreachable()), NOW)
     assert soon is not None
     assert soon["due_at"] == SOON
-    late = rechecks.memory_row(PLAN, "ann", "mem_1", (missing, found()), NOW)
+    late = rechecks.memory_row(POLICY, "ann", "mem_1", (missing, found()), NOW)
     assert late is not None
     assert NOW + timedelta(days=7) <= late["due_at"] <= NOW + timedelta(days=7.7)
+
+
+def test_the_second_look_at_an_unlisted_page_cannot_be_foretold() -> None:
+    page = found().model_copy(update={"source_id": "https://blog.example/port", "site": "blog.example"})
+    none = Policy.model_validate(
+        POLICY.model_dump() | {"recheck": PLAN.model_dump() | {"second_look_days": 0}}
+    )
+    trusting = POLICY.heeding(OwnPublishers(trusted=("blog.example",)))
+
+    def days(policy: Policy, *readings: SourceReading) -> float:
+        row = rechecks.memory_row(policy, "ann", "mem_1", readings, NOW)
+        assert row is not None
+        return float((row["due_at"] - NOW) / timedelta(days=1))
+
+    looks = [days(POLICY, found(), page) for _ in range(300)]
+    assert 0 <= min(looks) < 0.3
+    assert 2.7 < max(looks) <= PLAN.second_look_days == 3
+    assert len(set(looks)) == len(looks)
+    usual = days(POLICY, found())
+    assert usual >= 7
+    assert [days(none, page), days(trusting, page)] == [usual, usual]
 
 
 def test_memories_of_one_import_come_due_spread_over_hours() -> None:

@@ -82,6 +82,21 @@ def test_a_memory_whose_adr_was_superseded_is_stale_until_it_holds_again(here: B
     assert_consistent(here.store, NOW + 4 * WEEK)
 
 
+def test_a_page_that_nobody_listed_is_looked_at_again_before_the_others(here: Bench, web: WebServer) -> None:
+    says = "Every tenant of the hosted plan has 40 connections to the message broker at once"
+    web.routes["/limits"] = Answer(f"<h1>Limits</h1> {says}.")
+    sent = here.send(f"{says}, see {web.url}/limits")
+    assert sent.rule == "stated", sent.reason
+    record = here.send()
+    assert record.memory_id is not None
+    web.routes["/limits"] = Answer("<h1>Limits</h1> This page was moved to our shop, where socks are warm.")
+    late = NOW + timedelta(days=3)
+    came = here.work(late)
+    assert (came.stale, came.same) == (1, 0)
+    assert one(here, sent.memory_id, late).stale_since is not None
+    assert min(row.due_at for row in here.schedule()) >= NOW + timedelta(days=7)  # and then as every memory
+
+
 def test_a_memory_whose_adr_was_rewritten_or_deleted_is_stale(here: Bench) -> None:
     sent = here.send()
     here.adr("Accepted", "The gateway listens wherever it likes.")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.memories import LONG
 from vouchgate.cli.check import LOCAL
 from vouchgate.gate.examiner import Examiner
-from vouchgate.importing.audit import EXAMPLES, JUNK, Audit, Auditor, Flag
+from vouchgate.importing.audit import CONFLICTS, EXAMPLES, JUNK, Audit, Auditor, Flag
 from vouchgate.importing.batches import PreparedRow, claim_of
 from vouchgate.importing.report import ReportFacts, format_share, markdown_code, render_html, render_markdown
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, parse_row
@@ -36,6 +36,8 @@ NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
 KEY = (
     "ghp_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6"
 )  # put together here, so that no scanner takes it for one
+
+NAMES = ("oak", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "iris", "jade", "kelp", "larch")
 
 
 class Unasked:
@@ -299,3 +301,48 @@ def test_shares_are_told_without_making_little_nothing_or_much_all() -> None:
         "0 %",
         "50 %",
     ]
+
+
+def test_short_memories_that_contradict_each_other_are_pairs_however_many_rows_lie_between() -> None:
+    others = [
+        f"The {name} of room {n} is painted {name} every {n + 2} years." for n, name in enumerate(NAMES)
+    ]
+    found = audited(
+        [
+            "The API listens on port 8080.",
+            "Backups are kept for 90 days.",
+            *others,
+            "The API listens on port 8081.",
+            {"text": "Backups are kept for 9 days.", "user_id": "bob"},  # another owner's
+            {"text": "Backups are kept for 9 days.", "memory_type": "decision"},  # and another type
+            "Backups of the wiki are kept for 9 days.",  # of something else
+            "The API listens on port 8080.",  # repeats, and is a pair no more
+        ]
+    )
+    last = len(others) + 3
+    pairs = [(one.earlier.place, one.later.place, set(one.changed)) for one in found.conflicts]
+    assert pairs == [("line 1", f"line {last}", {"8080", "8081"})]
+    assert (found.conflict_count, found.counts[Flag.CONFLICT], found.counts[Flag.DUPLICATE]) == (1, 1, 1)
+    page = render_markdown(facts(found))
+    assert "1 pair of memories of which only one can be true." in page
+    assert (
+        f"- line {last}: `The API listens on port 8081.`\n  - line 1: `The API listens on port 8080.`" in page
+    )
+
+
+def test_a_memory_that_the_gate_would_have_kept_back_for_a_contradiction_is_counted_so() -> None:
+    rows = [{"text": f"The API listens on port {port}.", "source": "user"} for port in (8080, 8081)]
+    assert audited(rows).would == {
+        (Outcome.STORED, "From trusted source"): 1,
+        (Outcome.QUEUED, "Conflicts with existing memory"): 1,
+    }
+
+
+def test_pairs_are_counted_beyond_those_that_are_shown_and_bounded_for_each_row() -> None:
+    found = audited([f"The API listens on port {port}." for port in range(8000, 8060)])
+    assert len(found.conflicts) == CONFLICTS
+    assert found.conflict_count == 1 + 2 + 3 + 4 + 5 * 55
+    assert found.counts[Flag.CONFLICT] == 59
+    for page in (render_markdown(facts(found)), render_html(facts(found))):
+        assert "285 pairs of memories" in page
+        assert f"the first {CONFLICTS}" in page

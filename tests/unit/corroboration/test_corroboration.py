@@ -229,7 +229,7 @@ def test_the_order_does_not_matter(orders: tuple[list[Hit], list[Hit]]) -> None:
 
 def test_nor_does_the_seed_of_hashes() -> None:
     script = (
-        "from tests.unit.test_corroboration import *\n"
+        "from tests.unit.corroboration.test_corroboration import *\n"
         "readings = [Reading(text=text, url=f'https://{n}.example') for n, text in enumerate(STATED)]\n"
         "found = hits_of(CLAIM, readings, POLICY)\n"
         "print(decided(*found).model_dump_json())"
