@@ -43,6 +43,7 @@ from vouchgate.ingest.claims.types import (
     SimilarMemory,
     SourceReading,
     Standing,
+    Suggested,
     Tier,
     ValidationResult,
     Verdict,
@@ -109,6 +110,7 @@ class Examined:
     readings: tuple[SourceReading, ...]
     findings: Findings  # of the checks that need no facts
     similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
+    suggested: tuple[Suggested, ...] = ()  # to show, too
     facts: Facts = NO_FACTS
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
     # What was compared before, and need not be again; no answer depends on it. None: nothing was.
@@ -245,6 +247,7 @@ class Examined:
             similarity_score=decision.similarity_score,
             conflicting_memory_id=_nearest_memory(decision),
             similar=self.similar,
+            suggested=self.suggested,
             rejected_before=rejected_before,
             memory_id=memory_id,
             queue_id=queue_id,
@@ -333,7 +336,7 @@ def remake(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         by_statements=by_statements,
     )
     known = Facts(**{name: getattr(evidence, name) for name in FACTS})
-    return replace(examined, similar=stored.similar, facts=known)
+    return replace(examined, similar=stored.similar, suggested=stored.suggested, facts=known)
 
 
 def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:

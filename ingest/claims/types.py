@@ -637,6 +637,15 @@ class SimilarMemory(Frozen):
     content: str
 
 
+class Suggested(Frozen):
+    """A document that was found for a claim which cites nothing, and that may say so, or say otherwise: something to
+    look at, and to cite. No decision rests on it."""
+
+    citation: str  # as it would be cited
+    stance: Stance  # of one of its passages
+    quotation: str  # the place that comes nearest, in its own words
+
+
 class RejectedBefore(Frozen):
     """An owner's rejection of an earlier claim in the same words. No decision rests on it."""
 
@@ -662,6 +671,7 @@ class ValidationResult(Frozen):
     similarity_score: float | None
     conflicting_memory_id: str | None  # the stored memory it duplicates or conflicts with
     similar: tuple[SimilarMemory, ...] | None = None  # nearest first; None: not looked for, or not known
+    suggested: tuple[Suggested, ...] = Field(default=(), exclude_if=lambda found: not found)  # nearest first
     # The latest rejection of these words; looked for unless the claim is stored. Left out of the JSON when None.
     rejected_before: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
     memory_id: str | None

@@ -112,7 +112,7 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
         digest=digest,
         stance=stance,
         held=held,
-        quotation=_quotation(held, stance, text_held(found, text)),
+        quotation=quotation_of(held, stance, text_held(found, text))[:MOST_QUOTED],
         site=found.site or (urlsplit(reading.url).netloc if reading.url else ""),
         group=group,
         cites=_cited_sites(text, found.site),
@@ -122,10 +122,10 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
     )
 
 
-def _quotation(held: Sequence[Held], stance: Stance, text: str) -> str:
-    """The places that decide, in the source's words."""
+def quotation_of(held: Sequence[Held], stance: Stance, text: str) -> str:
+    """The places of a source's text that make its stance to a claim, in its own words."""
     places = dict.fromkeys(one.place for one in held if one.stance is stance and one.place is not None)
-    return " … ".join(" ".join(text[start:end].split()) for start, end in places)[:MOST_QUOTED]
+    return " … ".join(" ".join(text[start:end].split()) for start, end in places)
 
 
 def _cited_sites(text: str, own: str) -> tuple[str, ...]:

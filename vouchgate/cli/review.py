@@ -175,6 +175,10 @@ def _item_lines(item: PendingMemory, decision: ValidationResult | None) -> list[
         lines.append(f"conflict  {item.conflicting_memory_id}; to approve, {CONFLICT_HELP}")
         lines += [f"          stored: {one_line(text)}" for text in _conflicting_texts(item, decision)]
     lines += [f"similar   {line}" for line in _similar(decision)]
+    lines += [
+        f"found     {found.citation} ({found.stance}): {one_line(found.quotation)}"
+        for found in (() if decision is None else decision.suggested)
+    ]
     repeated = f", {item.seen} times by now" if item.seen > 1 else ""
     lines.append(f"sent      {item.created_at:%Y-%m-%d %H:%M}Z by {item.submitted_by}{repeated}")
     lines.append(f"expires   {item.expires_at:%Y-%m-%d %H:%M}Z")

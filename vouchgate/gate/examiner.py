@@ -33,6 +33,7 @@ from vouchgate.ingest.claims.types import (
     SecretMatch,
     Source,
     SourceReading,
+    Suggested,
 )
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from vouchgate.ingest.policy import Policy
@@ -51,9 +52,9 @@ PublisherLookup = Callable[[str, Collection[str], datetime], OwnPublishers]
 
 
 class Harvest(Protocol):
-    """Finds what a claim could have cited, the best first. Never raises."""
+    """Finds what a claim could have cited, and what is only to be looked at, the best first. Never raises."""
 
-    async def find(self, claim: str, seconds: float) -> tuple[Citation, ...]: ...
+    async def find(self, claim: str, seconds: float) -> tuple[Sequence[Citation], Sequence[Suggested]]: ...
 
 
 def waits_uncited(examined: Examined) -> bool:
@@ -178,13 +179,14 @@ class Examiner:
         return await weigh(self._judge, inspected, examined, seconds=left, neighbours=self._neighbours)
 
     async def _corroborated(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
-        """The claim with the source that was found for it, when that may make a FACT alone and states all of it; as it
-        is without one."""
+        """The claim with the source that was found for it, when that may make a FACT alone and states all of it; else
+        as it is, with what its owner may look at."""
         started = time.perf_counter()
         claim = examined.claim
         if self._harvest is None:
             return examined
-        for citation in await self._harvest.find(claim.stated, seconds):
+        citations, suggested = await self._harvest.find(claim.stated, seconds)
+        for citation in citations:
             left = seconds - (time.perf_counter() - started)
             if left <= 0:
                 break
@@ -200,7 +202,7 @@ class Examiner:
             found = await self._compare_within_time(cited, readings, self.policy, examined.capture_time, left)
             if found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
                 return found
-        return examined
+        return replace(examined, suggested=tuple(suggested))
 
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""

@@ -11,10 +11,11 @@ import logging
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from typing import NamedTuple
 
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, Stance, Standing
-from vouchgate.ingest.corroboration.hits import stance_of
+from vouchgate.ingest.claims.types import Citation, CitationType, Found, Stance, Standing, Suggested
+from vouchgate.ingest.corroboration.hits import quotation_of, stance_of
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.sources.git.repository import SourceError
@@ -28,7 +29,16 @@ MOST_PASSAGES = 12  # that a claim is held against; a passage takes some three m
 LEAST_SHARED = (
     0.5  # of the claim's telling words, for a passage to be held against it: that is ten times the work
 )
-MOST_FOUND = 3  # documents that a claim is given as citations
+MOST_FOUND = 3  # documents that are read for a claim, and that are suggested
+MOST_QUOTED = 300  # characters of a suggestion
+_TELLING = (Stance.STATES, Stance.SPEAKS, Stance.REFUTES)
+
+
+class Harvested(NamedTuple):
+    """What was found for a claim."""
+
+    citations: tuple[Citation, ...]  # of documents that seem to state it
+    suggested: tuple[Suggested, ...]  # for people to look at
 
 
 class RepositorySearch:
@@ -42,9 +52,10 @@ class RepositorySearch:
         """Waits for searches under way."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    async def find(self, claim: str, seconds: float) -> tuple[Citation, ...]:
-        """Citations of the documents of which a passage states the claim, the best first; none when there are none, or
-        it could not be found out in time, which is a line in the log."""
+    async def find(self, claim: str, seconds: float) -> Harvested:
+        """Citations of the documents of which a passage states the claim, and documents that have something to say of
+        it, the best first; nothing when there is nothing, or it could not be found out in time, which is a line in the
+        log."""
         found = asyncio.get_running_loop().run_in_executor(self._pool, self._find, claim, seconds)
         try:
             return await asyncio.wait_for(found, seconds)
@@ -54,12 +65,21 @@ class RepositorySearch:
             log.warning("the repositories could not be searched for a claim: %s", error.detail)
         except Exception:
             log.exception("the repositories could not be searched for a claim")
-        return ()
+        return Harvested((), ())
 
-    def _find(self, claim: str, seconds: float) -> tuple[Citation, ...]:
+    def _find(self, claim: str, seconds: float) -> Harvested:
         passages = self._git.search(queries_of(claim)[0], MOST_PASSAGES, seconds)
-        paths = dict.fromkeys(_stating(claim, passages))
-        return tuple(citation for path in paths if (citation := citation_of(path)))[:MOST_FOUND]
+        held = sorted(_held(claim, passages), key=lambda one: -one.score)
+        states = dict.fromkeys(one.path for one in held if one.stance is Stance.STATES)
+        citations = tuple(citation for path in states if (citation := citation_of(path)))
+        suggested = {one.path: one for one in reversed(held) if one.stance in _TELLING}
+        return Harvested(
+            citations[:MOST_FOUND],
+            tuple(
+                Suggested(citation=one.path, stance=one.stance, quotation=one.quotation)
+                for one in sorted(suggested.values(), key=lambda one: -one.score)[:MOST_FOUND]
+            ),
+        )
 
 
 @contextmanager
@@ -81,7 +101,14 @@ def citation_of(path: str) -> Citation | None:
     return citation.model_copy(update={"harvested": True})
 
 
-def _stating(claim: str, passages: list[tuple[str, Passage]]) -> Iterator[str]:
+class _Held(NamedTuple):
+    path: str
+    stance: Stance
+    score: float
+    quotation: str
+
+
+def _held(claim: str, passages: list[tuple[str, Passage]]) -> Iterator[_Held]:
     telling = {word.key for word in words_of(claim) if word.kind not in (Kind.FUNCTION, Kind.COMMON)}
     for project, passage in passages:
         has = {word.key for word in words_of(f"{passage.heading}\n{passage.text}")}
@@ -97,5 +124,7 @@ def _stating(claim: str, passages: list[tuple[str, Passage]]) -> Iterator[str]:
             form="file",
             project=project,
         )
-        if stance_of(hold(claim, (), found).held or ()) is Stance.STATES:
-            yield passage.document
+        held = hold(claim, (), found).held or ()
+        stance, score = stance_of(held), min((one.score for one in held), default=0.0)
+        quotation = quotation_of(held, stance, passage.text)[:MOST_QUOTED]
+        yield _Held(passage.document, stance, score, quotation)

@@ -14,8 +14,9 @@ import pytest
 from tests.claims import submission_of
 from tests.repos import TestRepository
 from tests.reviews import memory
+from vouchgate.client import next_step
 from vouchgate.gate.examiner import Examiner
-from vouchgate.harvest.repository import RepositorySearch
+from vouchgate.harvest.repository import Harvested, RepositorySearch
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.types import (
@@ -25,6 +26,7 @@ from vouchgate.ingest.claims.types import (
     MemoryType,
     Outcome,
     Source,
+    Stance,
     ValidationResult,
 )
 from vouchgate.ingest.pipeline import Examined, replay
@@ -125,13 +127,25 @@ def test_what_none_states_waits_as_before(ask: Ask, content: str) -> None:
     assert examined.readings == () and examined.claim.citations == ()
 
 
+def test_what_only_speaks_of_it_or_says_otherwise_is_shown_to_its_owner_and_the_agent(ask: Ask) -> None:
+    result = _answer(ask(IMPORTER))
+    (found,) = result.suggested
+    assert (found.citation, found.stance) == ("docs/notes.md", Stance.STATES)
+    assert found.quotation == IMPORTER
+    assert "docs/notes.md speaks of it: read it" in next_step(result)
+    assert replay(result, load_policy(), HedgeDetector(load_policy().lexicon)) == ()
+    other = _answer(ask("The importer of invoices handles 900 files per hour."))
+    assert [(each.citation, each.stance) for each in other.suggested] == [("docs/notes.md", Stance.REFUTES)]
+    assert "may say otherwise" in next_step(other)
+
+
 def test_what_need_not_be_looked_up_is_not(repository: TestRepository) -> None:
     asked: list[str] = []
 
     class Noting:
-        async def find(self, claim: str, seconds: float) -> tuple[()]:
+        async def find(self, claim: str, seconds: float) -> Harvested:
             asked.append(claim)
-            return ()
+            return Harvested((), ())
 
     sources, search = _parts(repository)
     off = load_policy().model_copy(update={"harvest": "off"})
@@ -157,13 +171,13 @@ def test_only_the_protected_ref_and_no_memory_file_vouch(repository: TestReposit
     (repository.path / "docs/handbook/new.md").write_text("The moon base has 12 rooms for guests.\n")
     sources, search = _parts(repository)
     with closing(sources), closing(search):
-        assert asyncio.run(search.find("The moon base has 12 rooms for guests.", 30)) == ()
+        assert asyncio.run(search.find("The moon base has 12 rooms for guests.", 30)) == ((), ())
 
 
 def test_a_moved_ref_is_seen_and_what_cannot_be_read_is_left_out(repository: TestRepository) -> None:
     sources, search = _parts(repository)
     with closing(sources), closing(search):
-        found = [each.value for each in asyncio.run(search.find(BACKUPS, 30))]
+        found = [each.value for each in asyncio.run(search.find(BACKUPS, 30)).citations]
         (repository.path / "docs/handbook/link.md").symlink_to("/etc/hostname")
         repository.commit(
             "Change",
@@ -174,8 +188,10 @@ def test_a_moved_ref_is_seen_and_what_cannot_be_read_is_left_out(repository: Tes
                 "docs/handbook/deep/copy.txt": "Ledger: backups run every night at 03:40.\n",
             },
         )
-        again = [each.value for each in asyncio.run(search.find(BACKUPS, 30))]
-        changed = [each.value for each in asyncio.run(search.find(BACKUPS.replace("02:15", "03:40"), 30))]
+        again = [each.value for each in asyncio.run(search.find(BACKUPS, 30)).citations]
+        changed = [
+            each.value for each in asyncio.run(search.find(BACKUPS.replace("02:15", "03:40"), 30)).citations
+        ]
     assert (found, again) == (["docs/handbook/operations.md"], [])
     assert sorted(changed) == ["docs/handbook/deep/copy.txt", "docs/handbook/operations.md"]
 
@@ -186,7 +202,7 @@ def test_a_repository_that_cannot_be_searched_costs_nobody_a_claim(
     sources, search = _parts(repository)
     repository.path.rename(repository.path.with_name("away"))
     with closing(sources), closing(search):
-        assert asyncio.run(search.find(BACKUPS, 30)) == ()
+        assert asyncio.run(search.find(BACKUPS, 30)) == ((), ())
     assert "could not be searched" in caplog.text
 
 
