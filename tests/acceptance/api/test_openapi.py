@@ -21,6 +21,11 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
     ("POST", "/v1/claims/check"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
     ("POST", "/v1/claims/batch"): ({Role.AGENT}, {"claims": [claim("The door is open", "ai_synthesis")]}),
+    ("POST", "/v1/claims/corroborate"): ({Role.AGENT}, {"claim": "The door is open", "sources": []}),
+    ("POST", "/v1/decide"): (
+        {Role.AGENT},
+        {"claim": "The door is open", "sources": [], "attempts": 0, "max_attempts": 1},
+    ),
     ("GET", "/v1/claims/pending"): ({Role.AGENT}, None),
     ("GET", "/v1/decisions/{decision_id}"): (set(Role), None),
     ("GET", "/v1/memories"): (set(Role), None),

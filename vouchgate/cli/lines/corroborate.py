@@ -3,13 +3,10 @@ settings, no I/O but the lines."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import ValidationError
 
-from vouchgate.cli.input import open_input
-from vouchgate.cli.output import FAILED, write_json
-from vouchgate.importing.lines import BadLine, Line, read_lines
+from vouchgate.cli.lines.answering import Answer, answer_lines
+from vouchgate.importing.lines import BadLine, Line
 from vouchgate.ingest.corroboration.given import GivenClaim, corroborate
 from vouchgate.ingest.policy import Policy, load_policy
 
@@ -19,20 +16,10 @@ _FIELDS = frozenset(GivenClaim.model_fields)
 def run(path: str) -> int:
     """Answers every line in order; 1 when any line was bad."""
     policy = load_policy()
-    status = 0
-    with open_input(path) as stream:
-        for line in read_lines(stream):
-            answer = _answer(line, policy)
-            if isinstance(answer, BadLine):
-                status = FAILED
-                answer = answer.as_json()
-            write_json(answer)
-    return status
+    return answer_lines(path, lambda line: _answer(line, policy))
 
 
-def _answer(line: Line | BadLine, policy: Policy) -> dict[str, Any] | BadLine:
-    if isinstance(line, BadLine):
-        return line
+def _answer(line: Line, policy: Policy) -> Answer:
     try:
         sent = GivenClaim.model_validate({key: line.fields[key] for key in _FIELDS & line.fields.keys()})
     except ValidationError as error:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vouchgate.cli.input import open_input
-from vouchgate.cli.output import FAILED, write_json
-from vouchgate.importing.lines import BadLine, Line, read_lines
+from vouchgate.cli.lines.answering import Answer, answer_lines
+from vouchgate.importing.lines import BadLine, Line
 from vouchgate.ingest.checks.support import SupportVerdict, compare
 from vouchgate.ingest.claims.types import TEXT_CHARACTERS, Citation, Found, Held, Standing
 from vouchgate.ingest.support.holding import hold
@@ -19,20 +18,10 @@ KINDS = ("", "adr", "page")
 
 def run(path: str) -> int:
     """Answers every line in order; 1 when any line was bad."""
-    status = 0
-    with open_input(path) as stream:
-        for line in read_lines(stream):
-            answer = _answer(line)
-            if isinstance(answer, BadLine):
-                status = FAILED
-                answer = answer.as_json()
-            write_json(answer)
-    return status
+    return answer_lines(path, _answer)
 
 
-def _answer(line: Line | BadLine) -> dict[str, Any] | BadLine:
-    if isinstance(line, BadLine):
-        return line
+def _answer(line: Line) -> Answer:
     texts = {}
     for field, needed in (("claim", True), ("source_text", True), ("title", False), ("kind", False)):
         text = line.fields.get(field)
