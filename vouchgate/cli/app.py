@@ -12,9 +12,10 @@ from __future__ import annotations
 import io
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -284,12 +285,18 @@ records.register(app)
 webhooks.register(app)
 
 
+@cache
+def commands() -> Callable[..., Any]:
+    """Every command, read out of the signatures above: once, which takes longer than most of them run."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit status; whatever goes wrong becomes one line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a locale without a character is no reason to fail
     try:
-        status = app(list(arguments), prog_name="vouchgate", standalone_mode=False)
+        status = commands()(list(arguments), prog_name="vouchgate", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return output.INTERRUPTED

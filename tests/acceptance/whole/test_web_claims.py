@@ -27,7 +27,7 @@ GARDEN = """<!doctype html><html lang="en"><head><title>Growing tomatoes</title>
 <h1>Growing tomatoes on a balcony</h1>
 <p>Tomatoes want six hours of sun a day, a deep pot, and water in the morning. Pinch out the side shoots.</p>
 </main></body></html>"""
-POLICY = """deadline_seconds = 5
+POLICY = """deadline_seconds = 60
 official_domains = ["127.0.0.3"]
 [recheck]
 first_seconds = 1

@@ -23,11 +23,11 @@ def _append(store: Store, owner_id: str, subject_id: str) -> LogEntry:
         lambda connection: log.append(
             connection,
             owner_id,
-            at=NOW + timedelta(seconds=1),
-            actor="rüdiger\n",
-            action=Action.REVIEW_REJECTED,
-            subject_id=subject_id,
-            content_digest="ab" * 32,
+            Action.REVIEW_REJECTED,
+            subject_id,
+            "ab" * 32,
+            by="rüdiger\n",
+            now=NOW + timedelta(seconds=1),
         ),
     ).result(30)
 
