@@ -135,10 +135,12 @@ def is_banned(source: Found, banned: frozenset[str]) -> bool:
 def publishers_of(reading: SourceReading) -> frozenset[str]:
     """The names by which the publisher of what is cited can be trusted or banned, of the page that was read and of the
     address as cited. Empty for what lives in a repository."""
-    names = publishers_at(reading.citation.value) if reading.citation.type is CitationType.URL else set()
+    urls = {reading.citation.value} if reading.citation.type is CitationType.URL else set()
+    names = {""}
     if isinstance(reading, Found):
-        names |= {reading.site, reading.site.partition("/")[0]} | publishers_at(reading.source_id)
-    return frozenset(names - {""})
+        urls.add(reading.source_id)
+        names |= {reading.site, reading.site.partition("/")[0]}
+    return frozenset(names.union(*map(publishers_at, urls)) - {""})
 
 
 def publishers_at(url: str) -> set[str]:

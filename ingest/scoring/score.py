@@ -61,6 +61,17 @@ def freshness_of(dated: datetime | None, at: datetime) -> float:
     return next((value for years, value in FRESHNESS if age < years * _YEAR), OLDER)
 
 
+def reputation_of(source: Found, policy: Policy) -> float:
+    """What its publisher is worth, 0 to 1: by the table, and at least what the policy's author or the claim's owner
+    makes of it, whatever the table knows."""
+    reputation = policy.reputation.of(source)
+    if is_official(source, policy):
+        return max(reputation, policy.reputation.scores[SiteGroup.PRIMARY])
+    if is_trusted(source, policy):
+        return max(reputation, policy.reputation.scores[SiteGroup.SECONDARY])
+    return reputation
+
+
 def judgement_of(source: Found) -> float | None:
     """What a judge made of the source: 1 it says so, 0.5 in part, 0 it does not, or only quotes it. None when
     none was asked or none answered, which says nothing either way."""
@@ -150,12 +161,9 @@ def confidence_of(label: Label, score: float | None, *, vouched: bool) -> Confid
 
 def _weighted(source: Found, policy: Policy, freshness: float) -> float:
     weights, judgement = policy.score, judgement_of(source)
-    reputation = policy.reputation.of(source)
-    if is_official(source, policy):  # the policy's author vouches for it, whatever the table knows
-        reputation = max(reputation, policy.reputation.scores[SiteGroup.PRIMARY])
-    elif is_trusted(source, policy):
-        reputation = max(reputation, policy.reputation.scores[SiteGroup.SECONDARY])
-    score = weights.reachable + weights.reputation * reputation + weights.freshness * freshness
+    score = (
+        weights.reachable + weights.reputation * reputation_of(source, policy) + weights.freshness * freshness
+    )
     if judgement is not None:
         return round(score + weights.judgement * judgement, 6)
     without_judge = weights.reachable + weights.reputation + weights.freshness

@@ -23,7 +23,14 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import SiteGroup, is_banned
-from vouchgate.ingest.scoring.score import freshness_of, is_official, is_trusted, judgement_of, source_score
+from vouchgate.ingest.scoring.score import (
+    freshness_of,
+    is_official,
+    is_trusted,
+    judgement_of,
+    reputation_of,
+    source_score,
+)
 from vouchgate.ingest.scoring.sites import host_of
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views, worst
 from vouchgate.review.pages.links import LinkView, leads_elsewhere, link_of
@@ -148,7 +155,7 @@ def source_view(
     excerpt, passage, longer = _excerpt(found, findings)
     score, score_note = ("", "") if found is None else _score(found, policy, captured)
     judgement, quote = _judgement(found)
-    publisher = "" if found is None or found.private or not host_of(found.source_id) else found.site
+    publisher = found.site if found is not None and host_of(found.source_id) else ""
     return SourceView(
         heading=pieces(citation.value if found is None else found.source_id),
         cited=pieces(citation.value),
@@ -254,7 +261,7 @@ def _reputation(found: Found, policy: Policy) -> str:
     if is_banned(found, policy.banned):
         return _GROUPS[SiteGroup.BANNED]
     if is_trusted(found, policy):
-        return f"trusted by you ({policy.reputation.scores[SiteGroup.SECONDARY]:.1f} of 1 at least)"
+        return f"trusted by you ({reputation_of(found, policy):.1f} of 1)"
     group = policy.reputation.group_of(found)
     worth = f"{_GROUPS[group]} ({policy.reputation.scores[group]:.1f} of 1)"
     return f"official by the policy; {worth}" if is_official(found, policy) else worth
@@ -273,7 +280,7 @@ def _score(found: Found, policy: Policy, captured: datetime) -> tuple[str, str]:
     judged = judgement_of(found)
     parts = [
         "it can be read",
-        f"reputation {policy.reputation.of(found):.1f}",
+        f"reputation {reputation_of(found, policy):.1f}",
         f"age {fresh} {freshness_of(found.dated, captured):.1f}",
         *([] if judged is None else [f"judgement {judged:.1f}"]),
     ]

@@ -199,7 +199,8 @@ class Examiner:
             ):
                 continue
             left = max(seconds - (time.perf_counter() - started), HOLDING_SECONDS)
-            found = await self._compare_within_time(cited, readings, self.policy, examined.capture_time, left)
+            policy = await self._policy_for(claim.owner_id, readings, examined.capture_time)
+            found = await self._compare_within_time(cited, readings, policy, examined.capture_time, left)
             if found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
                 return found
         return replace(examined, suggested=tuple(suggested))

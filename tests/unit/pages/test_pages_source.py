@@ -29,7 +29,7 @@ from tests.answers import (
     text,
     unreachable,
 )
-from vouchgate.ingest.claims.types import Judged, NotJudged, Standing, Unreachable
+from vouchgate.ingest.claims.types import Judged, NotJudged, OwnPublishers, Standing, Unreachable
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.review.pages.links import leads_elsewhere, link_of
 from vouchgate.review.pages.source import SourceView, source_views
@@ -173,8 +173,22 @@ def test_reputation_and_score_are_said_in_words() -> None:
     assert official.official
     banned = source(page(), policy=policy_with(banned_domains=("example.com",)))
     assert (banned.reputation, banned.score) == ("on the banned list", "0.00")
+    answer = page(dated=SENT)
+    own = answer.evidence.model_copy(update={"publishers": OwnPublishers(trusted=("example.com",))})
+    trusted = source(answer.model_copy(update={"evidence": own}))
+    assert (trusted.reputation, trusted.official) == ("trusted by you (0.7 of 1)", False)
+    assert "reputation 0.7," in trusted.score_note
     journal = source(page(source_id="https://www.nature.com/articles/x", site="nature.com"))
     assert journal.reputation == "peer reviewed (1.0 of 1)"
+
+
+def test_a_page_has_a_publisher_to_trust_or_ban_and_a_record_has_none() -> None:
+    found = source(page(source_id="https://github.com/Ada/notes", site="github.com/ada"))
+    assert (text(found.publisher), found.publisher_href) == (
+        "github.com/ada",
+        "/review/publishers?publisher=github.com%2Fada",
+    )
+    assert (adr().publisher, adr().publisher_href) == ((), "")
 
 
 @pytest.mark.parametrize(
