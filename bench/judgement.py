@@ -17,7 +17,7 @@ from typing import Any
 
 from bench import repositories
 from bench.fireweed_gate import Admits, load_fireweed
-from vouchgate.cli.support import support_fields
+from vouchgate.cli.lines.support import support_fields
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.dedup.relation import relation
 from vouchgate.ingest.policy import load_policy

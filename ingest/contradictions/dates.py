@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
+from vouchgate.ingest.contradictions.clock import calendar
 from vouchgate.ingest.contradictions.lists import LISTS
 from vouchgate.ingest.contradictions.match import Contradiction, Pair
 from vouchgate.ingest.contradictions.sentence import Sentence, read_once
@@ -35,6 +37,9 @@ _DAY = 32  # days are counted so: year * 13 * 32 + month * 32 + day, which keeps
 _YEAR = 13 * _DAY
 _REACH = 6  # words between an event and its date
 _ENOUGH = 0.5
+_DASHES = frozenset({"-", "–", "—", "−", "--", "to"})
+_OPENING = frozenset({"(", "lrb", "-lrb"})  # the last two as texts that were parsed have it
+_LIFE = (LISTS.key("born"), LISTS.key("died"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ def _at(sentence: Sentence, index: int) -> tuple[int, int, int] | None:
         if year is not None:
             return *_days(year, month, day), index + 2
     year = _number(sentence, index, _FIRST_YEAR, _LAST_YEAR)
+    if year is not None and year % 10 == 0 and sentence.lows[index + 1 : index + 2] == ("s",):
+        return _days(year, None, None)[0], _days(year + 9, None, None)[1], index + 1  # "the 1920s"
     if year is None or len(sentence.lows[index]) != 4 or not sentence.words[index].text.isdigit():
         return None
     before = sentence.lows[index - 1] if index else "in"
@@ -135,6 +142,8 @@ def dates(sentence: Sentence) -> tuple[Date, ...]:
 
 def _event(sentence: Sentence, date: Date) -> str | None:
     """The key of what is said to have happened on a date: the nearest word before or after it that can happen once."""
+    if date in (lived := _lived(sentence)):
+        return _LIFE[lived.index(date)]
     for place in range(date.first - 1, max(-1, date.first - _REACH - 1), -1):
         if sentence.words[place].key in LISTS.once:
             return sentence.words[place].key
@@ -142,6 +151,41 @@ def _event(sentence: Sentence, date: Date) -> str | None:
         if word.key in LISTS.once:
             return word.key
     return None
+
+
+@read_once
+def _lived(sentence: Sentence) -> tuple[Date, ...]:
+    """The days of birth and of death that stand in brackets behind a name: "Ada Lind (4 May 1815 – 2 June 1852)"."""
+    for one, two in pairwise(dates(sentence)):
+        between = sentence.lows[one.last + 1 : two.first]
+        before = [low for low in sentence.lows[max(0, one.first - 2) : one.first] if low != "-"]
+        bracketed = bool(_OPENING.intersection(before[-1:]))
+        exact = one.low == one.high or two.low == two.high
+        if bracketed and exact and all(low in _DASHES for low in between) and not one.mark:
+            return one, two
+    return ()
+
+
+def month_rule(pair: Pair) -> Iterator[Contradiction]:
+    """The claim's one month of an event, when the source has its date and the passage never that month."""
+    ours = [found for found in calendar(pair.claim) if found[0] == "month"]
+    if len(ours) != 1 or dates(pair.claim) or pair.claim.denials or pair.source.denials:
+        return
+    _, month, index = ours[0]
+    event = _event(pair.claim, Date(0, 0, "", index, index))
+    told = [(date, _month(date)) for sentence in pair.passage.sentences for date in dates(sentence)]
+    if event is None or any(number in (0, month) for _, number in told):
+        return
+    for date in dates(pair.source):
+        known = _event(pair.source, date) == event and not date.mark and not _elsewhere(pair, date)
+        if known and pair.about((index,), _ENOUGH):
+            yield pair.conflict("date", (index, index), (date.first, date.last))
+            return
+
+
+def _month(date: Date) -> int:
+    """The month of a date, 0 when it has none."""
+    return date.low % _YEAR // _DAY
 
 
 def date_rule(pair: Pair) -> Iterator[Contradiction]:

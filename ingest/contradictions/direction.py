@@ -133,12 +133,23 @@ def _replaced(sentence: Sentence, index: int) -> Replacement | None:
     return None
 
 
+def _favoured(sentence: Sentence, index: int) -> Replacement | None:
+    """The change in "A is deprecated in favour of B" and "drop A in favour of B"."""
+    if sentence.lows[index : index + 3] not in (("in", "favour", "of"), ("in", "favor", "of")):
+        return None
+    places = [i for i in sentence.content if i in sentence.clause(index) and index - _REACH <= i < index]
+    verbs = LISTS.gone | LISTS.tense.reports
+    old = tuple(key for key in (sentence.words[place].key for place in places) if key not in verbs)
+    new, after = _side(sentence, index + 3)
+    return Replacement(old, new, places[0], min(after, len(sentence.words)) - 1) if old and new else None
+
+
 @read_once
 def changes(sentence: Sentence) -> tuple[Replacement, ...]:
     """What gives way to what in a sentence."""
     found: list[Replacement] = []
     for index in range(len(sentence.words)):
-        change = _from_to(sentence, index) or _replaced(sentence, index)
+        change = _from_to(sentence, index) or _replaced(sentence, index) or _favoured(sentence, index)
         if change is not None and set(change.old) != set(change.new):
             found.append(change)
     return tuple(found)

@@ -33,6 +33,8 @@ _ENOUGH = (
 )
 _LONGEST = 3  # words of a thing
 _LEFT = 3  # content words before the joint, of which one must be shared
+_WHERE = frozenset({"in", "from", "at", "on"})
+_FROM = frozenset({"in", "from"})
 _LISTED = frozenset({"and", "or", "also", "either", "&", "/"})
 # Keys of words before a joint after which the cause is named.
 _CAUSES = frozenset({"due", "caus"})
@@ -94,7 +96,8 @@ def filler_rule(pair: Pair) -> Iterator[Contradiction]:
         return
     for mine in fillers(claim):
         for other in fillers(source):
-            if other.joint != mine.joint or other.keys & mine.keys or not _same_place(mine, other):
+            joined = other.joint == mine.joint or (_settles(mine) and {mine.joint, other.joint} == _FROM)
+            if not joined or other.keys & mine.keys or not _same_place(mine, other):
                 continue
             if (
                 not _exclusive(pair, mine, other)
@@ -118,6 +121,9 @@ def _same_place(mine: Filler, other: Filler) -> bool:
 def _exclusive(pair: Pair, mine: Filler, other: Filler) -> bool:
     """Whether only one of the two can be true: both are names, or both the one thing of their kind, or causes, or the
     source has the claim's thing in another place of the sentence ("stored in UTC and shown in local time")."""
+    named = mine.shape == other.shape == "name" and mine.left[-1] == other.left[-1]
+    if named and _settles(mine) and mine.keys.isdisjoint(pair.passage.keys):
+        return True
     exact = _exact(pair.claim, mine) and _exact(pair.source, other)
     agents = mine.joint == "by" and mine.shape == other.shape == "the"
     if not (exact or agents or pair.passage.change or pair.source.section == "now"):
@@ -130,6 +136,11 @@ def _exclusive(pair: Pair, mine: Filler, other: Filler) -> bool:
     if mine.joint == "of" or not elsewhere:
         return False
     return all(filler.left[-1] != mine.left[-1] for filler in elsewhere)
+
+
+def _settles(filler: Filler) -> bool:
+    """Whether it follows a word that one thing is said with: born in, set in, a character in, broadcast on."""
+    return filler.left[-1] in LISTS.settled and filler.joint in _WHERE
 
 
 def _exact(sentence: Sentence, filler: Filler) -> bool:

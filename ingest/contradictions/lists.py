@@ -150,6 +150,7 @@ class Lists(_FromFile):
     opposites: dict[str, frozenset[str]]  # stem to stems
     groups: ByWord  # word to the name of its group
     makers: Keys = _at("agents", "verbs")
+    settled: Keys = _at("agents", "settled")
     pronouns: Words = _at("agents", "pronouns")
     referring: Words = _at("agents", "referring")
     subjects: Keys = _at("agents", "subjects")

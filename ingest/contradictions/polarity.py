@@ -8,8 +8,8 @@ from vouchgate.ingest.contradictions.lists import LISTS
 from vouchgate.ingest.contradictions.match import Contradiction, Pair
 from vouchgate.ingest.contradictions.sentence import Sentence
 
-_ENOUGH_DENIED = 0.75  # of the claim's other content words
-_ENOUGH_OPPOSITE = 0.7
+_ENOUGH_DENIED = 0.6  # of the claim's other content words
+_ENOUGH_OPPOSITE = 0.55
 _ENOUGH_CONTRAST = 0.4  # the rejected words are asked for besides
 _ENOUGH_CONTRAST_ALONE = 0.75  # when the claim has no verb of choosing
 _BESIDE = 4  # words around an opposite among which the claim's neighbour must stand
@@ -64,6 +64,36 @@ def negation_rule(pair: Pair) -> Iterator[Contradiction]:
     elif others and not mine and claim.denials == len(both):
         said = [found for found in others if source.words[found[2]].key in claim.keys]
         yield from _source_denies(pair, said if len(said) == 1 else [])
+    else:
+        yield from _in_one_clause(pair, mine, others)
+
+
+def _in_one_clause(
+    pair: Pair, mine: list[tuple[int, int, int]], others: list[tuple[int, int, int]]
+) -> Iterator[Contradiction]:
+    """Of sentences that deny several things, what one denies of a verb and its object the other asserts of them."""
+    for denials, one, other in ((mine, pair.claim, pair.source), (others, pair.source, pair.claim)):
+        for first, last, head in denials:
+            place = _asserted(other, one.words[head].key)
+            after = one.content_after(head)
+            then = None if place is None else other.content_after(place)
+            if (
+                place is None
+                or after is None
+                or then is None
+                or one.words[after].key != other.words[then].key
+            ):
+                continue
+            clause = one.clause(first)
+            if _denies_by_without(one, first) or any(i in clause for i in one.negations if i != first):
+                continue
+            ours, theirs = (first, max(last, head)), (place, place)
+            if one is pair.source:
+                ours, theirs = theirs, ours
+            word = pair.claim.words[ours[1]]
+            if pair.about((), _ENOUGH_DENIED) and not pair.passage_says(word.root, denied=one is pair.claim):
+                yield pair.conflict("negation", ours, theirs)
+                return
 
 
 def _claim_denies(pair: Pair, denials: list[tuple[int, int, int]]) -> Iterator[Contradiction]:
@@ -192,8 +222,8 @@ def opposite_rule(pair: Pair) -> Iterator[Contradiction]:
         if (not word.content and not in_time) or not (in_time or pair.same_time()):
             continue
         for place in _opposites(source, word.root):
-            if source.polarity[place] * claim.polarity[index] <= 0:
-                continue
+            if source.polarity[place] * claim.polarity[index] <= 0 or source.words[place].root in claim.roots:
+                continue  # a claim that has both, "inputs and outputs", is not turned round by one
             if (
                 _beside(pair, index, place)
                 and pair.about((index,), _ENOUGH_OPPOSITE)

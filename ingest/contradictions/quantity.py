@@ -16,6 +16,7 @@ from vouchgate.ingest.contradictions.version import versions
 _ROUGH = 0.1  # what "about" allows on either side
 _HEAD_REACH = 4  # words after a number among which the thing it counts is named
 _AROUND = 7  # words to either side of a number that say what it is the number of
+_AGES = frozenset(map(LISTS.key, ("century", "millennium")))  # many things happen in each
 _CURRENCY = ("$", "€", "£")
 _ENOUGH = 0.5  # of the claim's other words; the thing counted and what is said of it are asked for besides
 _ENOUGH_LABELLED = 0.6
@@ -245,6 +246,8 @@ def number_rule(pair: Pair) -> Iterator[Contradiction]:
         return
     theirs = quantities(pair.source)
     for mine in ours[:8]:
+        if mine.mark and _conditional(pair.claim, mine.at):
+            continue
         if mine.label:
             yield from _labelled(pair, mine, theirs)
             continue
@@ -262,6 +265,11 @@ def number_rule(pair: Pair) -> Iterator[Contradiction]:
             continue
         rule = "bound" if mine.mark or differing[0].mark else "number"
         yield pair.conflict(rule, (mine.first, mine.last), (differing[0].first, differing[0].last))
+
+
+def _conditional(sentence: Sentence, at: int) -> bool:
+    """Whether a number stands in a condition: "even if it is below 100 °C" says nothing of how warm it is."""
+    return any(sentence.lows[index] in ("if", "unless", "whether") for index in sentence.clause(at))
 
 
 def _is_another(ours: tuple[Quantity, ...], mine: Quantity, other: Quantity) -> bool:
@@ -343,7 +351,7 @@ def _labelled(pair: Pair, mine: Quantity, theirs: tuple[Quantity, ...]) -> Itera
 def ordinal_rule(pair: Pair) -> Iterator[Contradiction]:
     """The same thing at another place in its row: "the third album" against "the fifth album"."""
     for index, ours in _ordinals(pair.claim):
-        heads = _heads(pair.claim, index + 1)
+        heads = [key for key in _heads(pair.claim, index + 1) if key not in _AGES]
         for place, theirs in _ordinals(pair.source) if heads else ():
             if theirs == ours or not set(heads) & set(_heads(pair.source, place + 1)):
                 continue

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from vouchgate.ingest.contradictions.clock import calendar_rule, time_rule
-from vouchgate.ingest.contradictions.dates import date_rule
+from vouchgate.ingest.contradictions.dates import date_rule, month_rule
 from vouchgate.ingest.contradictions.direction import direction_rule, end_rule, order_rule, swap_rule
 from vouchgate.ingest.contradictions.fillers import filler_rule
 from vouchgate.ingest.contradictions.lists import LISTS
@@ -42,6 +42,7 @@ _RULES: tuple[Callable[[Pair], Iterator[Contradiction]], ...] = (
     ordinal_rule,
     version_rule,
     date_rule,
+    month_rule,
     time_rule,
     calendar_rule,
     category_rule,

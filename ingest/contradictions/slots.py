@@ -12,6 +12,7 @@ from vouchgate.ingest.contradictions.sentence import Sentence, Word, read_once
 _REACH = 5  # words between "default" and its value
 _ENOUGH = 0.6
 _ENOUGH_EXCHANGED = 0.7
+_CLOSING = 4  # words in a row that are the same before another name at the end of a clause
 _COPULAS = frozenset({"is", "was", "are", "were", "be", "been"})
 _ARTICLES = frozenset({"a", "an", "the"})
 _PHRASE_ENDS = frozenset(
@@ -137,7 +138,8 @@ def _is_head(sentence: Sentence, index: int) -> bool:
     if index + 1 >= len(sentence.words):
         return True
     after = sentence.words[index + 1]
-    return not after.content or after.number or after.low in _PHRASE_ENDS
+    told = after.low.endswith("ed") or after.low in LISTS.tense.past_verbs  # "an album released in May"
+    return not after.content or after.number or told or after.low in _PHRASE_ENDS
 
 
 def exchange_rule(pair: Pair) -> Iterator[Contradiction]:
@@ -240,16 +242,23 @@ def middle_rule(pair: Pair) -> Iterator[Contradiction]:
         return
     for index in claim.content[:64]:
         word = claim.words[index]
-        if index < 2 or index + 2 >= len(claim.words) or word.key in pair.passage.keys or word.number:
+        if index < 2 or word.key in pair.passage.keys or word.number:
             continue
         for place in source.content:
             other = source.words[place]
             if place < 2 or other.key in claim.keys or other.number or not _exclude(word, other):
                 continue
             before, after = _run_back(pair, index, place), _run_ahead(pair, index, place)
-            if before and after and before + after >= 3 and pair.about((index,), _ENOUGH_EXCHANGED):
+            framed = before and after and before + after >= 3
+            closing = before >= _CLOSING and _closes(claim, index) and _closes(source, place)
+            if (framed or (closing and word.name and other.name)) and pair.about((index,), _ENOUGH_EXCHANGED):
                 yield pair.conflict("exchange", (index, index), (place, place))
                 return
+
+
+def _closes(sentence: Sentence, index: int) -> bool:
+    """Whether a clause ends behind a word."""
+    return index + 1 == len(sentence.words) or not sentence.words[index + 1].key
 
 
 def _exclude(word: Word, other: Word) -> bool:

@@ -77,11 +77,9 @@ class Corroborated(Frozen):
     verified: Literal[False] = False
 
 
-def corroborate(sent: GivenClaim, policy: Policy) -> Corroborated:
-    """What the sources say together. Pure; the same for the same sources in any order, but for the order of `hits`,
-    which is that of the sources."""
+def history_of(sent: GivenClaim, policy: Policy) -> tuple[SearchTask, SearchHistory]:
+    """The search that these sources are the hits of, in the order of the sources."""
     task = SearchTask(claim=sent.claim, as_of=sent.as_of, window_days=sent.window_days)
-    names = [source.id or str(number) for number, source in enumerate(sent.sources)]
     readings = [
         Reading(
             text=source.text,
@@ -92,8 +90,15 @@ def corroborate(sent: GivenClaim, policy: Policy) -> Corroborated:
         )
         for source in sent.sources
     ]
-    hits = hits_of(sent.claim, readings, policy)
-    history = SearchHistory(hits=hits)
+    return task, SearchHistory(hits=hits_of(sent.claim, readings, policy))
+
+
+def corroborate(sent: GivenClaim, policy: Policy) -> Corroborated:
+    """What the sources say together. Pure; the same for the same sources in any order, but for the order of `hits`,
+    which is that of the sources."""
+    task, history = history_of(sent, policy)
+    hits = history.hits
+    names = [source.id or str(number) for number, source in enumerate(sent.sources)]
     following = decide_from_history(task, history, 0, 1, policy)
     final = following if isinstance(following, Final) else decide_from_history(task, history, 1, 1, policy)
     if not isinstance(final, Final):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 from vouchgate import cli
+from vouchgate.cli.app import commands
 from vouchgate.ingest.policy import load_policy
 from vouchgate.settings import SettingsError, load_settings
 from vouchgate.storage.store import Store
@@ -17,6 +18,15 @@ from vouchgate.storage.store import Store
 COMMANDS = [found.name for found in pkgutil.walk_packages(cli.__path__, "vouchgate.cli.")]
 for needed in (
     *COMMANDS,
+    # What a service loads when it starts to serve.
+    "anyio._backends._asyncio",
+    "encodings.idna",
+    "fastapi.telemetry._runtime",
+    "numpy",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.uvloop",
+    "uvicorn.protocols.http.httptools_impl",
+    "uvicorn.protocols.websockets.websockets_sansio_impl",
     "vouchgate.mcp.serving",
     "pytest",
     "hypothesis",
@@ -26,6 +36,7 @@ for needed in (
 ):
     if not needed.endswith("__main__"):
         importlib.import_module(needed)
+commands()
 load_policy()
 with suppress(SettingsError):  # of whoever runs the tests: what is made of them is thrown away
     load_settings({})

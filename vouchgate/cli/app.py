@@ -12,9 +12,10 @@ from __future__ import annotations
 import io
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -196,7 +197,7 @@ def support(file: Input = "-") -> None:
 
     In: one JSON object a line, {"id"?, "claim", "source_text"}. Out: {"id", "verdict", "score", "spans"}.
     """
-    from vouchgate.cli import support as command
+    from vouchgate.cli.lines import support as command
 
     raise typer.Exit(command.run(file))
 
@@ -263,6 +264,17 @@ def verify(
     raise typer.Exit(command.run(citation, settings, as_json=as_json))
 
 
+@app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
+def doctor(repo: Repos = None) -> None:
+    """Say who may vouch, repository by repository, and warn where that may be an agent.
+
+    Who writes the ref of a repository that counts vouches for whatever it says.
+    """
+    from vouchgate.cli import doctor as command
+
+    raise typer.Exit(command.run(operator.settings_from(repo=repo)))
+
+
 operator.register(app)
 deliveries.register(app)
 imports.register(app)
@@ -273,12 +285,18 @@ records.register(app)
 webhooks.register(app)
 
 
+@cache
+def commands() -> Callable[..., Any]:
+    """Every command, read out of the signatures above: once, which takes longer than most of them run."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit status; whatever goes wrong becomes one line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a locale without a character is no reason to fail
     try:
-        status = app(list(arguments), prog_name="vouchgate", standalone_mode=False)
+        status = commands()(list(arguments), prog_name="vouchgate", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return output.INTERRUPTED

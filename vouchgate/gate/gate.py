@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from vouchgate.gate.examiner import Examiner, Harvest
 from vouchgate.gate.gathering import SourceReader
@@ -52,6 +53,8 @@ from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 # Seconds an answer waits for what is similar or contradicts it, which takes some milliseconds.
 ADVICE_SECONDS = 1.0
 # Checks of one owner's claims that are compared at the same time; the others wait for their turn.
@@ -90,11 +93,13 @@ class Gate:
         self._checks = Turns(CHECKS_AT_ONCE)
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
         self._advice.submit(prepare)
+        self._weighing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weigh")
 
     def close(self) -> None:
         """Waits for readings and look-ups under way."""
         self.examiner.close()
         self._advice.shutdown(wait=True, cancel_futures=True)
+        self._weighing.shutdown(wait=True, cancel_futures=True)
         if self._meaning is not None:
             self._meaning.close()
 
@@ -154,6 +159,11 @@ class Gate:
         examined = await self.examiner.examine(self.examiner.build_claim(principal, sent))
         async with self._checks.of(examined.claim.owner_id):
             return await self._compared(principal, examined.comparing(), started)
+
+    async def weigh(self, principal: Principal, work: Callable[[], T]) -> T:
+        """Does what takes the processor for long beside the event loop: one thing at a time, principals in turn."""
+        async with self._checks.of(f"weigh {principal.id}"):
+            return await asyncio.get_running_loop().run_in_executor(self._weighing, work)
 
     async def _compared(self, principal: Principal, examined: Examined, started: float) -> ValidationResult:
         dedup: DedupFacts = NOTHING_NEAR

@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from vouchgate.api import (
     audit,
     claims,
+    corroboration,
     deliveries,
     memories,
     operations,
@@ -98,6 +99,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         reviews.router,
         spot_checks.router,
         publishers.router,
+        corroboration.router,
         audit.router,
         operations.router,
         whoami.router,

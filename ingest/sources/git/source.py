@@ -23,7 +23,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.sources.git.commits import Candidates, CommitRecord
 from vouchgate.ingest.sources.git.files import read_file
-from vouchgate.ingest.sources.git.grounding import Grounding
+from vouchgate.ingest.sources.git.grounding import Grounding, RefWriter
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.patterns import MEMORY_FILES, PathPatterns
 from vouchgate.ingest.sources.git.record_dirs import checked_directories
@@ -110,6 +110,10 @@ class GitSource:
         could not be fetched lately."""
         fetches = (each.mirror.problem for each in self._groundings if each.mirror is not None)
         return (*self.unusable(), *filter(None, fetches))
+
+    def writers(self) -> tuple[RefWriter, ...]:
+        """Who writes the protected ref of each repository. Raises SourceError for one that is unusable."""
+        return tuple(each.writer(time.monotonic() + self._timeout) for each in self._groundings)
 
     def unusable(self) -> tuple[str, ...]:
         """Configured repositories that cannot be opened or have nothing at the ref that counts, one sentence each."""

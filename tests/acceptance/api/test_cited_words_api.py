@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.site import Site, claim, is_problem, open_site, submit
 from tests.web import Answer, Asked, WebServer, web_server
 
-POLICY = "deadline_seconds = 10\n[web]\nspacing_seconds = 0\n"
+POLICY = "deadline_seconds = 60\n[web]\nspacing_seconds = 0\n"
 PAGE = """<!doctype html><html lang="en"><head><title>Crane schedule</title></head><body><main>
 <h1>Crane schedule</h1><p>The harbour has two cranes on the northern quay. Each crane is inspected on the first Monday
 of a month, before the first ship moors. Nobody may lift containers while an inspection goes on.</p>

@@ -483,3 +483,25 @@ def test_a_database_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     for folder in ("absent", "file"):
         said = complaint(cli("token", "list", "--database-url", f"sqlite:///{folder}/g.db", cwd=tmp_path))
         assert "cannot open the database" in said
+
+
+def test_a_publisher_is_trusted_banned_and_taken_back(desk: Desk) -> None:
+    def say(*arguments: str) -> str:
+        done = desk.review("publisher", *arguments)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return str(done.stdout.decode())
+
+    assert say() == "You trust or ban no publisher.\n"
+    assert say("Example.com", "--trust", "--days", "2").startswith("example.com is trusted until 2")
+    assert say("example.com", "--ban").startswith("example.com is banned until 2")
+    assert say().startswith("example.com is banned until 2")
+    (said,) = json_lines(desk.review("publisher", "--json").stdout)
+    assert (said["publisher"], said["trust"], said["owner_id"]) == ("example.com", "banned", "me")
+    assert "Taken back" in say("example.com", "--clear")
+    assert "nothing is said" in complaint(desk.review("publisher", "example.com", "--clear"))
+    assert "example.com" in complaint(desk.review("publisher", "docs.example.com", "--ban"), status=2)
+    assert "--owner" in complaint(desk.review("publisher", "example.com", "--ban", "--owner", "you"))
+    for wrong in (("example.com",), ("--ban",), ("example.com", "--ban", "--trust")):
+        assert "--trust" in complaint(desk.review("publisher", *wrong), status=2)
+    agent = cli("review", "publisher", "example.com", "--trust", "--token", desk.agent, cwd=desk.folder)
+    assert "agent" in complaint(agent)

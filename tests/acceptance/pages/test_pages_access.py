@@ -54,21 +54,24 @@ def waiting(site: Site, owner: str) -> list[Waiting]:
     return found
 
 
-def pages_of(site: Site, owner: str, waiting: list[Waiting]) -> list[str]:
-    """The path of a page of every kind."""
+KINDS = ("queue", "items", "memories", "others")
+
+
+def pages_of(kind: str, site: Site, owner: str, waiting: list[Waiting]) -> list[str]:
+    """The path of every page of a kind."""
+    if kind == "queue":
+        return ["/review", "/review?q=nothing+has+these+words"]
+    if kind == "items":
+        items = (*waiting[: len(RULES)], waiting[APPROVED], waiting[REJECTED])
+        return [f"/review/items/{one.id}" for one in items]
     stored = (
         site.reviewer(owner).get("/v1/memories", params={"status": ["active", "superseded"]}).json()["items"]
     )
     cited = next(one["id"] for one in stored if one["source_id"] is not None)
     replaced = next(one["id"] for one in stored if one["status"] == "superseded")
-    items = [one.id for one in (*waiting[: len(RULES)], waiting[APPROVED], waiting[REJECTED])]
+    if kind == "memories":
+        return ["/review/memories", f"/review/memories/{cited}", f"/review/memories/{replaced}"]
     return [
-        "/review",
-        "/review?q=nothing+has+these+words",
-        *(f"/review/items/{item}" for item in items),
-        "/review/memories",
-        f"/review/memories/{cited}",
-        f"/review/memories/{replaced}",
         "/review/spot-checks",
         f"/review/memories/{cited}?wrong=1",
         "/review/publishers?publisher=example.com",
@@ -78,26 +81,64 @@ def pages_of(site: Site, owner: str, waiting: list[Waiting]) -> list[str]:
 
 
 def inspect(page: Page, within: str = "html") -> None:
-    """Looks at the page, or a part of it, as it stands, in both themes and at both widths."""
-    for size in (DESKTOP, PHONE):
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(color_scheme="dark")
-        assert faults_of_access(page, within=within, colours_only=True) == [], (page.url, "dark", size)
-        page.emulate_media(color_scheme="light")
-        assert faults_of_access(page, within=within) == [], (page.url, "light", size)
+    """Looks at the page, or a part of it, as it stands: light at a desk, then dark on a phone."""
+    page.emulate_media(color_scheme="light")
+    assert faults_of_access(page, within=within) == [], (page.url, "light")
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    page.emulate_media(color_scheme="dark")
+    assert faults_of_access(page, within=within, looks_only=True) == [], (page.url, "dark")
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
     assert overflow(page) == 0, (page.url, widest(page))
     page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
 
 
-def test_axe_finds_no_serious_fault(
+def open_details(page: Page) -> None:
+    page.eval_on_selector_all("main details", "all => all.forEach(details => { details.open = true; })")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_have_no_serious_fault_stand_still_and_are_reached_by_the_keyboard(
+    site: Site, windows: Chromium, owner: str, waiting: list[Waiting], kind: str
+) -> None:
+    desk = windows.window(site.running.url, calm=True)
+    phone = windows.window(site.running.url, calm=True, phone=True, dark=True)
+    for window in (desk, phone):
+        window.expect("status of 404")
+        sign_in(site, window, owner)
+    for path in pages_of(kind, site, owner, waiting):
+        for window in (desk, phone):
+            assert moved(window.go(path)) == [], path
+            assert overflow(window.page) == 0, (path, widest(window.page))
+            open_details(window.page)
+        assert desk.page.locator("h1").count() == 1, path
+        assert faults_of_access(desk.page) == [], path
+        assert faults_of_access(phone.page, looks_only=True) == [], path
+        walk(desk.page)
+        desk.page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+        assert overflow(desk.page) == 0, (path, widest(desk.page))
+        desk.page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
+    assert UNGROUNDED in {one.rule for one in waiting}
+
+
+def test_nothing_moves_for_who_likes_motion(
+    site: Site, windows: Chromium, owner: str, waiting: list[Waiting]
+) -> None:
+    window = windows.window(site.running.url)
+    sign_in(site, window, owner)
+    for path in ("/review", f"/review/items/{waiting[0].id}"):
+        assert moved(window.go(path)) == [], path
+
+
+def test_signing_in_has_no_serious_fault(
     site: Site, windows: Chromium, owner: str, waiting: list[Waiting]
 ) -> None:
     window = windows.window(site.running.url, calm=True)
-    window.expect("status of 403", "status of 404")
+    window.expect("status of 403")
     principal, _ = site.token(Role.REVIEWER, owner)
-    inspect(window.go("/review/sign-in"))
-    page = window.page
+    page = window.go("/review/sign-in")
+    assert moved(page) == []
+    walk(page)
+    inspect(page)
     page.get_by_label("Reviewer's token").fill("vg_nonsense")
     page.keyboard.press("Enter")
     page.wait_for_selector("[role=alert]")
@@ -106,13 +147,15 @@ def test_axe_finds_no_serious_fault(
     inspect(window.go(f"/review/sign-in/{code}"))
     page.keyboard.press("Enter")
     page.wait_for_url("**/review")
-    for path in pages_of(site, owner, waiting):
-        window.go(path)
-        assert page.locator("h1").count() == 1, path
-        page.eval_on_selector_all("main details", "all => all.forEach(details => { details.open = true; })")
-        inspect(page)
-    # What lies over the list, and what an act leaves behind.
-    window.go("/review")
+
+
+def test_what_lies_over_the_list_has_no_serious_fault(
+    site: Site, windows: Chromium, owner: str, waiting: list[Waiting]
+) -> None:
+    """And what an act leaves behind."""
+    window = windows.window(site.running.url, calm=True)
+    sign_in(site, window, owner)
+    page = window.go("/review")
     assert page.locator(".row").first.evaluate("row => getComputedStyle(row).transitionDuration") == "0s"
     for key, name in (("?", "Keys"), ("a", "conflicts"), ("r", "Reject")):
         page.keyboard.press(key)
@@ -126,17 +169,12 @@ def test_axe_finds_no_serious_fault(
     inspect(page, "section[aria-labelledby=waiting]")
 
 
-def test_the_keyboard_reaches_everything_and_shows_where_it_is(
+def test_the_keyboard_is_led_past_what_is_the_same_and_gets_the_focus_back(
     site: Site, windows: Chromium, owner: str, waiting: list[Waiting]
 ) -> None:
     window = windows.window(site.running.url)
-    window.expect("status of 404")
     sign_in(site, window, owner)
     page = window.page
-    for path in ["/review/sign-in", *pages_of(site, owner, waiting)]:
-        window.go(path)
-        walk(page)
-
     # The first stop leads past what is the same on every page.
     window.go("/review")
     page.keyboard.press("Tab")
@@ -181,7 +219,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(
 def walk(page: Page) -> None:
     """Goes through a page with the tab key: every control is met, in the order of the page, and each shows that it
     has the focus and is not hidden behind anything."""
-    page.eval_on_selector_all("main details", "all => all.forEach(details => { details.open = true; })")
+    open_details(page)
     page.evaluate(
         """() => {
             const controls = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
@@ -216,17 +254,3 @@ def walk(page: Page) -> None:
             number,
         )
         assert problem is None, (page.url, number, problem)
-
-
-def test_nothing_moves_while_a_page_loads(
-    site: Site, windows: Chromium, owner: str, waiting: list[Waiting]
-) -> None:
-    for phone in (False, True):
-        window = windows.window(site.running.url, phone=phone)
-        window.expect("status of 404")
-        assert moved(window.go("/review/sign-in")) == []
-        sign_in(site, window, owner)
-        for path in pages_of(site, owner, waiting):
-            assert moved(window.go(path)) == [], path
-            assert overflow(window.page) == 0, (path, widest(window.page))
-    assert UNGROUNDED in {one.rule for one in waiting}

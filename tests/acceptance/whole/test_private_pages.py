@@ -25,7 +25,7 @@ PAGE = """<!doctype html><html lang="en"><head><title>Saffron notes</title></hea
 </main></body></html>"""
 # Words of the pages, of their titles, links, headers and redirects, that no claim has.
 SECRETS = ("saffron", "porcupine", "attic", "marmalade", "hexagonal", "friends", "9410", "walrus", "zeppelin")
-POLICY = """deadline_seconds = 10
+POLICY = """deadline_seconds = 60
 [web]
 spacing_seconds = 0
 [judge]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.cli_program import cli
-from tests.acceptance.site import Site, claim, open_site, submit
+from tests.acceptance.site import Site, claim, is_problem, open_site, submit
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate.ingest.claims.types import Found, Label, Missing, Unreachable, ValidationResult
 
@@ -27,7 +27,7 @@ GARDEN = """<!doctype html><html lang="en"><head><title>Growing tomatoes</title>
 <h1>Growing tomatoes on a balcony</h1>
 <p>Tomatoes want six hours of sun a day, a deep pot, and water in the morning. Pinch out the side shoots.</p>
 </main></body></html>"""
-POLICY = """deadline_seconds = 5
+POLICY = """deadline_seconds = 60
 official_domains = ["127.0.0.3"]
 [recheck]
 first_seconds = 1
@@ -134,6 +134,37 @@ def test_a_page_that_speaks_of_the_claim_carries_it(site: Site, web: WebServer) 
     assert (source.status, source.title) == (200, "Ports of the gateway")
     assert "port 9410" in source.excerpt
     assert "text" not in source.model_dump()
+
+
+def test_an_owner_bans_and_trusts_the_publisher_of_a_page_and_takes_it_back(
+    site: Site, web: WebServer
+) -> None:
+    owner = site.owner()
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    said = {"publisher": "127.0.0.1", "trust": "banned", "days": 7}
+    is_problem(agent.post("/v1/publishers", json=said), 403, "role_not_allowed")
+    assert reviewer.post("/v1/publishers", json=said).json()["decided_by"] != ""
+    body = claim(f"The gateway exports its metrics on port 9410, see {web.url}/ports", "ai_synthesis")
+    banned = submit(agent, body, 202)
+    assert (banned.rule, banned.evidence.publishers.banned) == ("refuted", ("127.0.0.1",))
+    assert agent.post("/v1/claims/check", json=body).json()["rule"] == "already_pending"
+    seen = reviewer.get("/v1/publishers/preview", params={"publisher": "127.0.0.1"}).json()
+    assert seen == {"waiting": 1, "would_store": 1, "memories": 0}
+    answer = reviewer.delete("/v1/publishers", params={"publisher": "127.0.0.1"})
+    assert answer.json() == {"cleared": True}
+    assert reviewer.post("/v1/publishers", json=said | {"trust": "trusted"}).status_code == 200
+    (now,) = reviewer.get("/v1/publishers").json()["items"]
+    assert (now["publisher"], now["trust"], now["owner_id"]) == ("127.0.0.1", "trusted", owner)
+    other = claim(f"The administration interface listens on port 9411, see {web.url}/ports", "ai_synthesis")
+    stored = submit(agent, other, 201)
+    assert (stored.rule, stored.evidence.publishers.trusted) == ("stated", ("127.0.0.1",))
+    assert stored.evidence.label is Label.INFERENCE
+    acts = [action for action in site.actions(owner) if action.startswith("publisher.")]
+    assert acts == ["publisher.banned", "publisher.cleared", "publisher.trusted"]
+    for wrong in ({"publisher": "docs.example.com"}, {"days": 0}, {"days": 4000}, {"trust": "loved"}):
+        is_problem(reviewer.post("/v1/publishers", json=said | wrong), 422)
+    other_owner = said | {"user_id": site.owner()}
+    is_problem(reviewer.post("/v1/publishers", json=other_owner), 403, "owner_not_allowed")
 
 
 def test_the_final_address_is_what_is_cited(site: Site, web: WebServer) -> None:

@@ -4,6 +4,48 @@ from __future__ import annotations
 
 # (rule, claim, passage): the passage says otherwise.
 CONTRADICTING: list[tuple[str, str, str]] = [
+    # lives, months and decades
+    (
+        "date",
+        "Elin Voss was born on 3 March 1871.",
+        "Elin Voss (4 May 1871 – 9 June 1940) was a cartographer.",
+    ),
+    ("date", "Elin Voss died on 9 July 1940.", "Elin Voss (4 May 1871 – 9 June 1940) was a cartographer."),
+    ("date", "The harbour bridge was opened in October.", "The harbour bridge was opened on 30 March 1907."),
+    ("date", "The observatory was founded in the 1920s.", "The observatory was founded on 2 May 1871."),
+    # one place, one name
+    (
+        "exchange",
+        "Orla Finch was born in Tampere.",
+        "Orla Finch, a sculptor, was born in Bergen to a family of bakers.",
+    ),
+    ("exchange", "The dance originated in Peru.", "The dance is a slow waltz that originated from Chile."),
+    (
+        "exchange",
+        "They marked the third year of the siege of Arden.",
+        "They marked the third year of the siege of Velm.",
+    ),
+    # another kind
+    ("category", "Low Tide is an American series.", "Low Tide is an American film released in 1973."),
+    ("category", "Jon Marsh is a poker player.", "Jon Marsh is a Danish football goalkeeper."),
+    # several denials
+    (
+        "negation",
+        "The board, which has not opened an inquiry, has found the leak.",
+        "The board, which has opened an inquiry, has not found the leak.",
+    ),
+    (
+        "negation",
+        "The Hollow is something other than a Danish novel.",
+        "The Hollow is a Danish novel from 1981.",
+    ),
+    # up and down, for and against
+    (
+        "opposite",
+        "The third quarter showed a decline in rental income.",
+        "The third quarter showed growth in rental income.",
+    ),
+    ("direction", "Karma is deprecated in favour of Jasmine.", "Jasmine is deprecated in favour of Karma."),
     # numbers and units
     (
         "number",
@@ -237,6 +279,13 @@ CONTRADICTING: list[tuple[str, str, str]] = [
 
 # (claim, passage): nothing in the passage says otherwise, whatever it looks like.
 AGREEING: list[tuple[str, str]] = [
+    ("Elin Voss was born in 1871.", "Elin Voss (4 May 1871 – 9 June 1940) was a cartographer."),
+    ("Elin Voss was born in the 1870s.", "Elin Voss (4 May 1871 – 9 June 1940) was a cartographer."),
+    ("The harbour bridge was opened in March.", "The harbour bridge was opened on 30 March 1907."),
+    ("Orla Finch was born in Norway.", "Orla Finch, a sculptor, was born in Bergen, Norway."),
+    ("Even if the tank is below 40 °C, the pump can run.", "The pump can run when the tank is above 60 °C."),
+    ("Ports are declared for inputs and outputs.", "Ports are declared for inputs."),
+    ("The mill was in use until the late 17th century.", "The mill was built in the 15th century."),
     # another word in the same place may be a word for the same
     (
         "The owner of the bankrupt ferry line Nordsund was charged on Monday in a plan to rescue the company.",
