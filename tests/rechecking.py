@@ -21,6 +21,7 @@ from tests.repos import TestRepository
 from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.types import (
+    IN_REPOSITORIES,
     Citation,
     Claim,
     Found,
@@ -37,7 +38,6 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.sites import site_of
 from vouchgate.ingest.sources.git.source import GitSource
-from vouchgate.sources.reader import GIT_TYPES
 from vouchgate.storage.claims import publishers
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.queue import pending, rechecks
@@ -77,7 +77,7 @@ class World:
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
         """What the citation points at; nothing is kept, so it is always read."""
-        if citation.type in GIT_TYPES:
+        if citation.type in IN_REPOSITORIES:
             return await asyncio.to_thread(self.git.read, citation)
         url = citation.value
         try:

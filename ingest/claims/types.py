@@ -127,6 +127,9 @@ class CitationType(StrEnum):
     PATH = "path"
 
 
+# What is looked up in the git repositories, and nowhere else.
+IN_REPOSITORIES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
+
 # One of ours, or a kind that an installation added (`ingest.citations.kinds`).
 CitationName = Annotated[
     CitationType | Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")],

@@ -14,13 +14,19 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from vouchgate.ingest.citations.kinds import Reader
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, Missing, SourceReading, Unreachable
+from vouchgate.ingest.claims.types import (
+    IN_REPOSITORIES,
+    Citation,
+    Found,
+    Missing,
+    SourceReading,
+    Unreachable,
+)
 from vouchgate.ingest.net.single_flight import SharedTasks
 from vouchgate.ingest.sources.git.source import GitSource
 
 log = logging.getLogger(__name__)
 
-GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
 LINGER_SECONDS = 20.0  # how long a reading nobody waits for any more may go on, so that it can be kept
 
 
@@ -81,7 +87,7 @@ class Sources:
         return reading.model_copy(update={"citation": citation, "took_ms": took_ms})
 
     async def _read(self, citation: Citation, *, fresh: bool) -> SourceReading:
-        if citation.type in GIT_TYPES:
+        if citation.type in IN_REPOSITORIES:
             return await asyncio.get_running_loop().run_in_executor(self._pool, self.git.read, citation)
         source = self._elsewhere.get(citation.type)
         if source is None:
