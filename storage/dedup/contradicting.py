@@ -30,10 +30,10 @@ from vouchgate.storage.identity import owners
 MOST_KEPT = 5
 # What comparing one claim may cost before the transaction: all texts that a look-up reads, and so many seconds of the
 # processor. A pair takes a tenth of a millisecond, or up to two where rules have to be asked.
-_SECONDS = 0.1
+COMPARING_SECONDS = 0.1
 # And what all claims of a transaction may cost in it, beside what finding repeats may: most were compared before.
 MOST_IN_TRANSACTION = 2_000
-_SECONDS_IN_TRANSACTION = 0.05
+SECONDS_IN_TRANSACTION = 0.05
 MOST_OF_GROUP = 16  # texts of the same transaction that a claim is held against; they share most keys with it
 
 
@@ -51,7 +51,7 @@ def _words(text: str) -> frozenset[str]:
 
 def new_allowance() -> Allowance:
     """What comparing one claim may cost where nobody waits for it."""
-    return Allowance(similar.MOST_READ, _SECONDS)
+    return Allowance(similar.MOST_READ, COMPARING_SECONDS)
 
 
 def look_up(
@@ -170,7 +170,7 @@ class OfGroup:
         self._log_ends = log_ends
         self._read: Near | None = None  # when asked for
         self._allowances: defaultdict[str, Allowance] = defaultdict(
-            lambda: Allowance(MOST_IN_TRANSACTION, _SECONDS_IN_TRANSACTION)
+            lambda: Allowance(MOST_IN_TRANSACTION, SECONDS_IN_TRANSACTION)
         )
         self.stored = BandLists()  # what the group stores
 

@@ -9,6 +9,7 @@ import tempfile
 from contextlib import suppress
 from fractions import Fraction
 
+from tests.running.patience import be_patient
 from vouchgate import cli
 from vouchgate.cli.app import commands
 from vouchgate.ingest.policy import load_policy
@@ -36,6 +37,7 @@ for needed in (
 ):
     if not needed.endswith("__main__"):
         importlib.import_module(needed)
+be_patient()
 commands()
 load_policy()
 with suppress(SettingsError):  # of whoever runs the tests: what is made of them is thrown away

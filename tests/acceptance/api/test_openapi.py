@@ -157,14 +157,14 @@ TRIED = {
     Role.REVIEWER: ("reviews", "memories"),
     Role.AUDITOR: ("audit", "operations"),
 }
-# 8 random requests for each operation, beside the boundary values, which are always tried. A schema cannot say
+# 4 random requests for each operation, beside the boundary values, which are always tried. A schema cannot say
 # all that makes a claim (sizes in bytes, printable owners, known citations), and the 422 of a blocked claim is a
 # verdict: so data that fits the schema may be refused, and that one check is left out.
 OPTIONS = {
     "--phases": "examples,coverage,fuzzing",
     "--checks": "all",
     "--exclude-checks": "positive_data_acceptance",
-    "--max-examples": "8",
+    "--max-examples": "4",
     "--suppress-health-check": "all",
     "--request-timeout": "20",
     "--warnings": "off",

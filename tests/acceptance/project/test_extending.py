@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from tests.web import Answer, WebServer, web_server
+from vouchgate.settings import SettingsError, load_settings
+from vouchgate.sources.plugins import install_kinds
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("ingest", "storage", "review", "vouchgate")
@@ -174,7 +176,7 @@ def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "entry", "group", "sentence"),
+    "fault",
     [
         (
             "raise OSError('no such disk')",
@@ -194,16 +196,28 @@ def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
         ("taken", "rfc = acme_memos:KIND", GROUP, "there are two kinds of citation called 'rfc'"),
     ],
 )
-def test_a_plugin_that_is_broken_stops_the_start(
-    tmp_path: Path, module: str | None, entry: str, group: str, sentence: str
+def test_a_plugin_that_is_broken_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: tuple[str | None, str, str, str]
 ) -> None:
+    module, entry, group, sentence = fault
     text = example("acme_memos.py")
     if module == "taken":
         module = text.replace('name="memo"', 'name="rfc"')
     install(tmp_path / "site", text if module is None else module, entry, group)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    try:
+        with pytest.raises(SettingsError) as refused:
+            install_kinds(load_settings({}))
+    finally:
+        sys.modules.pop("acme_memos", None)
+    assert sentence in str(refused.value)
+    assert "acme" in str(refused.value) or "rfc" in str(refused.value)
+
+
+def test_a_plugin_that_is_broken_stops_the_start(tmp_path: Path) -> None:
+    install(tmp_path / "site", "raise OSError('no such disk')", "memo = acme_memos:KIND")
     claim = json.dumps({"content": "It rains.", "memory_type": "fact", "source": "user"})
     done = run("check", "-", path=tmp_path / "site", cwd=tmp_path, sent=claim)
     assert (done.returncode != 0, done.stdout) == (True, "")
-    assert sentence in done.stderr
+    assert "could not be loaded (OSError: no such disk)" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "acme" in done.stderr or "rfc" in done.stderr

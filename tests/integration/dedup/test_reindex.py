@@ -67,7 +67,7 @@ def send(store: Store, owner_id: str, content: str, **more: object) -> SubmitAns
     return store.writer.submit(submission_of(one)).result()
 
 
-def fill(store: Store, count: int = 28) -> None:
+def fill(store: Store, count: int = 22) -> None:
     """Memories and waiting items of three owners, some of which end within the hour."""
     chance = random.Random(5)  # noqa: S311
     sent = []

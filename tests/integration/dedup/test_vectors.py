@@ -309,7 +309,7 @@ def store_with_vectors(database_url: str) -> Iterator[Store]:
 FLOATS = st.lists(st.floats(min_value=-1, max_value=1, width=32), min_size=3, max_size=3).filter(any)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wanted=FLOATS, others=st.lists(FLOATS, max_size=8), threshold=st.sampled_from([0.51, 0.9, 0.95, 1.0]))
 def test_every_vector_at_the_threshold_is_found(
     store_with_vectors: Store, wanted: list[float], others: list[list[float]], threshold: float

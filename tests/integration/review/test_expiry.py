@@ -29,14 +29,16 @@ SOON = NOW + timedelta(hours=1)
 
 def expiring(store: Store, count: int = 12, owner_id: str = "ann") -> list[str]:
     """Memories of which every second one holds for an hour; the ids of those."""
-    passing = []
+    sent = []
     for number in range(count):
         horizon = SOON if number % 2 else None
         text = f"Room {owner_id}{number} is painted in colour c{number * 7} by team t{number}"
-        one = stored(store, text, owner_id=owner_id, validity_horizon=horizon)
-        if horizon is not None:
-            passing.append(one.id)
-    return passing
+        one = examined(text, owner_id=owner_id, validity_horizon=horizon)
+        sent.append(store.writer.submit(submission_of(one)))
+    answers = [future.result() for future in sent]
+    ids = [answer.answer.memory_id for answer in answers if isinstance(answer, Decided)]
+    assert len(ids) == count
+    return [one for one in ids[1::2] if one is not None]
 
 
 def test_a_memory_past_its_horizon_is_expired_once(store: Store) -> None:
