@@ -48,6 +48,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
     Verdict,
 )
+from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.dedup.compare import Comparison, Comparisons, LookedUp
 from vouchgate.ingest.language.normalise import normalise
 from vouchgate.ingest.policy import Policy
@@ -56,6 +57,7 @@ from vouchgate.ingest.router import Case, route
 from vouchgate.ingest.scoring import score
 from vouchgate.ingest.support.holding import hold, states_all
 from vouchgate.ingest.support.quotation import quotations_of
+from vouchgate.ingest.support.texts import unpack
 
 log = logging.getLogger(__name__)
 
@@ -165,7 +167,7 @@ class Examined:
         case = Case(findings, lowest, self.claim.source, self.claim.memory_type, self.by_statements)
         ruling = route(case, self.policy)
         stated = sure if not self.by_statements else [source for source in sure if states_all(source)]
-        label = score.label_of(stated, self.policy)
+        label = score.label_of(stated, self.policy, of_listed=self.by_statements)
         repeated = findings.one(dedup_check.CHECK)
         similarity = None if repeated is None else repeated.facts.get("similarity")
         return Decision(
@@ -270,6 +272,24 @@ def focus(inspected: Inspected, readings: Sequence[SourceReading]) -> tuple[Sour
     return tuple(_focused(inspected, reading) for reading in readings)
 
 
+def _grouped(readings: Sequence[SourceReading], policy: Policy) -> tuple[SourceReading, ...]:
+    """The readings, with which of those that state the whole claim have one text. Only they are asked whether they are
+    independent, and only while their whole texts are here: a decision that is made again has it in its evidence."""
+    texts = {
+        at: unpack(reading.packed[0])
+        for at, reading in enumerate(readings)
+        if isinstance(reading, Found) and reading.packed and not reading.text_group and states_all(reading)
+    }
+    if len(texts) < 2:
+        return tuple(readings)
+    digests = [reading.text_digest for at in texts if isinstance(reading := readings[at], Found)]
+    groups = dict(zip(texts, text_groups(list(texts.values()), digests, policy.threshold), strict=True))
+    return tuple(
+        reading.model_copy(update={"text_group": groups[at]}) if at in groups else reading
+        for at, reading in enumerate(readings)
+    )
+
+
 def _focused(inspected: Inspected, reading: SourceReading) -> SourceReading:
     if not isinstance(reading, Found) or reading.held is not None:
         return reading
@@ -293,7 +313,7 @@ def examine(
     if unread:
         raise ValueError(f"no reading for {', '.join(unread)}")
     claim = inspected.claim
-    held = focus(inspected, readings) if by_statements else tuple(readings)
+    held = _grouped(focus(inspected, readings), policy) if by_statements else tuple(readings)
     read = ReadClaim(claim, inspected.hedges, inspected.citations, held, policy, by_statements)
     found = Findings(_of_text(read))
     if by_statements and not claim.removes:

@@ -301,6 +301,8 @@ class Found(Frozen):
     # before statements were held against sources one by one.
     held: tuple[Held, ...] | None = Field(default=None, exclude_if=lambda held: held is None)
     text_digest: str = Field(default="", exclude_if=lambda digest: not digest)
+    # Shared by the sources of one claim whose whole texts are one text (`ingest.corroboration.independence`).
+    text_group: str = Field(default="", exclude_if=lambda group: not group)
     # Words of its address, as the claim gives it, that the page has not, and that together say something.
     unsaid: tuple[str, ...] = Field(default=(), exclude_if=lambda words: not words)
     later_digest: str = Field(default="", exclude_if=lambda digest: not digest)  # the same of `later`

@@ -14,11 +14,8 @@ from typing import TypeVar
 from vouchgate.ingest.corroboration.history import Hit
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.language.words import RUN, runs, tokens
+from vouchgate.ingest.scoring.score import QUOTED_WORDS
 from vouchgate.ingest.scoring.sites import author_of
-
-# Two texts that share so many words in a row are one text: writers who do not copy share runs of a name, a command
-# or a figure of speech, which are shorter, while a quotation worth the name is a sentence.
-QUOTED_WORDS = 12
 
 Key = TypeVar("Key", bound=Hashable)
 

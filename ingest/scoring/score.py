@@ -121,9 +121,10 @@ def is_listed(source: Found, policy: Policy) -> bool:
     return not source.site and not host_of(source.source_id)
 
 
-def label_of(sources: Sequence[Found], policy: Policy) -> Label:
-    """FACT when one of the sources that support the claim is official or two are independent of each other;
-    all else is INFERENCE. What is not in force, banned, or was judged not to say so does not support it."""
+def label_of(sources: Sequence[Found], policy: Policy, *, of_listed: bool = True) -> Label:
+    """FACT when one of the sources that support the claim is official or two of listed publishers are independent of
+    each other; all else is INFERENCE. What is not in force, banned, or was judged not to say so does not support it.
+    `of_listed` is false only for a decision of before statements were held against sources, which is made again as then."""
     good = [
         source
         for source in sources
@@ -137,6 +138,8 @@ def label_of(sources: Sequence[Found], policy: Policy) -> Label:
         (source, _Words.of(source.excerpt))
         for source in good
         if policy.reputation.group_of(source) is not SiteGroup.SHORTENER
+        # Who nobody listed may be one person with two sites.
+        if not of_listed or is_listed(source, policy)
     ]
     pairs = combinations(known, 2)
     two = any(_apart(one, other) and not said.shares(same) for (one, said), (other, same) in pairs)
@@ -181,6 +184,7 @@ def _apart(one: Found, other: Found) -> bool:
         _others(one.site, other.site)
         and "" not in (one.digest, other.digest)
         and one.digest != other.digest
+        and (not one.text_group or one.text_group != other.text_group)
         and not _links_to(one, other.site)
         and not _links_to(other, one.site)
     )

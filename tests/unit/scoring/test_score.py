@@ -34,6 +34,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.pipeline import examine, inspect
 from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.scoring.reputation import extend_reputation
 from vouchgate.ingest.scoring.score import (
     claim_score,
     confidence_of,
@@ -50,6 +51,9 @@ YEAR = timedelta(days=365.25)
 DAY = timedelta(days=1)
 
 BALANCED = load_policy()
+
+# The sites of the examples, listed.
+KNOWN = ("a.example", "b.example", "c.example", "github.com/alice", "alice.github.io", "bob.github.io")
 
 
 def policy_with(**changes: object) -> Policy:
@@ -278,6 +282,11 @@ def test_an_official_domain_is_worth_a_primary_one() -> None:
     assert source_score(unknown, HOUSE, NOW) < source_score(known, HOUSE, NOW)
 
 
+LISTED = policy_with(
+    reputation=extend_reputation(
+        BALANCED.reputation.model_dump(), {"domains": dict.fromkeys(KNOWN, "secondary")}
+    )
+)
 ONE = page("https://a.example/1", digest="1", excerpt=TEXTS[0])
 TWO = page("https://b.example/1", digest="2", excerpt=TEXTS[1])
 
@@ -319,8 +328,8 @@ TWO = page("https://b.example/1", digest="2", excerpt=TEXTS[1])
 def test_two_sources_make_a_fact_when_they_are_two(changes: dict[str, object], fact: bool) -> None:
     other = TWO.model_copy(update=changes)
     for pair in permutations([ONE, other]):
-        assert label_of(pair, BALANCED) is (Label.FACT if fact else Label.INFERENCE)
-    assert label_of([ONE], BALANCED) is label_of([other], BALANCED) is Label.INFERENCE
+        assert label_of(pair, LISTED) is (Label.FACT if fact else Label.INFERENCE)
+    assert label_of([ONE], LISTED) is label_of([other], LISTED) is Label.INFERENCE
 
 
 def test_an_account_and_its_pages_elsewhere_are_one() -> None:
@@ -329,14 +338,19 @@ def test_an_account_and_its_pages_elsewhere_are_one() -> None:
     stranger = page("https://bob.github.io/x", digest="2", excerpt=TEXTS[1])
     leans = stranger.model_copy(update={"links": ("alice.github.io",)})
     for other, label in ((pages_of, Label.INFERENCE), (stranger, Label.FACT), (leans, Label.INFERENCE)):
-        assert label_of([repository, other], BALANCED) is label
+        assert label_of([repository, other], LISTED) is label
 
 
 def test_among_many_one_independent_pair_is_enough() -> None:
     mirror = page("https://c.example/copy", digest="1", excerpt=TEXTS[0])
-    assert label_of([ONE, mirror], BALANCED) is Label.INFERENCE
+    assert label_of([ONE, mirror], LISTED) is Label.INFERENCE
     for order in permutations([ONE, mirror, TWO]):
-        assert label_of(order, BALANCED) is Label.FACT
+        assert label_of(order, LISTED) is Label.FACT
+
+
+def test_two_that_nobody_listed_make_no_fact_but_in_a_decision_of_before() -> None:
+    assert label_of([ONE, TWO], BALANCED) is Label.INFERENCE
+    assert label_of([ONE, TWO], BALANCED, of_listed=False) is Label.FACT
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=40), st.lists(st.sampled_from("xyz"), max_size=40))
