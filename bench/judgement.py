@@ -1,9 +1,10 @@
 """What the judgement of sources lets in, and what it costs: rows that people judged, from files of the command line.
 
 Each figure stands beside its price: the statements called stated beside those of them that are not, the conflicts
-beside the true ones called one. The rows are JSONL, of one of three shapes, told by their fields:
+beside the true ones called one. The rows are JSONL, of one of four shapes, told by their fields:
 `{claim, source_text, expected}` (expected: states, partly, refutes, altered, silent; supports, contradicts, unrelated;
-chosen, rejected_option), `{earlier, claim, expected}` (repeat, conflict), `{text, expected}` (block, review, continue).
+chosen, rejected_option), `{earlier, claim, expected}` (repeat, conflict), `{text, expected}` (block, review, continue),
+and those of `bench.repositories`, which lie in `repos/` beside the file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from vouchgate.cli.support import support_fields
+from bench import repositories
+from bench.fireweed_gate import Admits, load_fireweed
+from vouchgate.cli.lines.support import support_fields
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.dedup.relation import relation
 from vouchgate.ingest.policy import load_policy
@@ -28,27 +31,38 @@ Row = Mapping[str, Any]
 
 def run(files: Sequence[Path]) -> None:
     """Prints the figures of each file."""
+    fireweed = load_fireweed()
     for file in files:
         rows = [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
         print(f"\n{file.name}: {len(rows)} rows")
         if not rows:
             continue
         if "source_text" in rows[0]:
-            _sources(rows)
+            _sources(rows, fireweed)
+        elif "repo" in rows[0]:
+            repositories.run(rows, file.parent / "repos", fireweed)
         elif "earlier" in rows[0]:
             _memories(rows)
         else:
             _hedges(rows)
 
 
-def _sources(rows: Sequence[Row]) -> None:
-    answers = [_verdict(row) for row in rows]
-    pairs = [(str(row["expected"]), answer) for row, answer in zip(rows, answers, strict=True)]
+def _sources(rows: Sequence[Row], fireweed: Admits | None) -> None:
+    pairs = [(str(row["expected"]), _verdict(row)) for row in rows]
+    admitted = [
+        (str(row["expected"]), "admitted" if fireweed(row["claim"], row["source_text"]) else "refused")
+        for row in rows
+        if fireweed is not None
+    ]
     if any(expected == "rejected_option" for expected, _ in pairs):
         _share("rejected options caught", pairs, ("rejected_option",), "conflict")
         _share("chosen ones refused", pairs, ("chosen",), "conflict")
+        _share("fireweed refuses rejected options", admitted, ("rejected_option",), "refused")
+        _share("fireweed refuses chosen ones", admitted, ("chosen",), "refused")
         return
     _precision("states", pairs, _FOR, "states", _WRONG)
+    if admitted:
+        _precision("fireweed admits", admitted, _FOR, "admitted", _WRONG)
     _precision("conflict", pairs, _AGAINST, "conflict", _FOR)
     _share("of what is not the subject, off topic", pairs, ("unrelated",), "off_topic")
 

@@ -150,3 +150,9 @@ class Check:
             raise ValueError(
                 f"the check {self.name} may need {', '.join(FACTS)}, of which judge_facts is told"
             )
+
+
+def shorten(text: str, most: int = 80) -> str:
+    """The text on one line, for a message: cut when it has more than so many characters."""
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most else line[: most - 1] + "…"

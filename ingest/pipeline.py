@@ -43,6 +43,7 @@ from vouchgate.ingest.claims.types import (
     SimilarMemory,
     SourceReading,
     Standing,
+    Suggested,
     Tier,
     ValidationResult,
     Verdict,
@@ -109,6 +110,7 @@ class Examined:
     readings: tuple[SourceReading, ...]
     findings: Findings  # of the checks that need no facts
     similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
+    suggested: tuple[Suggested, ...] = ()  # to show, too
     facts: Facts = NO_FACTS
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
     # What was compared before, and need not be again; no answer depends on it. None: nothing was.
@@ -237,6 +239,7 @@ class Examined:
                 source_id=decision.source_id,
                 sources=tuple(map(_as_kept, self.readings)),
                 **{name: getattr(self.facts, name) for name in FACTS},
+                publishers=self.policy.publishers,
                 validity_horizon=self.claim.validity_horizon,
                 label=decision.label,
                 metadata=self.claim.metadata,
@@ -244,6 +247,7 @@ class Examined:
             similarity_score=decision.similarity_score,
             conflicting_memory_id=_nearest_memory(decision),
             similar=self.similar,
+            suggested=self.suggested,
             rejected_before=rejected_before,
             memory_id=memory_id,
             queue_id=queue_id,
@@ -319,11 +323,9 @@ def _of_text(read: ReadClaim) -> Iterator[Finding]:
                     yield said
 
 
-def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:
-    """Makes a stored decision again from its evidence alone; each difference as a sentence, none when equal.
-
-    Raises ValueError when the evidence lacks a reading that the claim's citations call for.
-    """
+def remake(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> Examined:
+    """A stored decision's claim with all that was known of it then, to be decided by this policy. Raises ValueError as
+    `examine`."""
     evidence = stored.evidence
     by_statements = not any(isinstance(source, Found) and source.held is None for source in evidence.sources)
     examined = examine(
@@ -334,7 +336,15 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         by_statements=by_statements,
     )
     known = Facts(**{name: getattr(evidence, name) for name in FACTS})
-    examined = replace(examined, similar=stored.similar, facts=known)
+    return replace(examined, similar=stored.similar, suggested=stored.suggested, facts=known)
+
+
+def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:
+    """Makes a stored decision again from its evidence alone; each difference as a sentence, none when equal.
+
+    Raises ValueError when the evidence lacks a reading that the claim's citations call for.
+    """
+    examined = remake(stored, policy.heeding(stored.evidence.publishers), detector)
     again = examined.answer(
         examined.decide(),
         decision_id=stored.decision_id,

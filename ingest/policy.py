@@ -12,9 +12,9 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from vouchgate.ingest.claims.types import Frozen, MemoryType, Source, Tier
+from vouchgate.ingest.claims.types import Frozen, MemoryType, OwnPublishers, Source, Tier
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.lexicon import Lexicon, extend_lexicon, load_lexicon
 from vouchgate.ingest.language.spelling import did_you_mean
@@ -104,6 +104,9 @@ class Recheck(Frozen):
     growth: float = Field(ge=1, le=10)  # each wait is so many times the one before
     attempts: int = Field(ge=0, le=20)  # then it is left to the owner
     memory_days: float = Field(gt=0, le=3650)
+    # The first check of a memory that rests on a page of a publisher nobody listed is at random within so many days, if
+    # that is sooner. 0: there is none but the others.
+    second_look_days: float = Field(default=0, ge=0, le=3650, exclude_if=lambda days: days == 0)
 
 
 class JudgePolicy(Frozen):
@@ -132,6 +135,44 @@ class SourceTexts(Frozen):
     """How long the whole texts of sources are kept beside the decisions that rest on them."""
 
     days: int = Field(default=0, ge=0, le=36_500)  # 0: none is kept
+
+
+class HitWeights(Frozen):
+    """What the vote of a kind of publisher weighs, in tenths of a primary source."""
+
+    primary: int = Field(default=10, ge=0, le=10)  # peer-reviewed, institutions, makers about what they make
+    wire: int = Field(default=8, ge=0, le=10)  # news agencies, from which others copy
+    secondary: int = Field(default=6, ge=0, le=10)  # newspapers, the trade press
+    unlisted: int = Field(default=4, ge=0, le=10)
+    visitors: int = Field(default=2, ge=0, le=10)  # what users write on somebody else's site
+
+    def of(self, group: SiteGroup) -> int:
+        """The weight of a group of the table of reputations."""
+        if group in (SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY):
+            return self.primary
+        if group is SiteGroup.BANNED:
+            return 0
+        by_group = {SiteGroup.SECONDARY: self.secondary, SiteGroup.SHORTENER: self.visitors}
+        return by_group.get(group, self.unlisted)
+
+
+class CorroborationPolicy(Frozen):
+    """When several sources together decide a claim; see `ingest.corroboration.decision`."""
+
+    weights: HitWeights = HitWeights()
+    enough: int = Field(default=16, ge=1)  # tenths: two primary sources, or two agencies, or three newspapers
+    oppose: int = Field(default=8, ge=1)  # tenths of the other side from which on nothing is decided
+    voices: int = Field(default=2, ge=2)  # independent sources that a decision needs at least
+    fact_weight: int = Field(
+        default=6, ge=0, le=10
+    )  # tenths a voice has at least that makes a FACT with another
+    paths: tuple[str, ...] = (
+        "corpus",
+        "repository",
+        "official_api",
+        "web_search",
+    )  # in the order they are tried
+    wire: tuple[str, ...] = ("afp.com", "ap.org", "apnews.com", "dpa.com", "reuters.com")
 
 
 class Policy(Frozen):
@@ -169,9 +210,15 @@ class Policy(Frozen):
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
+    # Whether claims that cite nothing are looked up in the repositories.
+    harvest: Literal["repositories", "off"] = Field(default="off", exclude_if=lambda where: where == "off")
+    corroboration: CorroborationPolicy = Field(
+        default=CorroborationPolicy(), exclude_if=lambda rules: rules == CorroborationPolicy()
+    )
     reputation: Reputation
     values: ValueWords
     lexicon: Lexicon
+    _publishers: OwnPublishers = PrivateAttr(default=OwnPublishers())
 
     @model_validator(mode="after")
     def _no_self_trust(self) -> Self:
@@ -188,9 +235,27 @@ class Policy(Frozen):
         """`duplicate_threshold` as the exact fraction that was written: 0.92 is 23/25."""
         return Fraction(str(self.duplicate_threshold))
 
-    @cached_property
+    @property
+    def publishers(self) -> OwnPublishers:
+        """What the owner of the claim in hand says of publishers."""
+        return self._publishers
+
+    def heeding(self, publishers: OwnPublishers) -> Policy:
+        """This policy with an owner's word on publishers laid over it. That is no part of the document: document and
+        digest stay the operator's, and the word is kept in the evidence of what it decided."""
+        own = self.model_copy()
+        own._publishers = publishers
+        return own
+
+    @property
     def banned(self) -> frozenset[str]:
         """Every domain and account that is never support, whichever list names it."""
+        own = self._publishers.banned
+        return self.banned_for_all.union(own) if own else self.banned_for_all
+
+    @cached_property
+    def banned_for_all(self) -> frozenset[str]:
+        """The same without what an owner said."""
         listed = (*self.banned_domains, *self.reputation.sites.get(SiteGroup.BANNED, ()))
         return frozenset(entry.lower().removeprefix(".") for entry in listed)
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
-from importlib import import_module
+from itertools import chain
 
 from vouchgate.ingest import checks
 from vouchgate.ingest.check import Check
+from vouchgate.ingest.parts import parts_of
 
 
 def _found() -> dict[str, Check]:
     """In their order. Raises ValueError for a file that has no check, and for two checks of one name."""
     found: dict[str, Check] = {}
-    for module in sorted(pkgutil.iter_modules(checks.__path__), key=lambda each: each.name):
-        own: tuple[Check, ...] = getattr(import_module(f"{checks.__name__}.{module.name}"), "CHECKS", ())
-        if not own:
-            raise ValueError(f"ingest/checks/{module.name}.py says of no check what it is (CHECKS)")
-        for check in own:
-            if check.name in found:
-                raise ValueError(f"two checks are called {check.name}")
-            found[check.name] = check
+    for check in chain.from_iterable(parts_of(checks, "CHECKS")):
+        if check.name in found:
+            raise ValueError(f"two checks are called {check.name}")
+        found[check.name] = check
     return dict(sorted(found.items(), key=lambda each: (each[1].order, each[0])))
 
 

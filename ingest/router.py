@@ -209,18 +209,29 @@ def _covered(case: Case, policy: Policy, code: str) -> tuple[Finding, ...] | Non
     """What speaks for a claim whose statements its sources cover in this way; None when something speaks against it:
     a source that does not vouch, a score under the floor, a policy that stores nothing a model says."""
     found = case.statements
-    if found is None or found.code != code or any(_stands_against(f, policy) for f in case.citations):
-        return None
-    if case.score is None or case.score < policy.confidence_floor:
-        return None
-    if case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis:
+    if found is None or found.code != code or _is_opposed(case, policy):
         return None
     return (*case.citations, found)
 
 
+def _is_opposed(case: Case, policy: Policy) -> bool:
+    return (
+        any(_stands_against(finding, policy) for finding in case.citations)
+        or case.score is None
+        or case.score < policy.confidence_floor
+        or (case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis)
+    )
+
+
 def _stated(case: Case, policy: Policy) -> Ruling | None:
     found = _covered(case, policy, "stated")
-    return Ruling(Rule.STATED, Tier.STORED, "Stated by its source", found) if found else None
+    if not found:
+        return None
+    if all(finding.citation is not None and finding.citation.harvested for finding in case.citations):
+        return Ruling(
+            Rule.CORROBORATED, Tier.STORED, "Stated by an official source that the gate found", found
+        )
+    return Ruling(Rule.STATED, Tier.STORED, "Stated by its source", found)
 
 
 def _spoken_of(case: Case, policy: Policy) -> Ruling | None:
@@ -235,13 +246,7 @@ def _pointer(case: Case, policy: Policy) -> Ruling | None:
 
 def _citation_verified(case: Case, policy: Policy) -> Ruling | None:
     """Only of decisions of before statements were held against sources one by one, which are made again as then."""
-    if case.by_statements:
-        return None
-    if not case.citations or any(_stands_against(finding, policy) for finding in case.citations):
-        return None
-    if case.score is None or case.score < policy.confidence_floor:
-        return None
-    if case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis:
+    if case.by_statements or not case.citations or _is_opposed(case, policy):
         return None
     return Ruling(Rule.CITATION_VERIFIED, Tier.STORED, "Has verified citation", case.citations)
 

@@ -37,6 +37,7 @@ class Rule(StrEnum):
     STATED = "stated"
     SPOKEN_OF = "spoken_of"
     POINTER = "pointer"
+    CORROBORATED = "corroborated"  # by what the gate found for a claim that cites nothing
     TRUSTED_SOURCE = "trusted_source"
     STATED_IN_CONVERSATION = "stated_in_conversation"
     CITATION_UNKNOWN = "citation_unknown"
@@ -44,7 +45,9 @@ class Rule(StrEnum):
 
 
 # By which a claim is stored on account of what it cites. The first only in decisions of before there were the others.
-BY_CITATION = frozenset({Rule.CITATION_VERIFIED, Rule.STATED, Rule.SPOKEN_OF, Rule.POINTER})
+BY_CITATION = frozenset(
+    {Rule.CITATION_VERIFIED, Rule.STATED, Rule.SPOKEN_OF, Rule.POINTER, Rule.CORROBORATED}
+)
 CHANGE_REASON = "Changes what is stored"  # by which a 15 that was no removal is known
 
 # The number of each rule in a database column. A new rule takes the next one, and none is used again.
@@ -72,6 +75,7 @@ NUMBERS: Mapping[Rule, int] = {
     Rule.STATED: 21,
     Rule.SPOKEN_OF: 22,
     Rule.POINTER: 23,
+    Rule.CORROBORATED: 24,
 }
 _NAMES = {number: rule for rule, number in NUMBERS.items()}
 

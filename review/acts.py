@@ -362,7 +362,7 @@ def _store(connection: Connection, memory: Memory, bands: tuple[int, ...], outbo
 def _schedule(connection: Connection, memory: Memory, answer: ValidationResult, policy: Policy) -> None:
     """Has the memory's sources read again in time."""
     sources = answer.evidence.sources
-    row = rechecks.memory_row(policy.recheck, memory.owner_id, memory.id, sources, memory.created_at)
+    row = rechecks.memory_row(policy, memory.owner_id, memory.id, sources, memory.created_at)
     rechecks.add(connection, row)
 
 

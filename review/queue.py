@@ -6,8 +6,9 @@ transaction too, under the owner's lock: all of it is on disk, or nothing is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -184,14 +185,7 @@ class ReviewQueue(QueueReader):
         transaction of its own. Returns how many this call ended; several processes may sweep at once."""
         with self._store.read() as connection:
             overdue = pending.due(connection, now, limit)
-        by_owner: dict[str, list[str]] = {}
-        for owner_id, item_id in overdue:
-            by_owner.setdefault(owner_id, []).append(item_id)
-        futures = [
-            self._store.writer.run([owner_id], _sweep(frozenset({owner_id}), item_ids, now))
-            for owner_id, item_ids in by_owner.items()
-        ]
-        ended = sum(future.result() for future in futures)
+        ended = self._sweep(overdue, limit, partial(_expire_item, now=now))
         if ended:
             self._told(Action.REVIEW_EXPIRED, ended)
         return ended
@@ -201,15 +195,24 @@ class ReviewQueue(QueueReader):
         out of the indexes and logs it, a few in a transaction."""
         with self._store.read() as connection:
             overdue = memories.due(connection, now, limit)
+        return self._sweep(overdue, _AT_ONCE, partial(acts.expire_memory, now=now))
+
+    def _sweep(self, overdue: Iterable[tuple[str, str]], at_once: int, end: Callable[..., bool]) -> int:
+        """Ends each of these, given by owner and id, `at_once` of one owner in a transaction; how many were not ended
+        already. `end` gets the connection, the owner and the id."""
         by_owner: dict[str, list[str]] = {}
-        for owner_id, memory_id in overdue:
-            by_owner.setdefault(owner_id, []).append(memory_id)
+        for owner_id, one in overdue:
+            by_owner.setdefault(owner_id, []).append(one)
+
+        def work(connection: Connection, owner_id: str, some: list[str]) -> int:
+            return sum(end(connection, owner_id, one) for one in some)
+
         futures = [
             self._store.writer.run(
-                [owner_id], _sweep_memories(owner_id, memory_ids[start : start + _AT_ONCE], now)
+                [owner_id], partial(work, owner_id=owner_id, some=every[start : start + at_once])
             )
-            for owner_id, memory_ids in by_owner.items()
-            for start in range(0, len(memory_ids), _AT_ONCE)
+            for owner_id, every in by_owner.items()
+            for start in range(0, len(every), at_once)
         ]
         return sum(future.result() for future in futures)
 
@@ -298,19 +301,9 @@ class ReviewQueue(QueueReader):
                 self._told(Action.REVIEW_EXPIRED, 1)  # on the spot
 
 
-def _sweep(owners: frozenset[str], item_ids: list[str], now: datetime) -> Callable[[Connection], int]:
-    def work(connection: Connection) -> int:
-        items = [pending.get(connection, item_id, owners=owners) for item_id in item_ids]
-        waiting = [item for item in items if item is not None and item.status is ReviewStatus.PENDING]
-        for item in waiting:
-            acts.expire(connection, item, now)
-        return len(waiting)
-
-    return work
-
-
-def _sweep_memories(owner_id: str, memory_ids: list[str], now: datetime) -> Callable[[Connection], int]:
-    def work(connection: Connection) -> int:
-        return sum(acts.expire_memory(connection, owner_id, memory_id, now) for memory_id in memory_ids)
-
-    return work
+def _expire_item(connection: Connection, owner_id: str, item_id: str, now: datetime) -> bool:
+    item = pending.get(connection, item_id, owners=frozenset({owner_id}))
+    if item is None or item.status is not ReviewStatus.PENDING:
+        return False
+    acts.expire(connection, item, now)
+    return True

@@ -8,8 +8,8 @@ from itertools import islice
 
 from vouchgate.ingest.checks.citations import VERIFY
 from vouchgate.ingest.claims.types import (
+    IN_REPOSITORIES,
     Citation,
-    CitationType,
     Finding,
     Found,
     Neighbours,
@@ -30,7 +30,6 @@ PASSAGE_KEPT = 0.6
 _RUN = 3  # words in a run: two are found anywhere, of four too many are lost with one changed word
 _FEWEST = 5  # triples with a word of the claim; with fewer, all triples of the passage count
 
-_GIT = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
 
 Refuted = frozenset[tuple[str, str]]  # (citation key, finding code)
 
@@ -126,14 +125,14 @@ def _is_news(finding: Finding, was: Mapping[str, SourceReading], now: Mapping[st
 
 
 def _changed(citation: Citation) -> str:
-    if citation.type in _GIT:
+    if citation.type in IN_REPOSITORIES:
         return f"{citation.value} was changed since the claim was stored."
     return f"{citation.value} has changed: what the claim was held against is not there any more."
 
 
 def _is_as_before(claim: str, before: Found, now: Found, text: str) -> bool | None:
     """Whether a source says what it said; None when it cannot be told, because it has no text any more."""
-    if before.citation.type in _GIT:
+    if before.citation.type in IN_REPOSITORIES:
         # An owner may have let in what was only proposed: that it holds now is no change for the worse.
         better = before.standing is not Standing.IN_FORCE and now.standing is Standing.IN_FORCE
         return better or (before.standing, before.digest) == (now.standing, now.digest)

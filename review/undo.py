@@ -196,7 +196,7 @@ def _wait_again(connection: Connection, item: PendingMemory, asked: UndoRequest,
         _index(connection, item, ItemKind.PENDING, asked, policy)
     if item.rule == Rule.CITATION_UNKNOWN:
         sources = acts.stored_answer(connection, item).evidence.sources
-        row = rechecks.pending_row(policy.recheck, item.owner_id, item.id, sources, asked.now)
+        row = rechecks.pending_row(policy, item.owner_id, item.id, sources, asked.now)
         rechecks.add(connection, row)
     digest = record.digest(item=item.id, memory=item.memory_id)
     record.entry(connection, item.owner_id, Action.REVIEW_UNDONE, item.id, digest, by=asked.by, now=asked.now)
@@ -214,7 +214,7 @@ def _restore(
     if bands is None:
         bands = similar.keys_of(memory.content, memory.memory_type.value)
     similar.add(connection, memory.owner_id, memory.id, bands)
-    row = rechecks.memory_row(policy.recheck, memory.owner_id, memory.id, sources, asked.now)
+    row = rechecks.memory_row(policy, memory.owner_id, memory.id, sources, asked.now)
     rechecks.add(connection, row)
     outbox = Outbox(connection)
     outbox.note_restored(memory.owner_id, memory.id, asked.now)

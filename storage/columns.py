@@ -1,4 +1,4 @@
-"""Types of columns that are the same on every database."""
+"""Types of columns, and indexes, that are the same on every database."""
 
 from __future__ import annotations
 
@@ -6,7 +6,18 @@ from array import array
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, REAL, DateTime, Dialect, Integer, LargeBinary, SmallInteger, TypeDecorator
+from sqlalchemy import (
+    ARRAY,
+    REAL,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    TypeDecorator,
+    text,
+)
 from sqlalchemy.types import TypeEngine
 
 from vouchgate.ingest.rules import NUMBERS, Rule, rule_of
@@ -67,3 +78,8 @@ class Float32s(TypeDecorator[bytes]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> bytes | None:
         return array("f", value).tobytes() if isinstance(value, list) else value
+
+
+def partial_index(name: str, *columns: str, where: str) -> Index:
+    """An index of the rows for which the condition holds, and no others."""
+    return Index(name, *columns, sqlite_where=text(where), postgresql_where=text(where))

@@ -23,7 +23,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.storage.claims import decisions
-from vouchgate.storage.claims.submit import Decided, Submission, SubmitAnswer, write_submissions
+from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
 from vouchgate.storage.dedup import builds, index
 from vouchgate.storage.engine import is_busy, reading
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
@@ -50,6 +50,9 @@ class Unit:
     submission: Submission | None = None
     owner_ids: Sequence[str] = ()
     work: Callable[[Connection], Any] | None = None
+    compare: Callable[[Unit], None] | None = (
+        None  # of a coroutine's claim that came straight: has it compared first
+    )
 
     @property
     def characters(self) -> int:
@@ -272,7 +275,9 @@ def _for_caller(error: Exception) -> Exception:
 def _tell(units: list[Unit], outcomes: list[Any]) -> None:
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
     for unit, outcome in zip(units, outcomes, strict=True):
-        if isinstance(unit.future, Future):
+        if isinstance(outcome, NotCompared) and unit.compare is not None:
+            unit.compare(unit)
+        elif isinstance(unit.future, Future):
             _resolve(unit.future, outcome)
         elif unit.loop is not None:
             by_loop.setdefault(unit.loop, []).append((unit.future, outcome))

@@ -21,6 +21,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import make_url
 
+from tests.running.patience import be_patient
 from vouchgate.storage.engine import migrate, open_engine
 from vouchgate.storage.store import Store
 
@@ -30,6 +31,7 @@ DATABASES = ("sqlite", "postgresql")
 # How long an example takes depends on what else the machine does; times are measured in bench/.
 settings.register_profile("vouchgate", deadline=None)
 settings.load_profile("vouchgate")
+be_patient()
 
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
 _STOPPER = """

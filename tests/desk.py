@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from tests.claims import examined, submission_of
-from tests.waiting import names
+from tests.running.waiting import names
 from vouchgate.ingest.claims.types import Memory, PendingMemory, Role, Source
 from vouchgate.server.app import create_app
 from vouchgate.service import Service

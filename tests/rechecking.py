@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,11 +21,13 @@ from tests.repos import TestRepository
 from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.types import (
+    IN_REPOSITORIES,
     Citation,
     Claim,
     Found,
     MemoryType,
     Missing,
+    OwnPublishers,
     PendingMemory,
     Source,
     SourceReading,
@@ -34,8 +36,9 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.sites import site_of
 from vouchgate.ingest.sources.git.source import GitSource
-from vouchgate.sources.reader import GIT_TYPES
+from vouchgate.storage.claims import publishers
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.store import Store
@@ -74,7 +77,7 @@ class World:
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
         """What the citation points at; nothing is kept, so it is always read."""
-        if citation.type in GIT_TYPES:
+        if citation.type in IN_REPOSITORIES:
             return await asyncio.to_thread(self.git.read, citation)
         url = citation.value
         try:
@@ -93,6 +96,7 @@ class World:
             detail=f"{url} was read.",
             digest=hashlib.sha256(answer.content).hexdigest(),
             text=answer.text,
+            site=site_of(url),
             status=200,
         )
 
@@ -210,7 +214,12 @@ def bench(store: Store, directory: Path, policy: Policy | None = None, **parts: 
     repository = TestRepository(directory / "grounding")
     clock = Clock()
     world = World(repository.path)
-    examiner = Examiner(under, world, clock=clock)
+
+    def own_publishers(owner_id: str, names: Collection[str], now: datetime) -> OwnPublishers:
+        with store.read() as connection:
+            return publishers.said_of(connection, owner_id, names, now)
+
+    examiner = Examiner(under, world, publishers=own_publishers, clock=clock)
     examine: Callable[..., Any] = parts.get("examine", examiner.examine)
     rechecker = Rechecker(store, under, examine, world.read, clock=clock)
     made = Bench(store, repository, under, clock, world, examiner, rechecker)

@@ -1,6 +1,6 @@
 """Vouchgate composed: the service, its commands, and what programs that call it import.
 
-The client's names are looked up when they are first asked for: importing a part of the service must not cost the time
+Names are looked up when they are first asked for: importing a part of the service must not cost the time
 that importing an HTTP client takes.
 """
 
@@ -22,28 +22,46 @@ if TYPE_CHECKING:
         Unsendable,
         VouchgateError,
     )
+    from vouchgate.ingest.corroboration.decision import decide_from_history
+    from vouchgate.ingest.corroboration.history import (
+        AgentResult,
+        Hit,
+        SearchHistory,
+        SearchTask,
+    )
 
 __all__ = [
+    "AgentResult",
     "ApiError",
     "AsyncClient",
     "Client",
     "DeadLetter",
     "Gated",
+    "Hit",
     "OddAnswer",
     "QueueFull",
+    "SearchHistory",
+    "SearchTask",
     "Unreachable",
     "Unsendable",
     "VouchgateError",
+    "decide_from_history",
 ]
+_OF_HISTORY = ("AgentResult", "Hit", "SearchHistory", "SearchTask")
 
 
 if not TYPE_CHECKING:  # a type checker that saw it would take every name for one of the package's
 
     def __getattr__(name: str) -> object:
-        """The client's names, imported when they are first asked for."""
+        """The names, imported when they are first asked for."""
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module("vouchgate.client"), name)
+        room = "vouchgate.client"
+        if name in _OF_HISTORY:
+            room = "vouchgate.ingest.corroboration.history"
+        elif name == "decide_from_history":
+            room = "vouchgate.ingest.corroboration.decision"
+        return getattr(import_module(room), name)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
+from vouchgate.harvest.repository import open_harvest
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.settings import Settings, database_to_open, plain
@@ -78,7 +79,8 @@ def open_service(
             open_sources(settings, policy, git, SourceCache(store, policy.remember), shared)
         )
         judge = _judge(settings, policy, store)
-        gate = Gate(policy, store, sources, paraphraser, judge)
+        harvest = opened.enter_context(open_harvest(git))
+        gate = Gate(policy, store, sources, paraphraser, judge, harvest=harvest)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         queue = ReviewQueue(store, policy)

@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import Field, SecretStr, ValidationError, create_model, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -18,6 +18,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from vouchgate.ingest.citations import BUILT_IN
 from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.net.addresses import parse_opening
 from vouchgate.ingest.sources.git.addresses import is_address
@@ -51,7 +52,19 @@ class EarlierDatabase(SettingsError):
     """A start that would make an empty database beside the one that was meant."""
 
 
-class Settings(BaseSettings):
+# What the built-in kinds of citation name as theirs: the addresses at which they are looked up.
+_ADDRESSES: dict[str, Any] = {
+    name.removeprefix(PREFIX).lower(): (str | None, Field(default=None, pattern=r"^https?://"))
+    for kind in BUILT_IN
+    for name in kind.settings
+}
+if TYPE_CHECKING:
+    from pydantic_settings import BaseSettings as _SettingsOfKinds
+else:
+    _SettingsOfKinds = create_model("_SettingsOfKinds", __base__=BaseSettings, **_ADDRESSES)
+
+
+class Settings(_SettingsOfKinds):
     """Where the service keeps and looks things up. What decides about claims is in the policy instead.
 
     Lists are written as TOML lists in the file, and separated by the path separator (`REPO`) or by commas
@@ -86,11 +99,6 @@ class Settings(BaseSettings):
     forgejo_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
     forgejo_url: str = Field(default="https://codeberg.org", pattern=r"^https?://")
     forgejo_token: SecretStr | None = None
-    doi_url: str = Field(default="https://doi.org", pattern=r"^https?://")
-    arxiv_url: str = Field(default="https://export.arxiv.org", pattern=r"^https?://")
-    rfc_url: str = Field(default="https://www.rfc-editor.org", pattern=r"^https?://")
-    pep_url: str = Field(default="https://peps.python.org", pattern=r"^https?://")
-    cve_url: str = Field(default="https://cveawg.mitre.org", pattern=r"^https?://")
     jira_url: str | None = Field(default=None, pattern=r"^https?://")
     jira_projects: Words = ()
     jira_token: SecretStr | None = None

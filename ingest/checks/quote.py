@@ -11,12 +11,11 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from vouchgate.ingest.check import Check, ReadClaim
+from vouchgate.ingest.check import Check, ReadClaim, shorten
 from vouchgate.ingest.claims.types import Citation, Finding, Found, Quoted, Span, Verdict
 from vouchgate.ingest.support.quotation import LEAST_WORDS, Quotation, quotations_of
 
 CHECK = "quote"
-_SHOWN = 80  # characters of a quotation that a message shows
 _FOUND = ("there", "title")
 
 
@@ -36,7 +35,7 @@ def _finding(number: int, quotation: Quotation, source: Found, sources: list[Fou
     quoted = _of(source, number)
     if quoted is None or quoted.found == "unread":
         message = (
-            f"Whether {source.name} has the words {_short(quotation.text)} could not be found out: not all of it "
+            f"Whether {source.name} has the words “{shorten(quotation.text)}” could not be found out: not all of it "
             "is read."
         )
         return _said(Verdict.UNKNOWN, "quote_unread", message, quotation)
@@ -44,13 +43,13 @@ def _finding(number: int, quotation: Quotation, source: Found, sources: list[Fou
         return _refuted(number, quotation, source, sources, stitched=quoted.found == "stitched")
     if quotation.short:
         message = (
-            f"{_short(quotation.text)} is too short a quotation from {source.name}: it shows nothing with fewer "
+            f"“{shorten(quotation.text)}” is too short a quotation from {source.name}: it shows nothing with fewer "
             f"than {LEAST_WORDS} words."
         )
         return _said(Verdict.DOUBT, "quote_short", message, quotation)
     if quoted.part:
         message = (
-            f"{_short(quotation.text)} stands in the {quoted.part} of {source.name}, which vouches for nothing: "
+            f"“{shorten(quotation.text)}” stands in the {quoted.part} of {source.name}, which vouches for nothing: "
             "quote what it decides."
         )
         return _said(Verdict.DOUBT, "quote_weighed", message, quotation)
@@ -65,7 +64,7 @@ def _finding(number: int, quotation: Quotation, source: Found, sources: list[Fou
 def _refuted(
     number: int, quotation: Quotation, source: Found, sources: list[Found], *, stitched: bool
 ) -> Finding:
-    shown = _short(quotation.text)
+    shown = f"“{shorten(quotation.text)}”"
     elsewhere = [other.name for other in sources if (found := _of(other, number)) and found.found in _FOUND]
     if elsewhere:
         message = f"{shown} stands in {elsewhere[0]}, and not in {source.name}."
@@ -96,11 +95,6 @@ def _said(
         spans=(Span(start=place[0], end=place[1]),) if place else (),
         facts=({"id": citation.value} if on_claim else {}) | (facts or {}),
     )
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1] + '…'}”"
 
 
 CHECKS = (

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from vouchgate.ingest.check import Check, Findings, ReadClaim
+from vouchgate.ingest.check import Check, Findings, ReadClaim, shorten
 from vouchgate.ingest.claims.types import Finding, Found, Held, Span, Stance, Verdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_listed
@@ -20,7 +20,6 @@ from vouchgate.ingest.support.beside import said_beside
 
 CHECK = "statements"
 NAMED = 4  # words of a statement that a message names
-_QUOTED = 80  # characters of it
 # Why a place that speaks of a statement says something else: not a word is missing, and yet it is not said.
 TURNED = frozenset({"denial", "opposite", "replaced", "amended", "count", "former", "reported"})
 
@@ -109,7 +108,7 @@ def _beyond(read: ReadClaim, sources: Sequence[Found]) -> Finding:
     words = tuple(dict.fromkeys(word for source in sources for word in source.unsaid))
     named = ", ".join(f"“{word}”" for word in words[:NAMED])
     more = f" (and {len(sources) - 1} more)" if len(sources) > 1 else ""
-    address = _short(sources[0].citation.value)
+    address = shorten(sources[0].citation.value)
     message = f"The address {address} says more than its page: that has nothing of {named}{more}."
     spans = tuple(
         Span(start=citation.start, end=citation.end)
@@ -123,14 +122,9 @@ def _beyond(read: ReadClaim, sources: Sequence[Found]) -> Finding:
     )
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _QUOTED else line[: _QUOTED - 1] + "…"
-
-
 def _uncovered(content: str, open_: Sequence[Coverage]) -> str:
     worst = open_[0]
-    quoted = _short(content[worst.start : worst.end])
+    quoted = shorten(content[worst.start : worst.end])
     words = ", ".join(f"“{word}”" for word in worst.lacking[:NAMED])
     without = f": no source has {words}" if words else ""
     more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""

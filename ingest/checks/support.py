@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from vouchgate.ingest.check import Check, ReadClaim
+from vouchgate.ingest.check import Check, ReadClaim, shorten
 from vouchgate.ingest.claims.types import Citation, Finding, Found, Held, Span, Stance, Verdict
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
 from vouchgate.ingest.language.terms import Kind, Word, language_of, words_of
@@ -33,7 +33,6 @@ _ALIEN = 0.15
 _TELLING = 3.0
 _LATIN = 0x250  # the letters below, and those of Latin Extended Additional, are the script the rules can read
 _LATIN_ADDITIONAL = range(0x1E00, 0x1F00)
-_QUOTED = 80  # characters of either text that a message quotes
 _BESIDE = 200  # characters that a conflict may be from where the source comes nearest: a sentence or two
 _NAMED = 4  # missing words that a message names
 
@@ -205,7 +204,7 @@ def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: b
     )
     if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
         support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")
-    name = _short(found.name)
+    name = shorten(found.name)
     match support.verdict:
         case SupportVerdict.STATES:
             verdict, code = Verdict.PASS, "support_states"
@@ -261,15 +260,15 @@ def weigh(support: Support, held: Sequence[Held] | None) -> Support:
 def _conflicting(content: str, name: str, support: Support, found: Found) -> str:
     ours = content[slice(*(support.claim or (0, 0)))]
     if support.rule == "option":
-        return f"“{_short(ours)}” tells as decided what {name} weighed and did not choose."
+        return f"“{shorten(ours)}” tells as decided what {name} weighed and did not choose."
     if found.private or not support.says:
-        return f"{name} says something else where the claim says “{_short(ours)}”."
-    return f"{name} says “{_short(support.says)}” where the claim says “{_short(ours)}”."
+        return f"{name} says something else where the claim says “{shorten(ours)}”."
+    return f"{name} says “{shorten(support.says)}” where the claim says “{shorten(ours)}”."
 
 
 def failure_finding(found: Found) -> Finding:
     """The finding on a source that the check itself broke down on: nobody knows, so the claim waits."""
-    message = f"Whether {_short(found.name)} speaks of what the claim says could not be found out."
+    message = f"Whether {shorten(found.name)} speaks of what the claim says could not be found out."
     return Finding(
         check=CHECK,
         verdict=Verdict.UNKNOWN,
@@ -324,7 +323,7 @@ _UNKNOWN = {
 def _off_topic(name: str, support: Support) -> str:
     if not support.missing:
         return f"{name} does not speak of what the claim says."
-    words = ", ".join(f"“{_short(word)}”" for word in support.missing[:_NAMED])
+    words = ", ".join(f"“{shorten(word)}”" for word in support.missing[:_NAMED])
     return f"{name} does not speak of what the claim says; it has nothing of {words}."
 
 
@@ -332,18 +331,12 @@ def _facts(support: Support, excerpt: str) -> dict[str, str | float | bool | int
     facts: dict[str, str | float | bool | int | None] = {"score": support.score, "rule": support.rule}
     if support.source is not None:
         start, end = support.source
-        facts |= {"source_start": start, "source_end": end, "source_words": _short(excerpt[start:end], 200)}
+        facts |= {"source_start": start, "source_end": end, "source_words": shorten(excerpt[start:end], 200)}
     elif support.says:
-        facts |= {"source_words": _short(support.says, 200)}
+        facts |= {"source_words": shorten(support.says, 200)}
     if support.disagree:
         facts["disagree"] = True
     return facts
-
-
-def _short(text: str, most: int = _QUOTED) -> str:
-    """The text on one line, cut when long."""
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def _judge_source(read: ReadClaim, found: Found) -> Finding:

@@ -127,6 +127,9 @@ class CitationType(StrEnum):
     PATH = "path"
 
 
+# What is looked up in the git repositories, and nowhere else.
+IN_REPOSITORIES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
+
 # One of ours, or a kind that an installation added (`ingest.citations.kinds`).
 CitationName = Annotated[
     CitationType | Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")],
@@ -149,6 +152,8 @@ class Citation(Frozen):
     end: int | None = None
     # Words that the caller says stand in it; only of one given beside the text.
     quote: str = Field(default="", exclude_if=lambda quote: not quote)
+    # The gate found it for a claim that cites nothing; only of one that is not in the text.
+    harvested: bool = Field(default=False, exclude_if=lambda harvested: not harvested)
 
     @property
     def name(self) -> str:
@@ -572,6 +577,31 @@ class Decision(Frozen):
         return self
 
 
+class Trust(StrEnum):
+    """What an owner says of a publisher, for their own memories."""
+
+    TRUSTED = "trusted"  # its pages count as those of a listed one do; they are never official
+    BANNED = "banned"  # it vouches for nothing
+
+
+class PublisherTrust(Frozen):
+    """An owner's word on one publisher (`ingest.scoring.sites.site_of`), which counts before `until`."""
+
+    owner_id: str
+    publisher: str
+    trust: Trust
+    until: datetime
+    created_at: datetime
+    decided_by: str  # principal id of the reviewer
+
+
+class OwnPublishers(Frozen):
+    """The publishers that an owner trusts and those that they ban; of one claim, those that bear on what it cites."""
+
+    trusted: tuple[str, ...] = ()
+    banned: tuple[str, ...] = ()
+
+
 class Evidence(Frozen):
     """The record a decision rests on: with the policy of its digest, enough to make it again offline."""
 
@@ -586,6 +616,8 @@ class Evidence(Frozen):
     paraphrases: ParaphraseFacts | None = Field(default=None, exclude_if=lambda facts: facts is None)
     at_place: AtPlace | None = Field(default=None, exclude_if=lambda found: found is None)
     echo: EchoFacts | None = Field(default=None, exclude_if=lambda found: found is None)
+    # What its owner said of publishers that it cites: laid over the policy of `policy_digest`, it decided.
+    publishers: OwnPublishers = Field(default=OwnPublishers(), exclude_if=lambda own: own == OwnPublishers())
     validity_horizon: datetime | None
     label: Label
     metadata: dict[str, JsonValue]
@@ -606,6 +638,15 @@ class SimilarMemory(Frozen):
     memory_id: str
     similarity: float  # word Jaccard, from 0.5 up to below the duplicate threshold
     content: str
+
+
+class Suggested(Frozen):
+    """A document that was found for a claim which cites nothing, and that may say so, or say otherwise: something to
+    look at, and to cite. No decision rests on it."""
+
+    citation: str  # as it would be cited
+    stance: Stance  # of one of its passages
+    quotation: str  # the place that comes nearest, in its own words
 
 
 class RejectedBefore(Frozen):
@@ -633,6 +674,7 @@ class ValidationResult(Frozen):
     similarity_score: float | None
     conflicting_memory_id: str | None  # the stored memory it duplicates or conflicts with
     similar: tuple[SimilarMemory, ...] | None = None  # nearest first; None: not looked for, or not known
+    suggested: tuple[Suggested, ...] = Field(default=(), exclude_if=lambda found: not found)  # nearest first
     # The latest rejection of these words; looked for unless the claim is stored. Left out of the JSON when None.
     rejected_before: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
     memory_id: str | None
@@ -772,6 +814,9 @@ class Action(StrEnum):
     SPOT_CHECK_RIGHT = "spot_check.right"  # its owner's word on a memory that was drawn
     SPOT_CHECK_WRONG = "spot_check.wrong"
     SPOT_CHECK_CANNOT_TELL = "spot_check.cannot_tell"
+    PUBLISHER_TRUSTED = "publisher.trusted"  # an owner's word on a publisher, for their own memories
+    PUBLISHER_BANNED = "publisher.banned"
+    PUBLISHER_CLEARED = "publisher.cleared"  # that word taken back
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     LINK_CREATED = "link.created"  # a link that signs a reviewer in, once

@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from vouchgate.ingest.claims.types import CitationType, Found, Frozen
+from vouchgate.ingest.claims.types import CitationType, Found, Frozen, SourceReading
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
 
+MAX_PUBLISHER_CHARACTERS = 512  # a host has 253, an account on it some fewer
 _PATH_PARTS = 3  # of a path that may say that visitors write there; the first is often a language
 
 
@@ -83,6 +84,11 @@ class Reputation(Frozen):
         """The reputation term of its score, 0 to 1."""
         return self.scores[self.group_of(source)]
 
+    def is_own_word(self, source: Found, publisher: str) -> bool:
+        """Whether it is a page of this publisher, and not one that visitors write."""
+        host = host_of(source.source_id)
+        return bool(host) and source.site == publisher and not self._visitors_write(source, host, publisher)
+
     def _visitors_write(self, source: Found, host: str, listed: str) -> bool:
         if source.citation.type is CitationType.ISSUE:
             return True
@@ -124,6 +130,38 @@ def is_banned(source: Found, banned: frozenset[str]) -> bool:
     """Whether the page it is, at the end of all redirects, is on a banned site (`Policy.banned`) or below one."""
     hosts = (source.site.partition("/")[0], host_of(source.source_id))
     return source.site in banned or any(is_below(host, banned) for host in hosts)
+
+
+def publishers_of(reading: SourceReading) -> frozenset[str]:
+    """The names by which the publisher of what is cited can be trusted or banned, of the page that was read and of the
+    address as cited. Empty for what lives in a repository."""
+    urls = {reading.citation.value} if reading.citation.type is CitationType.URL else set()
+    names = {""}
+    if isinstance(reading, Found):
+        urls.add(reading.source_id)
+        names |= {reading.site, reading.site.partition("/")[0]}
+    return frozenset(names.union(*map(publishers_at, urls)) - {""})
+
+
+def publishers_at(url: str) -> set[str]:
+    """The same of an address: whose page it is, and every host above it. Empty for what is no address."""
+    site, host = site_of(url), host_of(url)
+    names = {site, site.partition("/")[0]} - {""}
+    while host:
+        names.add(host)
+        host = host.partition(".")[2]
+    return names
+
+
+def parse_publisher(text: str) -> str:
+    """A publisher as `site_of` names one: a domain that somebody registered, or an account of a platform. Raises
+    ValueError for anything else, also a host below such a domain."""
+    name = text.strip().lower()
+    if not name or len(name) > MAX_PUBLISHER_CHARACTERS or site_of(f"https://{name}") != name:
+        raise ValueError(
+            "a publisher is a domain such as example.com, or an account such as github.com/alice"
+        )
+    return name
 
 
 def load_reputation() -> dict[str, Any]:

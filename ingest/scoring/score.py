@@ -61,6 +61,17 @@ def freshness_of(dated: datetime | None, at: datetime) -> float:
     return next((value for years, value in FRESHNESS if age < years * _YEAR), OLDER)
 
 
+def reputation_of(source: Found, policy: Policy) -> float:
+    """What its publisher is worth, 0 to 1: by the table, and at least what the policy's author or the claim's owner
+    makes of it, whatever the table knows."""
+    reputation = policy.reputation.of(source)
+    if is_official(source, policy):
+        return max(reputation, policy.reputation.scores[SiteGroup.PRIMARY])
+    if is_trusted(source, policy):
+        return max(reputation, policy.reputation.scores[SiteGroup.SECONDARY])
+    return reputation
+
+
 def judgement_of(source: Found) -> float | None:
     """What a judge made of the source: 1 it says so, 0.5 in part, 0 it does not, or only quotes it. None when
     none was asked or none answered, which says nothing either way."""
@@ -94,10 +105,18 @@ def is_official(source: Found, policy: Policy) -> bool:
 _LISTED = frozenset({SiteGroup.PEER_REVIEWED, SiteGroup.PRIMARY, SiteGroup.SECONDARY})
 
 
+def is_trusted(source: Found, policy: Policy) -> bool:
+    """Whether the owner of the claim trusts the publisher of a page. It is then worth what a secondary source is, and
+    not official."""
+    return any(policy.reputation.is_own_word(source, each) for each in policy.publishers.trusted)
+
+
 def is_listed(source: Found, policy: Policy) -> bool:
     """Whether somebody listed the publisher of a source; what lives in the repository has none, and is. A page on a
     host without a registrable domain has a publisher nobody knows."""
     if is_official(source, policy) or policy.reputation.group_of(source) in _LISTED:
+        return True
+    if is_trusted(source, policy):
         return True
     return not source.site and not host_of(source.source_id)
 
@@ -142,10 +161,9 @@ def confidence_of(label: Label, score: float | None, *, vouched: bool) -> Confid
 
 def _weighted(source: Found, policy: Policy, freshness: float) -> float:
     weights, judgement = policy.score, judgement_of(source)
-    reputation = policy.reputation.of(source)
-    if is_official(source, policy):  # the policy's author vouches for it, whatever the table knows
-        reputation = max(reputation, policy.reputation.scores[SiteGroup.PRIMARY])
-    score = weights.reachable + weights.reputation * reputation + weights.freshness * freshness
+    score = (
+        weights.reachable + weights.reputation * reputation_of(source, policy) + weights.freshness * freshness
+    )
     if judgement is not None:
         return round(score + weights.judgement * judgement, 6)
     without_judge = weights.reachable + weights.reputation + weights.freshness

@@ -13,7 +13,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -26,10 +26,12 @@ from vouchgate.ingest.claims.types import (
     Standing,
     Unreachable,
 )
-from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed
 from vouchgate.ingest.scoring.sites import site_of
 from vouchgate.ingest.sources.plain_text import plain
+
+if TYPE_CHECKING:
+    from vouchgate.ingest.net.client import Outbound
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ class NoAnswer(Exception):
 class Shape(BaseModel):
     """Base of the parts of an answer that are read: what else is in it is ignored, a wrong type is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True, defer_build=True)
 
 
 AnyShape = TypeVar("AnyShape", bound=Shape)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -14,14 +14,12 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from vouchgate.ingest.citations.kinds import CitationKind, KindError
-from vouchgate.ingest.citations.shared import CitationRule, full_match
-from vouchgate.ingest.citations.shared import FoundCitation as Place
+from vouchgate.ingest.citations.kinds import CitationKind, KindError, each_match, full_match
 from vouchgate.ingest.claims.types import Citation, Missing, SourceReading
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import FetchFailed
 from vouchgate.ingest.sources.answers import NoAnswer, build_found, require_success
-from vouchgate.ingest.sources.registries.registry import Registry
+from vouchgate.ingest.sources.registry import Registry
 
 _PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 _BYTES = 1_000_000
@@ -78,16 +76,15 @@ class Tracker(BaseModel):
         def key(match: re.Match[str]) -> str:
             return f"{self.name}:{match[0]}"
 
-        def find(text: str) -> Iterator[Place]:
-            return (Place(match.start(), match.end(), key(match)) for match in running.finditer(text))
-
         whole = full_match(one, key)
-        needles = tuple(f"{each.lower()}" for each in self.projects)
         return CitationKind(
-            rule=CitationRule(
-                self.name, self.label, needles, find, whole=whole, bare=whole, forms=self.example
-            ),
-            example=self.example,
+            name=self.name,
+            label=self.label,
+            needles=tuple(each.lower() for each in self.projects),
+            find=each_match(running, key),
+            whole=whole,
+            bare=whole,
+            forms=(self.example,),
             settings=() if self.token is None else (self.token,),
             source=lambda outbound, settings: Tickets(outbound, self, settings),
         )

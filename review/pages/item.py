@@ -23,6 +23,8 @@ from vouchgate.ingest.claims.types import (
     ReviewStatus,
     SimilarMemory,
     Source,
+    Stance,
+    Suggested,
     ValidationResult,
 )
 from vouchgate.ingest.dedup import paraphrase
@@ -44,6 +46,15 @@ from vouchgate.review.pages.text import Pieces, pieces, plain_line
 from vouchgate.review.pages.times import Moment, moment, moment_or_none
 
 _TITLE = 80  # characters of a claim that stand for all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A document that nobody cited, and that may say so or otherwise."""
+
+    document: str
+    says: str
+    quotation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +107,7 @@ class ItemView:
     conflict: ConflictView | None
     similar: tuple[SimilarView, ...]
     similar_note: str
+    suggested: tuple[Suggestion, ...]
     waited: str
     created: Moment
     expires: Moment
@@ -158,6 +170,7 @@ def item_view(
         conflict=None if earlier is None else earlier.view,
         similar=tuple(similar_views(item.content, similar or ())),
         similar_note=_similar_note(similar),
+        suggested=() if answer is None else tuple(map(_suggestion, answer.suggested)),
         waited=_waited(item, now),
         created=moment(item.created_at, now),
         expires=moment(item.expires_at, now),
@@ -175,6 +188,11 @@ def item_view(
         became=_item_outcome(item, decider, undo_until, now),
         decision_id=item.decision_id,
     )
+
+
+def _suggestion(found: Suggested) -> Suggestion:
+    says = {Stance.STATES: "may state it", Stance.REFUTES: "may say otherwise"}
+    return Suggestion(found.citation, says.get(found.stance, "speaks of it"), found.quotation)
 
 
 def _marked(

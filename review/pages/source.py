@@ -23,10 +23,18 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import SiteGroup, is_banned
-from vouchgate.ingest.scoring.score import freshness_of, is_official, judgement_of, source_score
+from vouchgate.ingest.scoring.score import (
+    freshness_of,
+    is_official,
+    is_trusted,
+    judgement_of,
+    reputation_of,
+    source_score,
+)
 from vouchgate.ingest.scoring.sites import host_of
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views, worst
 from vouchgate.review.pages.links import LinkView, leads_elsewhere, link_of
+from vouchgate.review.pages.publishers import href_of
 from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces, plain_line
 from vouchgate.review.pages.times import Moment, age, moment_or_none
 
@@ -77,7 +85,8 @@ class SourceView:
 
     `kind` is the worst of its findings. `passage` is the deciding place of the excerpt with what stands around it;
     `longer` says that `excerpt` has more. `score` is empty where there is none; `score_note` says how it comes about.
-    `leads_to` is the address that was read, when it is another one than `link`, which was cited.
+    `leads_to` is the address that was read, when it is another one than `link`, which was cited. `publisher` can be
+    trusted or banned at `publisher_href`; both are empty for what has none.
     """
 
     heading: Pieces
@@ -98,6 +107,8 @@ class SourceView:
     dated: Moment | None
     age: str
     reputation: str
+    publisher: Pieces
+    publisher_href: str
     score: str
     score_note: str
     standing: Pieces
@@ -113,6 +124,7 @@ def source_views(answer: ValidationResult, policy: Policy, now: datetime) -> tup
     """What was found of each thing that a decided claim cites, in its order."""
     decided = deciding(answer, policy)
     evidence = answer.evidence
+    policy = policy.heeding(evidence.publishers)
     return tuple(
         source_view(
             reading,
@@ -143,6 +155,7 @@ def source_view(
     excerpt, passage, longer = _excerpt(found, findings)
     score, score_note = ("", "") if found is None else _score(found, policy, captured)
     judgement, quote = _judgement(found)
+    publisher = found.site if found is not None and host_of(found.source_id) else ""
     return SourceView(
         heading=pieces(citation.value if found is None else found.source_id),
         cited=pieces(citation.value),
@@ -162,6 +175,8 @@ def source_view(
         dated=None if found is None else moment_or_none(found.dated, now),
         age="" if found is None else age(found.dated, now),
         reputation="" if found is None else _reputation(found, policy),
+        publisher=pieces(publisher),
+        publisher_href=href_of(publisher) if publisher else "",
         score=score,
         score_note=score_note,
         standing=() if found is None else _standing(found),
@@ -245,6 +260,8 @@ def _reputation(found: Found, policy: Policy) -> str:
         return _OF_REPOSITORY.get(found.form, "the grounding repository's own record")
     if is_banned(found, policy.banned):
         return _GROUPS[SiteGroup.BANNED]
+    if is_trusted(found, policy):
+        return f"trusted by you ({reputation_of(found, policy):.1f} of 1)"
     group = policy.reputation.group_of(found)
     worth = f"{_GROUPS[group]} ({policy.reputation.scores[group]:.1f} of 1)"
     return f"official by the policy; {worth}" if is_official(found, policy) else worth
@@ -263,7 +280,7 @@ def _score(found: Found, policy: Policy, captured: datetime) -> tuple[str, str]:
     judged = judgement_of(found)
     parts = [
         "it can be read",
-        f"reputation {policy.reputation.of(found):.1f}",
+        f"reputation {reputation_of(found, policy):.1f}",
         f"age {fresh} {freshness_of(found.dated, captured):.1f}",
         *([] if judged is None else [f"judgement {judged:.1f}"]),
     ]

@@ -22,6 +22,7 @@ from vouchgate.ingest.claims.types import (
     DedupFacts,
     ItemKind,
     Neighbour,
+    Neighbours,
     RejectedBefore,
     Tier,
     ValidationResult,
@@ -80,6 +81,7 @@ class Submission:
     started: float  # time.perf_counter() when the request came
     recheck_token: bool = False  # the principal was remembered: see again here that its token still holds
     bands: tuple[int, ...] | None = None  # storage.dedup.similar.keys_of, when made before
+    straight: bool = False  # nobody compared it before: when that takes too long here, it is sent back
 
     @property
     def owner_id(self) -> str:
@@ -112,7 +114,13 @@ class TokenGone:
     """The principal's token was revoked or has expired since it was looked up. Nothing was written."""
 
 
+@dataclass(frozen=True, slots=True)
+class NotCompared:
+    """Comparing a claim that came `straight` would take too long in a transaction. Nothing was written."""
+
+
 SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone
+WriterAnswer = SubmitAnswer | NotCompared
 
 
 def write_submissions(
@@ -121,13 +129,13 @@ def write_submissions(
     *,
     lock_total: bool = False,
     allow: Callable[[], Allowance] = index.new_allowance,
-) -> list[SubmitAnswer]:
+) -> list[WriterAnswer]:
     """Decides the claims in order and writes what follows; answers in the same order.
 
     They may be told to the callers once the transaction is committed, not before. Takes every lock it needs; raises
     QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost.
     """
-    submissions = [_prepared(each) for each in submissions]
+    submissions = [prepared(each) for each in submissions]
     group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow)
     answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
@@ -194,10 +202,10 @@ class _SubmissionGroup:
         )
         self._rows = _Rows()
         log_ends = {owner: state.log_seq for owner, state in self._owners.items()}
-        claims = [(s.examined.claim, s.bands or ()) for s in submissions]
+        claims = [(s.examined, s.bands or ()) for s in submissions]
         self._contradicting = contradicting.OfGroup(connection, claims, log_ends)
 
-    def settle(self, submission: Submission, own: echoes.Name | None) -> SubmitAnswer:
+    def settle(self, submission: Submission, own: echoes.Name | None) -> WriterAnswer:
         """Decides one submission, of this own name in the counts of echoes, and notes its rows."""
         if submission.recheck_token and not self._holds(submission):
             return TokenGone()
@@ -209,6 +217,8 @@ class _SubmissionGroup:
         dedup = self._facts(submission)
         at_place = self._outbox.find_at_place(examined.claim, examined.capture_time)
         dedup = self._contradicting.added(examined, submission.bands or (), dedup)
+        if submission.straight and isinstance(dedup, Neighbours) and not dedup.complete:
+            return NotCompared()
         counted = echoes.repeated_key(examined, dedup) or own
         source = examined.claim.asserted_source
         echo = self._echoes.facts(counted, submission.principal_id, source)
@@ -344,7 +354,7 @@ class _SubmissionGroup:
         examined = submission.examined
         make = rechecks.memory_row if kind is ItemKind.MEMORY else rechecks.pending_row
         at, readings = examined.capture_time, examined.readings
-        row = make(examined.policy.recheck, submission.owner_id, item_id, readings, at)
+        row = make(examined.policy, submission.owner_id, item_id, readings, at)
         if row is not None:
             self._rows.rechecks.append(row)
 
@@ -391,9 +401,11 @@ class _SubmissionGroup:
         self._places.write()
 
 
-def _prepared(one: Submission) -> Submission:
-    """With its keys in the similar index, remembering from now on what it is compared with."""
+def prepared(one: Submission) -> Submission:
+    """The same with its keys in the similar index, remembering from now on what it is compared with."""
     claim, bands = one.examined.claim, one.bands
+    if bands is not None and one.examined.known is not None:
+        return one
     if bands is None:
         bands = similar.keys_of(claim.content, claim.memory_type.value)
     return replace(one, examined=one.examined.comparing(), bands=bands)

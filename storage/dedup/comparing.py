@@ -2,7 +2,8 @@
 
 Comparing long texts takes milliseconds for each pair. Inside the write transaction everybody would wait for it; here
 owners take turns. What was compared is remembered with the claim (`ingest.dedup.compare.Comparisons`). The transaction
-looks the earlier claims up again, so nothing is missed, and compares those that are new.
+looks the earlier claims up again, so nothing is missed, and compares those that are new. A short claim that comes alone
+goes straight there, since most are new; when comparing it takes long after all, it comes back here.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, Neighbou
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.pipeline import Examined
-from vouchgate.storage.claims.submit import Submission, SubmitAnswer
-from vouchgate.storage.dedup import index
+from vouchgate.storage.claims.submit import Submission, SubmitAnswer, prepared
+from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
 from vouchgate.storage.writer import MAX_GROUP, MAX_WAITING, Unit, Writer, fail
@@ -54,6 +55,7 @@ class _Task:
     keys: SignatureKeys
     tell: Callable[[Outcome], None]
     gone: Callable[[], bool]
+    bands: tuple[int, ...] = ()  # its keys in the similar index, when what contradicts it counts
     turns: int = 0
 
     @property
@@ -102,10 +104,16 @@ class Comparer:
             and len(submission.examined.claim.content) <= _SHORT
             and not self._holds(submission.owner_id)
         ):
+            unit.submission, unit.compare = replace(submission, straight=True), self._send_back
             self._writer.add(unit)
         else:
             self._send(unit, submission)
         return future
+
+    def _send_back(self, unit: Unit) -> None:
+        """Compares a claim that came straight to the writer, and took too long there."""
+        if unit.submission is not None:
+            self._send(unit, replace(unit.submission, straight=False))
 
     def look(self, examined: Examined, keys: SignatureKeys) -> Future[DedupFacts]:
         """What the dedup check is told of a claim now, and everything compared that it will ask for; `examined` must
@@ -133,8 +141,7 @@ class Comparer:
     def _send(self, unit: Unit, submission: Submission) -> None:
         """Compares a claim, and hands it to the writer whatever that came to: it compares what is missing, as far as
         it may, and says itself what is wrong with the database."""
-        if submission.examined.known is None:
-            submission = replace(submission, examined=submission.examined.comparing())
+        submission = prepared(submission)
         unit.submission = submission
 
         def tell(outcome: Outcome) -> None:
@@ -143,7 +150,8 @@ class Comparer:
             else:
                 self._writer.add(unit)
 
-        self._add(_Task(submission.examined, submission.keys, tell, unit.future.cancelled))
+        bands = submission.bands or ()
+        self._add(_Task(submission.examined, submission.keys, tell, unit.future.cancelled, bands))
 
     def _holds(self, owner_id: str) -> bool:
         with self._change:
@@ -197,7 +205,7 @@ class Comparer:
         """Gives each owner its turn; those tasks that need another one, in their order."""
         turns = [live for turn in turns if (live := [task for task in turn if not task.gone()])]
         try:
-            reached = self._reach([task for turn in turns for task in turn])
+            reached, near = self._reach([task for turn in turns for task in turn])
         except Exception as error:
             if not isinstance(error, StorageError):
                 log.exception("earlier claims could not be looked up")
@@ -212,11 +220,11 @@ class Comparer:
         # Who has little to compare does not wait for who has much.
         turns.sort(key=lambda turn: sum(len(_candidates(reached[id(task)])) for task in turn))
         for turn in turns:
-            unfinished += self._take_turn(turn, reached)
+            unfinished += self._take_turn(turn, reached, near)
         return unfinished
 
-    def _reach(self, tasks: list[_Task]) -> dict[int, CandidateSet | DedupFacts]:
-        """What the keys of each lead to, by the task's `id`, all read together."""
+    def _reach(self, tasks: list[_Task]) -> tuple[dict[int, CandidateSet | DedupFacts], contradicting.Near]:
+        """What the keys of each lead to, by the task's `id`, and what may contradict them, all read together."""
         found: dict[int, CandidateSet | DedupFacts] = {}
         to_ask = []
         for task in tasks:
@@ -225,7 +233,7 @@ class Comparer:
             else:
                 to_ask.append(task)
         if not to_ask:
-            return found
+            return found, {}
         with self._read() as connection:
             window = DedupIndexView(connection, None)
             window.prepare((task.owner_id, task.keys) for task in to_ask)
@@ -234,14 +242,17 @@ class Comparer:
                     found[id(task)] = window.find_candidates(task.owner_id, task.keys)
                 else:
                     found[id(task)] = index.unavailable(window.threshold, task.keys.threshold)
-        return found
+            near = contradicting.read_many(connection, ((task.examined, task.bands) for task in to_ask))
+        return found, near
 
-    def _take_turn(self, turn: list[_Task], reached: dict[int, CandidateSet | DedupFacts]) -> list[_Task]:
+    def _take_turn(
+        self, turn: list[_Task], reached: dict[int, CandidateSet | DedupFacts], near: contradicting.Near
+    ) -> list[_Task]:
         allowance = self._allow()
         for at, task in enumerate(turn):
             known = reached[id(task)]
             try:
-                facts = _facts(task, known, allowance)
+                facts = _facts(task, known, near, allowance)
             except Exception as error:
                 log.exception("a claim could not be compared with earlier ones")
                 task.tell(error)
@@ -254,11 +265,16 @@ class Comparer:
         return []
 
 
-def _facts(task: _Task, reached: CandidateSet | DedupFacts, allowance: Allowance) -> DedupFacts:
+def _facts(
+    task: _Task, reached: CandidateSet | DedupFacts, near: contradicting.Near, allowance: Allowance
+) -> DedupFacts:
     if not isinstance(reached, CandidateSet):
         return reached
     examined = task.examined
-    return index.select_neighbours(task.keys, reached, examined.capture_time, examined.known, allowance)
+    facts = index.select_neighbours(task.keys, reached, examined.capture_time, examined.known, allowance)
+    if not task.bands:
+        return facts
+    return contradicting.together(facts, contradicting.of_near(near, examined, task.bands, allowance))
 
 
 _TOO_MANY = "too many claims wait to be compared with earlier ones; try again later"

@@ -1,5 +1,5 @@
 """Memories of an owner that contradict a claim in half of its words or more, found by the similar index
-(`storage.dedup.similar`) and compared before the claim comes to the writer.
+(`storage.dedup.similar`) and compared before the claim comes to the writer, or there when that is quickly done.
 
 Items that wait are not asked: the index has memories only, and when one of two that contradict each other is approved,
 the other is held against it. What is found becomes neighbours of the claim like those over the threshold, so that the
@@ -9,36 +9,49 @@ decision can be made again from the evidence; the rules tell that they are contr
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
-from functools import cache
+from functools import lru_cache
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Claim, DedupFacts, ItemKind, Neighbour, Neighbours, Tier
+from vouchgate.ingest.claims.types import DedupFacts, ItemKind, Neighbour, Neighbours, Tier
 from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, Allowance, Comparisons, LookedUp
 from vouchgate.ingest.dedup.similar import nearest
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.dedup import similar
+from vouchgate.storage.dedup.window import Candidate
 from vouchgate.storage.identity import owners
 
 # Of those that contradict a claim, as many as its owner would look at become evidence.
 MOST_KEPT = 5
 # What comparing one claim may cost before the transaction: all texts that a look-up reads, and so many seconds of the
 # processor. A pair takes a tenth of a millisecond, or up to two where rules have to be asked.
-_SECONDS = 0.1
+COMPARING_SECONDS = 0.1
 # And what all claims of a transaction may cost in it, beside what finding repeats may: most were compared before.
 MOST_IN_TRANSACTION = 2_000
-_SECONDS_IN_TRANSACTION = 0.05
+SECONDS_IN_TRANSACTION = 0.05
 MOST_OF_GROUP = 16  # texts of the same transaction that a claim is held against; they share most keys with it
+
+
+Asked = tuple[Examined, tuple[int, ...]]  # a claim, and its keys in the similar index
+Near = Mapping[tuple[str, tuple[int, ...]], Sequence[Candidate]]  # memories, by owner and keys
+
+# The memories of an owner that share most with a claim are often the same from claim to claim.
+_words_of_short = lru_cache(maxsize=4096)(tokens)
+_SHORT = 400  # characters, so that what is remembered is a few megabytes
+
+
+def _words(text: str) -> frozenset[str]:
+    return _words_of_short(text) if len(text) <= _SHORT else tokens(text)
 
 
 def new_allowance() -> Allowance:
     """What comparing one claim may cost where nobody waits for it."""
-    return Allowance(similar.MOST_READ, _SECONDS)
+    return Allowance(similar.MOST_READ, COMPARING_SECONDS)
 
 
 def look_up(
@@ -71,14 +84,13 @@ def of_candidates(
     allowance: Allowance,
     *,
     most: int = similar.MOST_READ,
-    words_of: Callable[[str], frozenset[str]] = tokens,
 ) -> LookedUp:
     """Those of the memories (id, text), of which the first share most keys, that contradict the claim. When `most` are
     about the same, there may be more that were not read."""
     complete, about_the_same = True, 0
     found: list[tuple[Fraction, Neighbour]] = []
     for memory_id, text in read:
-        may = known.may_contradict(text, allowance, words_of)
+        may = known.may_contradict(text, allowance, _words)
         if may is None or (may and not known.contradict(text, allowance)):
             complete = False
             continue
@@ -90,6 +102,29 @@ def of_candidates(
         complete = False
     found.sort(key=lambda one: (-one[0], one[1].id))
     return LookedUp(tuple(item for _, item in found[:MOST_KEPT]), complete)
+
+
+def read_many(connection: Connection, claims: Iterable[Asked]) -> Near:
+    """What the similar index has for claims with these keys, in two statements."""
+    wanted: dict[str, dict[tuple[int, ...], str]] = {}
+    for examined, bands in claims:
+        claim = examined.claim
+        if bands and not claim.removes:
+            wanted.setdefault(claim.owner_id, {})[bands] = claim.memory_type.value
+    return similar.candidates_of_many(connection, wanted) if wanted else {}
+
+
+def of_near(near: Near, examined: Examined, bands: tuple[int, ...], allowance: Allowance) -> LookedUp:
+    """Those of what was read that contradict the claim."""
+    if not bands or examined.known is None:
+        return NOT_LOOKED_UP
+    read = near.get((examined.claim.owner_id, bands), ())
+    in_force = [
+        (memory.neighbour.id, memory.neighbour.content)
+        for memory in read
+        if memory.counts_at(examined.capture_time)
+    ]
+    return of_candidates(examined.known, in_force, allowance)
 
 
 class BandLists:
@@ -128,28 +163,20 @@ def together(facts: DedupFacts, *looked_up: LookedUp) -> DedupFacts:
 class OfGroup:
     """What contradicts the claims that one transaction decides, one after the other."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        claims: Sequence[tuple[Claim, tuple[int, ...]]],
-        log_ends: Mapping[str, int],
-    ) -> None:
+    def __init__(self, connection: Connection, claims: Iterable[Asked], log_ends: Mapping[str, int]) -> None:
         """`claims` are those of the group with their keys, `log_ends` where each owner's log ends, who is locked."""
         self._connection = connection
         self._claims = claims
         self._log_ends = log_ends
-        self._words = cache(tokens)  # of texts that many claims of the group are held against
-        self._read: dict[
-            str, dict[tuple[int, ...], list[tuple[str, str]]]
-        ] = {}  # by owner and keys, when asked for
+        self._read: Near | None = None  # when asked for
         self._allowances: defaultdict[str, Allowance] = defaultdict(
-            lambda: Allowance(MOST_IN_TRANSACTION, _SECONDS_IN_TRANSACTION)
+            lambda: Allowance(MOST_IN_TRANSACTION, SECONDS_IN_TRANSACTION)
         )
         self.stored = BandLists()  # what the group stores
 
     def added(self, examined: Examined, bands: tuple[int, ...], dedup: DedupFacts) -> DedupFacts:
-        """The facts of the dedup check with what contradicts the claim: as it was found before, or looked up again when
-        the owner's log went on and something rests on it; and of what this very group stores."""
+        """The facts of the dedup check with what contradicts the claim: as it was found before, or looked up now when
+        it was not, or the owner's log went on, and something rests on it; and of what this very group stores."""
         if examined.claim.removes or examined.known is None:
             return dedup
         owner_id, known = examined.claim.owner_id, examined.known
@@ -157,25 +184,11 @@ class OfGroup:
         if found.as_of != self._log_ends[owner_id]:
             if not found.items and examined.knowing(dedup=dedup).decide().tier is not Tier.STORED:
                 return dedup
-            if owner_id not in self._read:
-                self._read[owner_id] = self._read_again(owner_id, examined.capture_time)
-            read = self._read[owner_id].get(bands)
-            found = NOT_LOOKED_UP
-            if read is not None:
-                found = of_candidates(known, read, self._allowances[owner_id], words_of=self._words)
+            if self._read is None:
+                self._read = read_many(self._connection, self._claims)
+            found = of_near(self._read, examined, bands, self._allowances[owner_id])
         met = self.stored.sharing(owner_id, bands)
-        of_group = of_candidates(
-            known, met, self._allowances[owner_id], most=MOST_OF_GROUP, words_of=self._words
-        )
+        of_group = of_candidates(known, met, self._allowances[owner_id], most=MOST_OF_GROUP)
         # Claims of one transaction are often of one template, and each has what vouches for it: the nearest of them are
         # asked, and more of them make no crowd.
         return together(dedup, found, replace(of_group, complete=True))
-
-    def _read_again(self, owner_id: str, now: datetime) -> dict[tuple[int, ...], list[tuple[str, str]]]:
-        """What the similar index has for the owner's claims of this group, by their keys."""
-        claims = {
-            bands: claim.memory_type.value
-            for claim, bands in self._claims
-            if bands and claim.owner_id == owner_id and not claim.removes
-        }
-        return similar.candidates_of_many(self._connection, owner_id, claims, now=now)

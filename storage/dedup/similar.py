@@ -8,6 +8,7 @@ and the texts of the MOST_READ memories that share most keys with it.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,10 +18,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, or_, select, union_all
 
-from vouchgate.ingest.claims.types import MemoryStatus, SimilarMemory
+from vouchgate.ingest.claims.types import ItemKind, MemoryStatus, Neighbour, SimilarMemory
 from vouchgate.ingest.dedup.similar import BANDS, band_keys, nearest
 from vouchgate.storage.columns import UtcTime
-from vouchgate.storage.sql import BulkInsert, PreparedSelect, among
+from vouchgate.storage.dedup.window import Candidate
+from vouchgate.storage.sql import BulkInsert, PreparedSelect, among, fetch, time_of
 from vouchgate.storage.tables.claims import MemoryRow, SimilarKeyRow
 
 log = logging.getLogger(__name__)
@@ -34,7 +36,6 @@ MOST_READ = 64
 _BATCH = 1000
 _CLEARED = 5000  # rows; some 20 ms
 
-_OF_KEY = TABLE.alias("of_key")
 _NOW = bindparam("now", type_=UtcTime)
 
 
@@ -69,27 +70,30 @@ _CANDIDATES = PreparedSelect(
         or_(_MEMORY.c.validity_horizon.is_(None), _MEMORY.c.validity_horizon > _NOW),
     )
 )
-_OLDEST = (
-    select(TABLE.c.memory_id)
-    .where(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.key == _OF_KEY.c.key)
-    .order_by(TABLE.c.memory_id.desc())
-    .limit(1)
-    .offset(NEWEST - 1)
-    .correlate(_OF_KEY)
-    .scalar_subquery()
-)
-# The newest NEWEST rows of each key.
-_NEWEST = select(_OF_KEY.c.key, _OF_KEY.c.memory_id).where(
-    _OF_KEY.c.owner_id == bindparam("of_owner"),
-    among(_OF_KEY.c.key, "keys"),
-    _OF_KEY.c.memory_id >= func.coalesce(_OLDEST, ""),
-)
-_TEXTS = select(_MEMORY.c.id, _MEMORY.c.memory_type, _MEMORY.c.content).where(
-    _MEMORY.c.owner_id == bindparam("of_owner"),
-    among(_MEMORY.c.id, "ids"),
-    _MEMORY.c.status == MemoryStatus.ACTIVE.value,
-    or_(_MEMORY.c.validity_horizon.is_(None), _MEMORY.c.validity_horizon > _NOW),
-)
+# The newest ids of each (owner, key), and the texts of (owner, id). CROSS JOIN makes SQLite start with what is
+# asked, and its IN is looked up once a key.
+_NEWEST = {
+    "sqlite": """
+        SELECT o.key, w.value, k.memory_id FROM json_each(?1) AS o CROSS JOIN json_each(o.value) AS w
+        CROSS JOIN similar_key AS k ON k.owner_id = o.key AND k.key = w.value AND k.memory_id IN (
+            SELECT memory_id FROM similar_key WHERE owner_id = o.key AND key = w.value
+            ORDER BY memory_id DESC LIMIT ?2)""",
+    "postgresql": """
+        SELECT w.owner_id, w.key, k.memory_id
+        FROM unnest(%(owner)s::text[], %(value)s::bigint[]) AS w (owner_id, key) CROSS JOIN LATERAL (
+            SELECT memory_id FROM similar_key AS s WHERE s.owner_id = w.owner_id AND s.key = w.key
+            ORDER BY memory_id DESC LIMIT %(most)s) AS k""",
+}
+_TEXTS = {
+    "sqlite": """
+        SELECT m.owner_id, m.id, m.memory_type, m.content, m.validity_horizon
+        FROM json_each(?1) AS o CROSS JOIN json_each(o.value) AS w
+        CROSS JOIN memory AS m ON m.owner_id = o.key AND m.id = w.value AND m.status = 'active'""",
+    "postgresql": """
+        SELECT m.owner_id, m.id, m.memory_type, m.content, m.validity_horizon
+        FROM unnest(%(owner)s::text[], %(value)s::text[]) AS w (owner_id, id)
+        JOIN memory AS m ON m.owner_id = w.owner_id AND m.id = w.id AND m.status = 'active'""",
+}
 _TEXT = select(_MEMORY.c.content, _MEMORY.c.memory_type).where(
     _MEMORY.c.owner_id == bindparam("of_owner"), _MEMORY.c.id == bindparam("of_id")
 )
@@ -130,29 +134,53 @@ def candidates(
 
 
 def candidates_of_many(
-    connection: Connection, owner_id: str, claims: Mapping[tuple[int, ...], str], *, now: datetime
-) -> dict[tuple[int, ...], list[tuple[str, str]]]:
-    """As `candidates`, for many claims of an owner in two statements: their keys to their memory types, and their keys
-    to what was found."""
-    wanted = sorted({key for keys in claims for key in keys})
-    by_key: dict[int, list[str]] = {}
-    for key, memory_id in connection.execute(_NEWEST, {"of_owner": owner_id, "keys": wanted}):
-        by_key.setdefault(key, []).append(memory_id)
+    connection: Connection, wanted: Mapping[str, Mapping[tuple[int, ...], str]]
+) -> dict[tuple[str, tuple[int, ...]], list[Candidate]]:
+    """As `candidates`, for many claims of many owners in two statements: by owner, their keys to their memory types.
+    What was found, in force or not, has the owner and the keys; whoever found nothing is not in it."""
+    keys = {owner: sorted({key for bands in claims for key in bands}) for owner, claims in wanted.items()}
+    by_key: dict[tuple[str, int], list[str]] = {}
+    for owner, key, memory_id in _of_owners(connection, _NEWEST, keys, NEWEST):
+        by_key.setdefault((owner, key), []).append(memory_id)
+    if not by_key:
+        return {}  # most claims are new
     first = {
-        keys: [
-            each for each, _ in Counter(i for key in keys for i in by_key.get(key, ())).most_common(MOST_READ)
-        ]
-        for keys in claims
+        (owner, bands): [each for each, _ in shared.most_common(MOST_READ)]
+        for owner, claims in wanted.items()
+        for bands in claims
+        if (shared := Counter(i for key in bands for i in by_key.get((owner, key), ())))
     }
-    found = {each for ids in first.values() for each in ids}
-    if not found:
-        return {keys: [] for keys in claims}
-    rows = connection.execute(_TEXTS, {"of_owner": owner_id, "ids": sorted(found), "now": now})
-    texts = {memory_id: (memory_type, content) for memory_id, memory_type, content in rows}
+    ids: dict[str, set[str]] = {}
+    for (owner, _), found in first.items():
+        ids.setdefault(owner, set()).update(found)
+    of_owners = {owner: sorted(found) for owner, found in ids.items()}
+    memories = {
+        (owner, memory_id, memory_type): Candidate(
+            Neighbour(kind=ItemKind.MEMORY, id=memory_id, content=content),
+            None if until is None else time_of(until),
+        )
+        for owner, memory_id, memory_type, content, until in _of_owners(connection, _TEXTS, of_owners)
+    }
     return {
-        keys: [(i, texts[i][1]) for i in ids if i in texts and texts[i][0] == claims[keys]]
-        for keys, ids in first.items()
+        (owner, bands): [
+            memory
+            for memory_id in found
+            if (memory := memories.get((owner, memory_id, wanted[owner][bands])))
+        ]
+        for (owner, bands), found in first.items()
     }
+
+
+def _of_owners(
+    connection: Connection, statements: Mapping[str, str], wanted: Mapping[str, Sequence[Any]], *most: int
+) -> list[Any]:
+    """The rows of one look-up for values of several owners, at most so many for each where it says."""
+    if connection.dialect.name == "sqlite":
+        return fetch(connection, statements["sqlite"], (json.dumps(wanted), *most))
+    pairs = [(owner, value) for owner, values in wanted.items() for value in values]
+    owners, values = [owner for owner, _ in pairs], [value for _, value in pairs]
+    asked = {"owner": owners, "value": values} | dict(zip(("most",), most, strict=False))
+    return fetch(connection, statements["postgresql"], asked)
 
 
 def find(

@@ -235,15 +235,7 @@ def forget_old(connection: Connection, now: datetime, limit: int) -> int:
 
 
 def _log(connection: Connection, action: Action, row: dict[str, Any], actor: str, now: datetime) -> None:
-    log.append(
-        connection,
-        SERVICE_OWNER,
-        at=now,
-        actor=actor,
-        action=action,
-        subject_id=row["token_id"],
-        content_digest=row["digest"],
-    )
+    log.append(connection, SERVICE_OWNER, action, row["token_id"], row["digest"], by=actor, now=now)
 
 
 def _digest(secret: str) -> str:

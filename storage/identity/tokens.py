@@ -96,15 +96,7 @@ def create(
 
     def work(connection: Connection) -> None:
         connection.execute(_INSERT, row)
-        log.append(
-            connection,
-            SERVICE_OWNER,
-            at=now,
-            actor=actor,
-            action=Action.TOKEN_CREATED,
-            subject_id=token_id,
-            content_digest=logged,
-        )
+        log.append(connection, SERVICE_OWNER, Action.TOKEN_CREATED, token_id, logged, by=actor, now=now)
 
     store.writer.run([SERVICE_OWNER], work).result()
     return principal, f"{PREFIX}{token_id}_{secret}"
@@ -185,15 +177,8 @@ def revoke(store: Store, token_id: str, *, actor: str, now: datetime) -> bool:
 
     def work(connection: Connection) -> bool:
         if connection.execute(_REVOKE, {"wanted": token_id, "at": now}).rowcount == 1:
-            log.append(
-                connection,
-                SERVICE_OWNER,
-                at=now,
-                actor=actor,
-                action=Action.TOKEN_REVOKED,
-                subject_id=token_id,
-                content_digest=_digest(token_id),
-            )
+            digest = _digest(token_id)
+            log.append(connection, SERVICE_OWNER, Action.TOKEN_REVOKED, token_id, digest, by=actor, now=now)
             return True
         return connection.execute(_BY_ID, {"wanted": token_id}).one_or_none() is not None
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Table, and_, bindparam, or_, select, update
 
 from vouchgate.ingest.claims.types import Action, LogEntry
+from vouchgate.ingest.policy import canonical_json
 from vouchgate.storage.identity.owners import CHAIN_START, OwnerState
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.sql import BulkInsert, among
@@ -81,21 +82,26 @@ def write(connection: Connection, rows: list[dict[str, Any]]) -> None:
     _ROWS.write(connection, rows)
 
 
+def digest_of(about: Mapping[str, str | None]) -> str:
+    """sha256 hex over the canonical JSON of what an entry is about."""
+    return hashlib.sha256(canonical_json(about).encode()).hexdigest()
+
+
 def append(
     connection: Connection,
     owner_id: str,
-    *,
-    at: datetime,
-    actor: str,
     action: Action,
     subject_id: str,
     content_digest: str,
+    *,
+    by: str,
+    now: datetime,
 ) -> LogEntry:
     """Adds one entry and moves the end of the owner's chain. The caller holds the owner's lock."""
     seq, head = connection.execute(_END, {"of_owner": owner_id}).one()
     state = OwnerState(owner_id, seq, head, 0)
     row = next_entry(
-        state, at=at, actor=actor, action=action, subject_id=subject_id, content_digest=content_digest
+        state, at=now, actor=by, action=action, subject_id=subject_id, content_digest=content_digest
     )
     write(connection, [row])
     connection.execute(_MOVE_END, {"of_owner": owner_id, "seq": state.log_seq, "head": state.log_head})

@@ -8,7 +8,6 @@ as the webhook's `told_seq` says. Memories, with their text, are deliveries to t
 from __future__ import annotations
 
 import base64
-import hashlib
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, selec
 from vouchgate.ingest.claims.types import Action, Frozen
 from vouchgate.ingest.net.addresses import parse_url
 from vouchgate.ingest.net.fetched import HopFailure
-from vouchgate.ingest.policy import canonical_json
 from vouchgate.storage import ids
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
 from vouchgate.storage.log import chain as log
@@ -112,8 +110,11 @@ def create(
             like_it = [hook for hook in others if not kind.isdisjoint(hook.events)]
             if not kind.isdisjoint(events) and len(like_it) >= MOST_WEBHOOKS:
                 raise ValueError(f"This owner has {MOST_WEBHOOKS} webhooks already, which is the most.")
-        entry = _log(connection, owner_id, Action.WEBHOOK_CREATED, webhook_id, about, actor=actor, now=now)
-        connection.execute(_INSERT, row | {"told_seq": entry})
+        digest = log.digest_of(about)
+        entry = log.append(
+            connection, owner_id, Action.WEBHOOK_CREATED, webhook_id, digest, by=actor, now=now
+        )
+        connection.execute(_INSERT, row | {"told_seq": entry.seq})
         return _shown(connection.execute(_BY_ID, {"wanted": webhook_id}).one())
 
     return store.writer.run([owner_id], work).result(), secret
@@ -132,33 +133,11 @@ def remove(store: Store, webhook_id: str, *, actor: str, now: datetime) -> bool:
         if connection.execute(_REMOVE, where).rowcount != 1:
             return False
         deliveries.abandon(connection, known.owner_id, known.id, "Its webhook was removed.")
-        about = {"id": known.id}
-        _log(connection, known.owner_id, Action.WEBHOOK_REMOVED, known.id, about, actor=actor, now=now)
+        digest = log.digest_of({"id": known.id})
+        log.append(connection, known.owner_id, Action.WEBHOOK_REMOVED, known.id, digest, by=actor, now=now)
         return True
 
     return store.writer.run([known.owner_id], work).result()
-
-
-def _log(
-    connection: Connection,
-    owner_id: str,
-    action: Action,
-    webhook_id: str,
-    about: dict[str, str],
-    *,
-    actor: str,
-    now: datetime,
-) -> int:
-    digest = hashlib.sha256(canonical_json(about).encode()).hexdigest()
-    return log.append(
-        connection,
-        owner_id,
-        at=now,
-        actor=actor,
-        action=action,
-        subject_id=webhook_id,
-        content_digest=digest,
-    ).seq
 
 
 def resume(store: Store, webhook_id: str, now: datetime) -> bool:

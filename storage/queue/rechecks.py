@@ -9,6 +9,7 @@ applied only by who still holds it: each piece of work is done once, however man
 from __future__ import annotations
 
 import logging
+import random
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, Table, and_, bindparam, delete, select, update
 
 from vouchgate.ingest.claims.types import Found, ItemKind, SourceReading, Unreachable
-from vouchgate.ingest.policy import Recheck
+from vouchgate.ingest.policy import Policy, Recheck
+from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.storage.sql import BulkInsert
 from vouchgate.storage.tables.claims import RecheckRow
 
@@ -32,6 +34,8 @@ MOST_RETRY_AFTER = timedelta(days=1)  # a source may ask for more time than this
 # Memories stored in one import come due spread over a tenth of the time between two checks.
 _SPREAD = 0.1
 _MOST_GROWTH = 64  # times that a wait grows; by then it is over any bound, or does not grow
+
+_CHANCE = random.SystemRandom()  # what nobody can foretell
 
 _READINGS: TypeAdapter[tuple[Found, ...]] = TypeAdapter(tuple[Found, ...])
 
@@ -99,27 +103,33 @@ def memory_interval(policy: Recheck, memory_id: str) -> timedelta:
 
 
 def pending_row(
-    policy: Recheck, owner_id: str, item_id: str, readings: Sequence[SourceReading], at: datetime
+    policy: Policy, owner_id: str, item_id: str, readings: Sequence[SourceReading], at: datetime
 ) -> dict[str, Any] | None:
     """The row of an item that waits because a citation could not be checked; None when the policy has nothing
     checked again."""
-    if policy.attempts == 0:
+    if policy.recheck.attempts == 0:
         return None
-    due = max(at + timedelta(seconds=policy.first_seconds), not_before(at, readings))
+    due = max(at + timedelta(seconds=policy.recheck.first_seconds), not_before(at, readings))
     return _row(owner_id, item_id, ItemKind.PENDING, due)
 
 
 def memory_row(
-    policy: Recheck, owner_id: str, memory_id: str, readings: Sequence[SourceReading], at: datetime
+    policy: Policy, owner_id: str, memory_id: str, readings: Sequence[SourceReading], at: datetime
 ) -> dict[str, Any] | None:
     """The row of a memory that was just stored on these readings; None for one without a source that is there
-    or may be. Where one could not be read, that is tried again as soon as for an item that waits."""
+    or may be. Where one could not be read, that is tried again as soon as for an item that waits. Where one is a page
+    that nobody listed, the first check is a second look: whoever writes that page must not know when."""
+    interval = memory_interval(policy.recheck, memory_id)
     if any(isinstance(reading, Unreachable) for reading in readings):
-        wait = min(timedelta(seconds=policy.first_seconds), memory_interval(policy, memory_id))
+        wait = min(timedelta(seconds=policy.recheck.first_seconds), interval)
         return _row(owner_id, memory_id, ItemKind.MEMORY, max(at + wait, not_before(at, readings)))
-    if any(isinstance(reading, Found) for reading in readings):
-        return _row(owner_id, memory_id, ItemKind.MEMORY, at + memory_interval(policy, memory_id))
-    return None
+    found = [reading for reading in readings if isinstance(reading, Found)]
+    if not found:
+        return None
+    days = policy.recheck.second_look_days
+    if days and not all(is_listed(source, policy) for source in found):
+        interval = min(interval, timedelta(days=days * _CHANCE.random()))
+    return _row(owner_id, memory_id, ItemKind.MEMORY, at + interval)
 
 
 def _row(owner_id: str, item_id: str, kind: ItemKind, due: datetime) -> dict[str, Any]:

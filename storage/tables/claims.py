@@ -9,10 +9,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Index, LargeBinary, SmallInteger, Text, text
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, SmallInteger, Text
 from sqlmodel import Field, SQLModel
 
-from vouchgate.storage.columns import Float32s, RuleNumber, SmallRuleNumber, UtcTime
+from vouchgate.storage.columns import Float32s, RuleNumber, SmallRuleNumber, UtcTime, partial_index
 
 
 class OwnerRow(SQLModel, table=True):
@@ -39,41 +39,14 @@ class MemoryRow(SQLModel, table=True):
     __tablename__ = "memory"
     __table_args__ = (
         Index("memory_by_id", "id"),
-        Index(
-            "memory_by_source",
-            "owner_id",
-            "source_id",
-            "id",  # so that the newest of a source come first, without sorting
-            sqlite_where=text("source_id IS NOT NULL"),
-            postgresql_where=text("source_id IS NOT NULL"),
+        # so that the newest of a source come first, without sorting
+        partial_index("memory_by_source", "owner_id", "source_id", "id", where="source_id IS NOT NULL"),
+        partial_index(
+            "memory_due", "validity_horizon", where="status = 'active' AND validity_horizon IS NOT NULL"
         ),
-        Index(
-            "memory_due",
-            "validity_horizon",
-            sqlite_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
-            postgresql_where=text("status = 'active' AND validity_horizon IS NOT NULL"),
-        ),
-        Index(
-            "memory_replaced",
-            "owner_id",
-            "superseded_by",
-            sqlite_where=text("superseded_by IS NOT NULL"),
-            postgresql_where=text("superseded_by IS NOT NULL"),
-        ),
-        Index(
-            "memory_stale",
-            "owner_id",
-            "id",
-            sqlite_where=text("stale_since IS NOT NULL"),
-            postgresql_where=text("stale_since IS NOT NULL"),
-        ),
-        Index(
-            "memory_lowered",
-            "owner_id",
-            "id",
-            sqlite_where=text("lowered_at IS NOT NULL"),
-            postgresql_where=text("lowered_at IS NOT NULL"),
-        ),
+        partial_index("memory_replaced", "owner_id", "superseded_by", where="superseded_by IS NOT NULL"),
+        partial_index("memory_stale", "owner_id", "id", where="stale_since IS NOT NULL"),
+        partial_index("memory_lowered", "owner_id", "id", where="lowered_at IS NOT NULL"),
     )
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -110,27 +83,13 @@ class PendingRow(SQLModel, table=True):
         Index("pending_by_rule", "owner_id", "status", "rule", "priority_at", "id"),
         Index("pending_by_sender", "owner_id", "status", "submitted_by", "priority_at", "id"),
         Index("pending_by_cited", "owner_id", "status", "cited", "priority_at", "id"),
-        Index(
-            "pending_decided",
-            "owner_id",
-            "decided_at",
-            "id",
-            sqlite_where=text("decided_at IS NOT NULL"),
-            postgresql_where=text("decided_at IS NOT NULL"),
-        ),
-        Index(
-            "pending_rejected",
-            "owner_id",
-            "words_digest",
-            sqlite_where=text("status = 'rejected'"),
-            postgresql_where=text("status = 'rejected'"),
-        ),
-        Index(
+        partial_index("pending_decided", "owner_id", "decided_at", "id", where="decided_at IS NOT NULL"),
+        partial_index("pending_rejected", "owner_id", "words_digest", where="status = 'rejected'"),
+        partial_index(
             "pending_removals",
             "owner_id",
             "removal_of",
-            sqlite_where=text("status = 'pending' AND removal_of IS NOT NULL"),
-            postgresql_where=text("status = 'pending' AND removal_of IS NOT NULL"),
+            where="status = 'pending' AND removal_of IS NOT NULL",
         ),
     )
     owner_id: str = Field(primary_key=True)
@@ -332,13 +291,7 @@ class SpotCheckRow(SQLModel, table=True):
 
     __tablename__ = "spot_check"
     __table_args__ = (
-        Index(
-            "spot_check_open",
-            "owner_id",
-            "memory_id",
-            sqlite_where=text("verdict IS NULL"),
-            postgresql_where=text("verdict IS NULL"),
-        ),
+        partial_index("spot_check_open", "owner_id", "memory_id", where="verdict IS NULL"),
         Index("spot_check_by_rule", "rule", "verdict"),
     )
     owner_id: str = Field(primary_key=True)
@@ -348,6 +301,18 @@ class SpotCheckRow(SQLModel, table=True):
     verdict: str | None = None  # ingest.claims.types.SpotVerdict
     decided_at: datetime | None = Field(default=None, sa_type=UtcTime)
     decided_by: str | None = None
+
+
+class PublisherTrustRow(SQLModel, table=True):
+    """An owner's word on one publisher; see `storage.claims.publishers`."""
+
+    __tablename__ = "publisher_trust"
+    owner_id: str = Field(primary_key=True)
+    publisher: str = Field(primary_key=True)
+    trust: str  # ingest.claims.types.Trust
+    until: datetime = Field(sa_type=UtcTime)
+    created_at: datetime = Field(sa_type=UtcTime)
+    decided_by: str
 
 
 class JudgeDayRow(SQLModel, table=True):

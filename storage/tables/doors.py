@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Index, Text, text
+from sqlalchemy import JSON, BigInteger, Index, Text
 from sqlmodel import Field, SQLModel
 
-from vouchgate.storage.columns import UtcTime
+from vouchgate.storage.columns import UtcTime, partial_index
 
 
 class SessionRow(SQLModel, table=True):
@@ -80,14 +80,7 @@ class DeliveryRow(SQLModel, table=True):
         Index("delivery_by_id", "id", unique=True),
         Index("delivery_by_place", "owner_id", "sink", "place", "seq"),
         Index("delivery_by_memory", "owner_id", "memory_id"),
-        Index(
-            "delivery_waiting",
-            "owner_id",
-            "sink",
-            "seq",
-            sqlite_where=text("state = 'waiting'"),
-            postgresql_where=text("state = 'waiting'"),
-        ),
+        partial_index("delivery_waiting", "owner_id", "sink", "seq", where="state = 'waiting'"),
         Index("delivery_due", "state", "due_at"),
     )
     owner_id: str = Field(primary_key=True)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from tests.processes import Program
+from tests.running.processes import Program
 
-# As users start it. The other runs are forked from a process that has loaded it (`tests.processes`).
+# As users start it. The other runs are forked from a process that has loaded it (`tests.running.processes`).
 PROGRAM = (sys.executable, "-m", "vouchgate.cli")
 TOKEN = re.compile(r"vg_[0-9a-f]{16}_[\w-]{43}")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from tests.service import ALL_SOURCES, THRESHOLD, Running, serve
+from tests.running.service import ALL_SOURCES, THRESHOLD, Running, serve
 from vouchgate.ingest.claims.types import Principal, Role, Source, ValidationResult
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.log import chain as log

@@ -14,7 +14,7 @@ from vouchgate.storage.store import Store
 @pytest.fixture(scope="module")
 def kept(module_database_url: str) -> str:
     """The database to copy from: what `test_reindex.fill` fills."""
-    from tests.integration.test_reindex import HERE, fill, open_for
+    from tests.integration.dedup.test_reindex import HERE, fill, open_for
 
     opened = open_for(module_database_url, HERE)
     fill(opened)
@@ -31,7 +31,7 @@ def filled_url(kept: str, request: pytest.FixtureRequest, tmp_path: Path) -> Ite
 @pytest.fixture
 def filled(filled_url: str) -> Iterator[Store]:
     """That copy, opened."""
-    from tests.integration.test_reindex import HERE, open_for
+    from tests.integration.dedup.test_reindex import HERE, open_for
 
     opened = open_for(filled_url, HERE)
     yield opened

@@ -20,6 +20,7 @@ from vouchgate.ingest.claims.types import (
     RejectedBefore,
     ReviewStatus,
     SimilarMemory,
+    Suggested,
 )
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import explain
@@ -61,13 +62,15 @@ class ReviewOut(PendingMemory):
     """An item with what a reviewer wants to know of it.
 
     `similar`: the stored memories that were near its claim when it was sent, nearest first; null when that was
-    not looked for or could not be found out. `priority`: why it stands where it does in the queue, the weightiest
+    not looked for or could not be found out. `suggested`: documents of the repositories that may say so, or say
+    otherwise, of a claim that cites nothing. `priority`: why it stands where it does in the queue, the weightiest
     first; empty once it is decided. Left out where there is none: `next_check`, when its sources are read again by
     themselves; `rejection`, which its owner gave a claim in the same words (`rejected_before`); `undo_until`, from
     when on the decision cannot be taken back.
     """
 
     similar: tuple[SimilarMemory, ...] | None
+    suggested: tuple[Suggested, ...] = ()
     priority: tuple[str, ...]
     next_check: datetime | None = Field(default=None, exclude_if=lambda time: time is None)
     rejection: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
@@ -82,6 +85,7 @@ class ReviewOut(PendingMemory):
         return cls(
             **dict(item),
             similar=None if decision is None else decision.similar,
+            suggested=() if decision is None else decision.suggested,
             priority=tuple(explain(item, policy.head_start_days, now)) if waits else (),
             next_check=queue.next_check(item),
             rejection=queue.rejected_before(item),

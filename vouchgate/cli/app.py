@@ -12,9 +12,10 @@ from __future__ import annotations
 import io
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -157,7 +158,8 @@ def check(
 ) -> None:
     """Say what would become of claims; write nothing.
 
-    In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like.
+    In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like. Without
+    memory_type and source it is a fact that a model made up its mind about.
     Out: one ValidationResult a line, in the same order. Every source counts as granted, every owner as yours.
     """
     settings = operator.settings_from(
@@ -195,7 +197,7 @@ def support(file: Input = "-") -> None:
 
     In: one JSON object a line, {"id"?, "claim", "source_text"}. Out: {"id", "verdict", "score", "spans"}.
     """
-    from vouchgate.cli import support as command
+    from vouchgate.cli.lines import support as command
 
     raise typer.Exit(command.run(file))
 
@@ -211,6 +213,22 @@ def compare(file: Input = "-") -> None:
     In: one JSON object a line, {"id"?, "earlier", "claim"}. Out: {"id", "relation", "similarity", "changed"}.
     """
     from vouchgate.cli.lines import compare as command
+
+    raise typer.Exit(command.run(file))
+
+
+@app.command(
+    epilog="""Example: echo '{"claim":"It is 5.","sources":[{"text":"It is 5."}]}' | vouchgate corroborate"""
+)
+def corroborate(file: Input = "-") -> None:
+    """Say what the sources given with claims say together: how many independent ones state or refute each.
+
+    Nothing is looked up: it is advice about what you bring.
+
+    In: one JSON object a line, {"id"?, "claim", "as_of"?, "window_days"?, "sources": [{"id"?, "text", "url"?, "title"?,
+    "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof"}.
+    """
+    from vouchgate.cli.lines import corroborate as command
 
     raise typer.Exit(command.run(file))
 
@@ -246,6 +264,17 @@ def verify(
     raise typer.Exit(command.run(citation, settings, as_json=as_json))
 
 
+@app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
+def doctor(repo: Repos = None) -> None:
+    """Say who may vouch, repository by repository, and warn where that may be an agent.
+
+    Who writes the ref of a repository that counts vouches for whatever it says.
+    """
+    from vouchgate.cli import doctor as command
+
+    raise typer.Exit(command.run(operator.settings_from(repo=repo)))
+
+
 operator.register(app)
 deliveries.register(app)
 imports.register(app)
@@ -256,12 +285,18 @@ records.register(app)
 webhooks.register(app)
 
 
+@cache
+def commands() -> Callable[..., Any]:
+    """Every command, read out of the signatures above: once, which takes longer than most of them run."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Runs one command line and returns its exit status; whatever goes wrong becomes one line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a locale without a character is no reason to fail
     try:
-        status = app(list(arguments), prog_name="vouchgate", standalone_mode=False)
+        status = commands()(list(arguments), prog_name="vouchgate", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return output.INTERRUPTED

@@ -19,8 +19,18 @@ from vouchgate.cli.output import FAILED, write_json, write_line
 from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
+from vouchgate.harvest.repository import open_harvest
 from vouchgate.importing.lines import BadLine, Line, read_lines
-from vouchgate.ingest.claims.types import Decision, DedupFacts, Neighbour, Neighbours, Principal, Role, Source
+from vouchgate.ingest.claims.types import (
+    Decision,
+    DedupFacts,
+    MemoryType,
+    Neighbour,
+    Neighbours,
+    Principal,
+    Role,
+    Source,
+)
 from vouchgate.ingest.dedup.compare import Comparisons, LookedUp
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens
@@ -35,6 +45,10 @@ from vouchgate.storage.store import Store
 from vouchgate.wire import ClaimIn
 
 OWNER = "me"  # whose claim it is when the line does not say
+_LEFT_OUT: dict[str, Any] = {
+    "memory_type": MemoryType.FACT,
+    "source": Source.AI_SYNTHESIS,
+}  # as what it counts then
 LOCAL = Principal(id="local", name="command line", role=Role.AGENT, any_owner=True, sources=frozenset(Source))
 
 NeighbourLookup = Callable[[Examined, SignatureKeys], DedupFacts]
@@ -51,7 +65,7 @@ def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
         if compare_with_database:
             stored = _facts_of(opened.enter_context(open_store(settings)))
         sources = opened.enter_context(open_sources(settings, policy, git))
-        examiner = Examiner(policy, sources)
+        examiner = Examiner(policy, sources, harvest=opened.enter_context(open_harvest(git)))
         opened.callback(examiner.close)
         runner = opened.enter_context(asyncio.Runner())
         opened.callback(lambda: runner.run(sources.stop_reading()))
@@ -83,7 +97,7 @@ class Checker:
         if isinstance(line, BadLine):
             return line
         started = time.perf_counter()
-        fields = {name: value for name, value in line.fields.items() if name != "id"}
+        fields = _LEFT_OUT | {name: value for name, value in line.fields.items() if name != "id"}
         try:
             # As JSON text, so that exactly what HTTP would refuse is refused here.
             sent = ClaimIn.model_validate_json(json.dumps(fields))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,6 +108,8 @@ def repair(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> No
 
     The index of similar memories is made anew too. The service may go on meanwhile.
     """
+    import logging
+
     from vouchgate.cli.database import open_store
     from vouchgate.storage.dedup import upkeep
     from vouchgate.storage.dedup.upkeep import FaultKind

@@ -307,3 +307,31 @@ def review_undo(
     seen = _version(version, latest)
     settings = settings_from(database_url=database_url, token=token, policy=policy)
     raise typer.Exit(command.undo(settings, item, version=seen))
+
+
+@review.command("publisher", epilog="Example: vouchgate review publisher example.com --trust --days 90")
+def review_publisher(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A domain, or an account: github.com/alice.")
+    ] = None,
+    *,
+    trust: Annotated[bool, typer.Option("--trust", help="It counts as listed, for your memories.")] = False,
+    ban: Annotated[bool, typer.Option("--ban", help="It vouches for nothing of yours.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Take your word on it back.")] = False,
+    days: Annotated[int, typer.Option(min=1, max=3650, metavar="N", help="For how long.")] = 365,
+    owner: Annotated[str | None, typer.Option(metavar="ID", help="Of a token that has several.")] = None,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+    as_json: Json = False,
+) -> None:
+    """Trust or ban a publisher, or list what you said. It counts for claims that come from then on."""
+    from vouchgate.cli import review as command
+    from vouchgate.ingest.claims.types import Trust
+
+    settings = settings_from(database_url=database_url, token=token)
+    if trust + ban + clear != (name is not None):
+        raise typer.BadParameter("give a NAME with one of --trust, --ban and --clear; or nothing, to list")
+    if name is None:
+        raise typer.Exit(command.list_publishers(settings, as_json=as_json))
+    said = None if clear else Trust.TRUSTED if trust else Trust.BANNED
+    raise typer.Exit(command.decide_publisher(settings, name, trust=said, days=days, owner=owner))

@@ -9,18 +9,21 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from vouchgate.cli.database import open_store
-from vouchgate.cli.output import Failure, one_line, say, write_json
+from vouchgate.cli.output import USAGE, Failure, one_line, say, write_json
 from vouchgate.ingest.claims.types import (
     Embedding,
     PendingMemory,
     Principal,
     ReviewStatus,
+    Trust,
     ValidationResult,
     Verdict,
 )
 from vouchgate.ingest.policy import Policy, load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import explain
+from vouchgate.ingest.scoring.reputation import parse_publisher
+from vouchgate.review import publishers
 from vouchgate.review.answers import (
     AlreadyDecided,
     ApprovalRefused,
@@ -33,6 +36,7 @@ from vouchgate.review.answers import (
     Undone,
 )
 from vouchgate.review.pages.reasons import kind_of
+from vouchgate.review.publishers import MOST, TooManyPublishers
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.settings import Settings
@@ -171,6 +175,10 @@ def _item_lines(item: PendingMemory, decision: ValidationResult | None) -> list[
         lines.append(f"conflict  {item.conflicting_memory_id}; to approve, {CONFLICT_HELP}")
         lines += [f"          stored: {one_line(text)}" for text in _conflicting_texts(item, decision)]
     lines += [f"similar   {line}" for line in _similar(decision)]
+    lines += [
+        f"found     {found.citation} ({found.stance}): {one_line(found.quotation)}"
+        for found in (() if decision is None else decision.suggested)
+    ]
     repeated = f", {item.seen} times by now" if item.seen > 1 else ""
     lines.append(f"sent      {item.created_at:%Y-%m-%d %H:%M}Z by {item.submitted_by}{repeated}")
     lines.append(f"expires   {item.expires_at:%Y-%m-%d %H:%M}Z")
@@ -280,6 +288,47 @@ def undo(settings: Settings, item_id: str, *, version: int | None) -> int:
             raise _not_done(item_id, answer)
         case _:
             assert_never(answer)
+
+
+def list_publishers(settings: Settings, *, as_json: bool) -> int:
+    """What the reviewer says of publishers now."""
+    with open_review_session(settings) as desk:
+        found = publishers.listing(desk.store, desk.principal, datetime.now(UTC))
+    for said in found:
+        if as_json:
+            write_json(said.model_dump(mode="json"))
+        else:
+            say(
+                f"{said.publisher} is {said.trust} until {said.until:%Y-%m-%d}, for {one_line(said.owner_id)}"
+            )
+    if not found and not as_json:
+        say("You trust or ban no publisher.")
+    return 0
+
+
+def decide_publisher(
+    settings: Settings, name: str, *, trust: Trust | None, days: int, owner: str | None
+) -> int:
+    """Trusts or bans a publisher, or with None takes that back. Raises Failure when it is not done."""
+    try:
+        publisher = parse_publisher(name)
+    except ValueError as error:
+        raise Failure(str(error), USAGE) from error
+    now = datetime.now(UTC)
+    with open_review_session(settings) as desk:
+        own = sorted(desk.principal.owners) if owner is None else [owner]
+        if len(own) != 1 or not publishers.may_decide(desk.principal, own[0]):
+            raise Failure("name the owner whose memories it is about with --owner; this token must be theirs")
+        if trust is None:
+            if not publishers.clear(desk.store, desk.principal, own[0], publisher, now):
+                raise Failure(f"nothing is said of {publisher}")
+            say(f"Taken back: {publisher} counts as for everybody.")
+            return 0
+        said = publishers.decide(desk.store, desk.principal, own[0], publisher, trust, days=days, now=now)
+    if isinstance(said, TooManyPublishers):
+        raise Failure(f"you say something of {MOST} publishers already; take one back first")
+    say(f"{publisher} is {trust} until {said.until:%Y-%m-%d}.")
+    return 0
 
 
 def _embedded(desk: ReviewSession, item_id: str) -> dict[str, Embedding]:

@@ -12,6 +12,7 @@ from vouchgate.cli.output import FAILED, USAGE, Failure, show_table, write_json
 from vouchgate.ingest.citations import kinds_in_use, parse_citation
 from vouchgate.ingest.claims.types import (
     EXCERPT_CHARACTERS,
+    IN_REPOSITORIES,
     Citation,
     CitationType,
     Found,
@@ -23,7 +24,7 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.policy import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import Settings
-from vouchgate.sources.reader import GIT_TYPES, Sources
+from vouchgate.sources.reader import Sources
 from vouchgate.sources.repositories import open_repositories, work_tree_here
 from vouchgate.sources.setup import open_sources
 
@@ -34,7 +35,7 @@ def run(values: Sequence[str], settings: Settings, *, as_json: bool) -> int:
     """0 only when every citation exists and is in force."""
     logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the answer already
     citations = [_parse(value) for value in values]
-    git = git_source(settings, needed=any(c.type in GIT_TYPES for c in citations))
+    git = git_source(settings, needed=any(c.type in IN_REPOSITORIES for c in citations))
     with open_sources(settings, load_policy(settings.policy), git) as sources:
         readings = asyncio.run(_read(sources, citations))
     if as_json:
@@ -77,7 +78,7 @@ def verdict(reading: SourceReading) -> str:
     `missing`; `refused`, for an address that is not safe to ask; `UNKNOWN`."""
     match reading:
         case Found(standing=Standing.IN_FORCE):
-            return "in force" if reading.citation.type in GIT_TYPES else "exists"
+            return "in force" if reading.citation.type in IN_REPOSITORIES else "exists"
         case Found():
             return reading.standing.value
         case Missing():

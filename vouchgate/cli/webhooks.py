@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -119,6 +118,8 @@ def test(
     webhook_id: Id, database_url: operator.DatabaseUrl = None, policy: operator.PolicyFile = None
 ) -> None:
     """Send a message that says nothing, now, and print what came of it."""
+    import asyncio
+
     from vouchgate.cli.database import open_store
     from vouchgate.ingest.policy import load_policy
     from vouchgate.service import open_webhooks

@@ -6,8 +6,9 @@ request is sent again are in `calls`, `answers`, `exchange` and `deliver`, which
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from vouchgate.client.advice import next_step
-from vouchgate.client.aio import AsyncClient
 from vouchgate.client.errors import (
     ApiError,
     DeadLetter,
@@ -20,6 +21,9 @@ from vouchgate.client.errors import (
 from vouchgate.client.gating import Gated
 from vouchgate.client.models import Delivered, Delivery, DeliveryState, OwnPending, Page, Problem, Who
 from vouchgate.client.sync import Client
+
+if TYPE_CHECKING:
+    from vouchgate.client.aio import AsyncClient
 
 __all__ = [
     "ApiError",
@@ -41,3 +45,14 @@ __all__ = [
     "Who",
     "next_step",
 ]
+
+
+if not TYPE_CHECKING:  # a type checker that saw it would take every name for one of the package's
+
+    def __getattr__(name: str) -> object:
+        """`AsyncClient`, imported when it is first asked for: a program that waits does not load asyncio."""
+        if name != "AsyncClient":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from vouchgate.client.aio import AsyncClient  # noqa: PLC0415  (see above)
+
+        return AsyncClient

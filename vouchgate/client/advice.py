@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from vouchgate.ingest.claims.types import Citation, Finding, Found, Outcome, ValidationResult, Verdict
+from vouchgate.ingest.claims.types import Citation, Finding, Found, Outcome, Stance, ValidationResult, Verdict
 from vouchgate.ingest.rules import Rule
 
 _MOST_NAMED = 100  # characters of a citation in a sentence
@@ -188,6 +188,8 @@ def next_step(verdict: ValidationResult) -> str:
             return "It would be stored: save it, with the same text and citations."
         return f"Nothing more to do: it is stored as {verdict.memory_id}."
     finding = _set_by(verdict)
+    if finding is None and verdict.rule == Rule.UNGROUNDED and verdict.suggested:
+        return _look_at(verdict)
     sentence = _BY_RULE.get(verdict.rule) if finding is None else _BY_CODE[finding.code]
     if sentence is None:  # a rule of a newer service
         sentence = (
@@ -206,6 +208,17 @@ def next_step(verdict: ValidationResult) -> str:
         memory=f", as {verdict.conflicting_memory_id}" if verdict.conflicting_memory_id else "",
         cited=_cited(finding),
         successor=_successor(verdict, finding),
+    )
+
+
+def _look_at(verdict: ValidationResult) -> str:
+    """What to do about a claim for which something was found that it does not cite."""
+    waits = "It would wait for its owner" if verdict.decision_id is None else "It waits for its owner"
+    found = verdict.suggested[0]
+    does = "may say otherwise" if found.stance is Stance.REFUTES else "speaks of it"
+    return (
+        f"{waits} because nothing but you vouches for it; {found.citation} {does}: read it, and if it says so, send the"
+        " claim again in its words, citing it in the text and quoting it, else tell the user that it waits."
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from vouchgate.client.errors import ApiError, OddAnswer, QueueFull, Unreachable, VouchgateError
 from vouchgate.client.models import Problem
@@ -13,29 +13,26 @@ from vouchgate.client.steps import Call, HttpReply, NoReply
 from vouchgate.ingest.claims.types import Outcome, ValidationResult
 
 T = TypeVar("T")
+Body = TypeVar("Body", bound=BaseModel)
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"
 MOST_SHOWN = 500  # characters of the service's sentence in an error
 
-_PROBLEM: TypeAdapter[Problem] = TypeAdapter(Problem)
-_VERDICT: TypeAdapter[ValidationResult] = TypeAdapter(ValidationResult)
 
-
-def body_reader(kind: type[T]) -> Callable[[HttpReply], T]:
+def body_reader(kind: type[Body]) -> Callable[[HttpReply], Body]:
     """Reads a body of this type, and leaves out what this client does not know.
 
     The domain types forbid unknown fields, because what is written must be what was meant. What is *read* may come
     from a newer service, and a field that this client never heard of takes nothing from those it knows. A value that it
     never heard of (a new outcome, say) is an OddAnswer all the same: nobody knows what it means for the caller.
     """
-    adapter = TypeAdapter(kind)
-    return lambda answer: _parsed(adapter, answer)
+    return lambda answer: _parsed(kind, answer)
 
 
-def _parsed(adapter: TypeAdapter[T], answer: HttpReply) -> T:
+def _parsed(kind: type[Body], answer: HttpReply) -> Body:
     try:
-        return adapter.validate_json(answer.body, extra="ignore")
+        return kind.model_validate_json(answer.body, extra="ignore")
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"])) or "the body"
@@ -44,7 +41,7 @@ def _parsed(adapter: TypeAdapter[T], answer: HttpReply) -> T:
 
 def verdict(answer: HttpReply) -> ValidationResult:
     """A verdict. One that contradicts itself is an OddAnswer: nobody may take it for a yes."""
-    found = _parsed(_VERDICT, answer)
+    found = _parsed(ValidationResult, answer)
     return require_agreement(found, answer.status)
 
 
@@ -78,7 +75,7 @@ def problem_of(answer: HttpReply) -> ApiError | None:
     if answer.media_type != PROBLEM:
         return None
     try:
-        found = _PROBLEM.validate_json(answer.body, extra="ignore")
+        found = Problem.model_validate_json(answer.body, extra="ignore")
     except ValidationError:
         return None
     kind = QueueFull if found.code == "queue_full" else ApiError

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -12,7 +11,6 @@ from typing import TypeVar
 from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import Action, Role
-from vouchgate.ingest.policy import canonical_json
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_owner_id
 from vouchgate.storage.ids import new_id_suffix
@@ -177,7 +175,15 @@ def hand_over(
             if before != token_id:
                 changed += 1
                 about = {"sink": sink, "from": before, "to": token_id}
-                _write_entry(connection, owner_id, Action.SINK_HANDED_OVER, sink, about, actor=actor, now=now)
+                log.append(
+                    connection,
+                    owner_id,
+                    Action.SINK_HANDED_OVER,
+                    sink,
+                    log.digest_of(about),
+                    by=actor,
+                    now=now,
+                )
         return changed
 
     return store.writer.run(sorted({owner_id for owner_id, _ in keys}), work).result()
@@ -206,25 +212,4 @@ def _locked(
 
 def _log(connection: Connection, record: DeliveryRecord, action: Action, actor: str, now: datetime) -> None:
     about = {"id": record.id, "sink": record.sink, "place": record.place}
-    _write_entry(connection, record.owner_id, action, record.id, about, actor=actor, now=now)
-
-
-def _write_entry(
-    connection: Connection,
-    owner_id: str,
-    action: Action,
-    subject_id: str,
-    about: Mapping[str, str | None],
-    *,
-    actor: str,
-    now: datetime,
-) -> None:
-    log.append(
-        connection,
-        owner_id,
-        at=now,
-        actor=actor,
-        action=action,
-        subject_id=subject_id,
-        content_digest=hashlib.sha256(canonical_json(about).encode()).hexdigest(),
-    )
+    log.append(connection, record.owner_id, action, record.id, log.digest_of(about), by=actor, now=now)

@@ -6,37 +6,62 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from vouchgate.gate.gathering import SourceReader, gather, timed_out
 from vouchgate.gate.incoming import ClaimRefused, given_citations, owner_for, refuse_over_limits
 from vouchgate.gate.judge import Judge, weigh
 from vouchgate.gate.masking import unasked_readings, without_secrets
 from vouchgate.gate.paraphrases import ParaphraseLookup
+from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.checks.secrets import SecretDetector, mask
 from vouchgate.ingest.citations import TooManyCitations
 from vouchgate.ingest.claims.types import (
+    Citation,
     Claim,
     DedupFacts,
     DeliveryTarget,
+    Found,
+    OwnPublishers,
     PendingMemory,
     Principal,
     SecretMatch,
     Source,
     SourceReading,
+    Suggested,
 )
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.scoring.reputation import publishers_of
+from vouchgate.ingest.scoring.score import is_official
 from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
 
 # Seconds that holding a claim against its sources may take although reading them took all the time there was.
 HOLDING_SECONDS = 1.0
+
+# What an owner says, at a time, of publishers with these names. Raises StorageError.
+PublisherLookup = Callable[[str, Collection[str], datetime], OwnPublishers]
+
+
+class Harvest(Protocol):
+    """Finds what a claim could have cited, and what is only to be looked at, the best first. Never raises."""
+
+    async def find(self, claim: str, seconds: float) -> tuple[Sequence[Citation], Sequence[Suggested]]: ...
+
+
+def waits_uncited(examined: Examined) -> bool:
+    """Whether a claim will wait for nothing but that it cites nothing."""
+    if examined.claim.removes or examined.claim.source is not Source.AI_SYNTHESIS:
+        return False
+    return examined.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.UNGROUNDED
 
 
 class Examiner:
@@ -50,10 +75,13 @@ class Examiner:
         judge: Judge | None = None,
         meaning: ParaphraseLookup | None = None,
         neighbours: Callable[[Examined], Awaitable[DedupFacts]] | None = None,
+        harvest: Harvest | None = None,
+        publishers: PublisherLookup | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Without a database it asks no `judge`, looks nothing up by `meaning`, and knows no `neighbours`: the
-        earlier claims like one, which save the judge a question."""
+        earlier claims like one, which save the judge a question. Nor does it know what owners say of `publishers`.
+        `harvest` looks for what a claim does not cite."""
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
         self.secrets = SecretDetector()
@@ -61,6 +89,8 @@ class Examiner:
         self._judge = judge
         self._meaning = meaning
         self._neighbours = neighbours
+        self._harvest = harvest if policy.harvest != "off" else None
+        self._publishers = publishers
         self._clock = clock
         # For what takes the processor or a look-up too long for the event loop.
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="examine")
@@ -115,7 +145,8 @@ class Examiner:
 
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
         """Text checks and readings, all within the policy's deadline; with `fresh`, sources are asked again
-        whatever was kept of them. Raises ClaimRefused."""
+        whatever was kept of them. Raises ClaimRefused, and StorageError when what the owner says of a publisher
+        cannot be read: not to know that could let pass what they banned."""
         started = time.perf_counter()
         inspected = self.inspect(claim)
         captured = self._clock()
@@ -129,11 +160,15 @@ class Examiner:
             readings = await gather(self._sources, cited, self.policy.deadline_seconds, fresh=fresh)
             # Beside the event loop: texts are long, and holding a claim against one takes some milliseconds.
             left = started + self.policy.deadline_seconds - time.perf_counter()
+            policy = await self._policy_for(claim.owner_id, readings, captured)
             examined = await self._compare_within_time(
-                inspected, readings, captured, max(left, HOLDING_SECONDS)
+                inspected, readings, policy, captured, max(left, HOLDING_SECONDS)
             )
         else:
             examined = examine(inspected, (), self.policy, captured)
+            if self._harvest is not None and waits_uncited(examined):
+                left = started + self.policy.deadline_seconds - time.perf_counter()
+                examined = await self._corroborated(inspected, examined, left)
         if by_meaning is not None:
             paraphrases, embedding = await by_meaning
             examined = replace(examined.knowing(paraphrases=paraphrases), embedding=embedding)
@@ -142,6 +177,33 @@ class Examiner:
         left = started + self.policy.deadline_seconds - time.perf_counter()
         examined = examined.comparing()
         return await weigh(self._judge, inspected, examined, seconds=left, neighbours=self._neighbours)
+
+    async def _corroborated(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
+        """The claim with the source that was found for it, when that may make a FACT alone and states all of it; else
+        as it is, with what its owner may look at."""
+        started = time.perf_counter()
+        claim = examined.claim
+        if self._harvest is None:
+            return examined
+        citations, suggested = await self._harvest.find(claim.stated, seconds)
+        for citation in citations:
+            left = seconds - (time.perf_counter() - started)
+            if left <= 0:
+                break
+            cited = replace(
+                inspected, claim=claim.model_copy(update={"citations": (citation,)}), citations=(citation,)
+            )
+            readings = await gather(self._sources, (citation,), left, fresh=False)
+            if not any(
+                isinstance(reading, Found) and is_official(reading, self.policy) for reading in readings
+            ):
+                continue
+            left = max(seconds - (time.perf_counter() - started), HOLDING_SECONDS)
+            policy = await self._policy_for(claim.owner_id, readings, examined.capture_time)
+            found = await self._compare_within_time(cited, readings, policy, examined.capture_time, left)
+            if found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
+                return found
+        return replace(examined, suggested=tuple(suggested))
 
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""
@@ -157,25 +219,46 @@ class Examiner:
             secrets=secrets,
         )
 
+    async def _policy_for(
+        self, owner_id: str, readings: Sequence[SourceReading], captured: datetime
+    ) -> Policy:
+        """The policy, with what the owner says of the publishers of what was read."""
+        names = frozenset[str]().union(*map(publishers_of, readings))
+        if self._publishers is None or not names:
+            return self.policy
+        loop = asyncio.get_running_loop()
+        own = await loop.run_in_executor(self._pool, self._publishers, owner_id, names, captured)
+        return self.policy.heeding(own) if own != OwnPublishers() else self.policy
+
     async def _compare_within_time(
-        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, seconds: float
+        self,
+        inspected: Inspected,
+        readings: Sequence[SourceReading],
+        policy: Policy,
+        captured: datetime,
+        seconds: float,
     ) -> Examined:
         """The claim held against what was read of its sources; UNKNOWN is every source with a text, when that
         takes longer: long texts cost processor time, and a claim may cite many."""
         until = time.perf_counter() + seconds
         held = asyncio.get_running_loop().run_in_executor(
-            self._pool, self._compare_with_sources, inspected, readings, captured, until
+            self._pool, self._compare_with_sources, inspected, readings, policy, captured, until
         )
         try:
             return await asyncio.wait_for(held, seconds)
         except TimeoutError:
             log.warning("a claim could not be held against its sources within %.3g s", seconds)
-        return examine(inspected, [timed_out(reading) for reading in readings], self.policy, captured)
+        return examine(inspected, [timed_out(reading) for reading in readings], policy, captured)
 
     def _compare_with_sources(
-        self, inspected: Inspected, readings: Sequence[SourceReading], captured: datetime, until: float
+        self,
+        inspected: Inspected,
+        readings: Sequence[SourceReading],
+        policy: Policy,
+        captured: datetime,
+        until: float,
     ) -> Examined:
         held: list[SourceReading] = []
         for reading in readings:  # nobody waits any more after that time
             held += focus(inspected, [reading]) if time.perf_counter() < until else [timed_out(reading)]
-        return examine(inspected, held, self.policy, captured)
+        return examine(inspected, held, policy, captured)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
 
-from vouchgate.gate.examiner import Examiner
+from vouchgate.gate.examiner import Examiner, Harvest
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
@@ -23,6 +26,7 @@ from vouchgate.ingest.claims.types import (
     DedupFacts,
     EchoFacts,
     Embedding,
+    OwnPublishers,
     PendingMemory,
     Principal,
     RejectedBefore,
@@ -37,7 +41,7 @@ from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
-from vouchgate.storage.claims import echoes
+from vouchgate.storage.claims import echoes, publishers
 from vouchgate.storage.claims.submit import Idempotency, Submission, SubmitAnswer
 from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.errors import StorageError
@@ -48,6 +52,8 @@ from vouchgate.storage.store import Store
 from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Seconds an answer waits for what is similar or contradicts it, which takes some milliseconds.
 ADVICE_SECONDS = 1.0
@@ -65,6 +71,8 @@ class Gate:
         sources: SourceReader,
         paraphraser: Paraphraser | None = None,
         judge: Judge | None = None,
+        *,
+        harvest: Harvest | None = None,
     ) -> None:
         self.policy = policy
         self.store = store
@@ -74,26 +82,39 @@ class Gate:
             None if paraphraser is None else ParaphraseLookup(paraphraser, policy.deadline_seconds)
         )
         self.examiner = Examiner(
-            policy, sources, judge=judge, meaning=self._meaning, neighbours=self._neighbours
+            policy,
+            sources,
+            judge=judge,
+            meaning=self._meaning,
+            neighbours=self._neighbours,
+            harvest=harvest,
+            publishers=self.own_publishers,
         )
         self._checks = Turns(CHECKS_AT_ONCE)
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
         self._advice.submit(prepare)
+        self._weighing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weigh")
 
     def close(self) -> None:
         """Waits for readings and look-ups under way."""
         self.examiner.close()
         self._advice.shutdown(wait=True, cancel_futures=True)
+        self._weighing.shutdown(wait=True, cancel_futures=True)
         if self._meaning is not None:
             self._meaning.close()
 
+    def own_publishers(self, owner_id: str, names: Collection[str], now: datetime) -> OwnPublishers:
+        """What an owner says of publishers with these names."""
+        with self.store.read() as connection:
+            return publishers.said_of(connection, owner_id, names, now)
+
     async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
-        """As `Examiner.examine`, with what of the owner's memories contradicts it, and for a claim that will wait for
-        its owner what is similar to it."""
+        """As `Examiner.examine`; for a claim that will wait for its owner with what is similar to it. What contradicts
+        one that may be stored is looked for on its way to the writer (`storage.dedup.comparing`)."""
         examined, tier = (await self.examiner.examine(claim, fresh=fresh)).foreseeing()
-        if tier is Tier.BLOCKED or claim.removes:
+        if tier is not Tier.QUEUED or claim.removes:
             return examined
-        return await self._look_up(examined, show=tier is Tier.QUEUED)
+        return await self._look_up(examined, show=True)
 
     async def submit(
         self, principal: Principal, sent: ClaimIn, idempotency: Idempotency | None = None
@@ -138,6 +159,11 @@ class Gate:
         examined = await self.examiner.examine(self.examiner.build_claim(principal, sent))
         async with self._checks.of(examined.claim.owner_id):
             return await self._compared(principal, examined.comparing(), started)
+
+    async def weigh(self, principal: Principal, work: Callable[[], T]) -> T:
+        """Does what takes the processor for long beside the event loop: one thing at a time, principals in turn."""
+        async with self._checks.of(f"weigh {principal.id}"):
+            return await asyncio.get_running_loop().run_in_executor(self._weighing, work)
 
     async def _compared(self, principal: Principal, examined: Examined, started: float) -> ValidationResult:
         dedup: DedupFacts = NOTHING_NEAR

@@ -1,9 +1,9 @@
 """What of a memory is junk: found row by row, counted for the report. Pure: no clock, no network, no file.
 
 A row is junk when it repeats an earlier row, is speculation, cites something that does not hold, says otherwise than
-an earlier row that is nearly the same, or holds a credential. Each junk row counts once in the share of junk, however
-much is wrong with it. What is only worth a look (no citation at all, a citation that could not be checked, a technical
-hedge) is counted beside it and is no junk.
+an earlier row so that only one of the two can be true, or holds a credential. Each junk row counts once in the share of
+junk, however much is wrong with it. What is only worth a look (no citation at all, a citation that could not be
+checked, a technical hedge) is counted beside it and is no junk.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from vouchgate.importing.feed import reason_of
 from vouchgate.ingest.checks.citations import DETECT, VERIFY
 from vouchgate.ingest.claims.types import (
     BLOCKING_HEDGES,
+    DedupFacts,
     EchoFacts,
     Finding,
     ItemKind,
@@ -32,8 +33,18 @@ from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage.claims.echoes import Echoes, name_for
+from vouchgate.storage.dedup import similar
+from vouchgate.storage.dedup.contradicting import (
+    MOST_KEPT,
+    MOST_OF_GROUP,
+    BandLists,
+    new_allowance,
+    of_candidates,
+    together,
+)
 
 EXAMPLES = 10  # rows of each kind that the report shows
+CONFLICTS = 100  # pairs of rows that it shows
 CLUSTERS = 20  # groups of rows that say the same, the largest
 VARIANTS = 4  # other wordings that are shown of one group
 ORIGINS = 12  # keys and agents that are named of one echo
@@ -81,7 +92,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two rows that are nearly the same and say different things; `changed` are the words that differ."""
+    """Two rows of which only one can be true; `changed` are the words that differ."""
 
     earlier: AuditedRow
     later: AuditedRow
@@ -153,7 +164,8 @@ class Audit:
     echo_count: int
     echo_rows: int
     echo_from: int
-    conflicts: tuple[Conflict, ...]
+    conflicts: tuple[Conflict, ...]  # the first CONFLICTS
+    conflict_count: int  # pairs; of one row with earlier ones MOST_KEPT at most
     examples: dict[Flag, tuple[Example, ...]]
     secrets: Counter[str]  # credentials by kind
     would: Counter[tuple[Outcome, str]]  # what the gate would have done, by reason
@@ -177,7 +189,9 @@ class Auditor:
         self._not_kept: set[str] = set()  # of these, those that the gate would not have kept
         self._clusters: dict[str, Cluster] = {}
         self._merged: dict[str, str] = {}
+        self._similar = BandLists()  # what is in `_earlier`, for contradictions below its threshold
         self._conflicts: list[Conflict] = []
+        self._conflict_count = 0
         self._examples: dict[Flag, list[Example]] = {}
         self._secrets: Counter[str] = Counter()
         self._would: Counter[tuple[Outcome, str]] = Counter()
@@ -204,13 +218,20 @@ class Auditor:
         near = (
             Neighbours() if claim.secrets else self._earlier.near(claim.owner_id, keys, examined.capture_time)
         )
-        repeats = self._compare(mention, claim.content, near) if near.items else None
+        examined = examined.comparing()
+        bands = () if claim.secrets else similar.keys_of(claim.content, claim.memory_type.value)
+        repeats = self._compare(mention, examined, near, bands)
         self._judge(mention, examined)
-        self._decide(mention, examined, near, keys, repeats)
+        self._decide(mention, examined, near, keys, bands=bands, repeats=repeats)
 
-    def _compare(self, row: AuditedRow, content: str, near: Neighbours) -> str | None:
-        """The group of earlier rows that the row repeats, if it does; else whether it says otherwise."""
-        found = compare(content, near.items, self.policy.threshold, self.policy.values)
+    def _compare(
+        self, row: AuditedRow, examined: Examined, near: Neighbours, bands: tuple[int, ...]
+    ) -> str | None:
+        """The group of earlier rows that the row repeats, if it does; else whether it says otherwise than any. Of those
+        that share words with it, a bounded number is read, however many there are."""
+        claim, known = examined.claim, examined.known
+        content, values = claim.content, self.policy.values
+        found = compare(content, near.items, self.policy.threshold, values, known)
         same = [one.neighbour for one in found if not one.changed]
         if same:
             self._flags[row.number] |= Flag.DUPLICATE
@@ -219,11 +240,17 @@ class Auditor:
             for other in same[1:]:
                 root = self._merge(root, self._root(other.id))
             return root
-        if found:
+        others = [(one.neighbour.id, one.changed) for one in found]
+        if known is not None:
+            read = self._similar.sharing(claim.owner_id, bands)
+            contradict = of_candidates(known, read, new_allowance(), most=MOST_OF_GROUP)
+            others += [(one.id, known.contradicted(one.content)) for one in contradict.items]
+        if others:
             self._flags[row.number] |= Flag.CONFLICT
-            if len(self._conflicts) < EXAMPLES:
-                earlier = self._first[found[0].neighbour.id]
-                self._conflicts.append(Conflict(earlier, row, found[0].changed))
+        others = others[:MOST_KEPT]
+        self._conflict_count += len(others)
+        for earlier, changed in others[: CONFLICTS - len(self._conflicts)]:
+            self._conflicts.append(Conflict(self._first[earlier], row, changed))
         return None
 
     def _cluster(self, root: str) -> Cluster:
@@ -293,12 +320,18 @@ class Auditor:
         examined: Examined,
         near: Neighbours,
         keys: SignatureKeys,
+        *,
+        bands: tuple[int, ...],
         repeats: str | None,
     ) -> None:
         """What the gate would have done with the row after those before it, and what the rows to come find of it."""
         kept = tuple(item for item in near.items if item.id not in self._not_kept)
         facts = near if len(kept) == len(near.items) else Neighbours(items=kept)
-        decision = examined.knowing(dedup=facts, echo=self._echo(examined, keys, facts)).decide()
+        echo = self._echo(examined, keys, facts)
+        dedup: DedupFacts = facts
+        if examined.known is not None and not examined.claim.secrets:
+            dedup = together(facts, self._earlier.contradicting(examined.claim, examined.known, bands))
+        decision = examined.knowing(dedup=dedup, echo=echo).decide()
         self._would[OUTCOMES[decision.tier], reason_of(decision)] += 1
         kind = resulting_item_kind(decision)
         if examined.claim.secrets or (repeats is not None and (kind is None or kept)):
@@ -309,7 +342,8 @@ class Auditor:
         if repeats is not None:
             self._merged[item_id] = repeats
         self._first[item_id] = row
-        self._earlier.add(item_id, kind or ItemKind.PENDING, examined.claim, keys)
+        self._similar.add(examined.claim.owner_id, bands, item_id, examined.claim.content)
+        self._earlier.add(item_id, kind or ItemKind.PENDING, examined.claim, keys, bands)
 
     def _echo(self, examined: Examined, keys: SignatureKeys, near: Neighbours) -> EchoFacts | None:
         """How often the gate would have been sent the claim, where the policy lets that count."""
@@ -338,6 +372,7 @@ class Auditor:
             echo_rows=sum(one.size for one in echoes),
             echo_from=self.policy.echo.count,
             conflicts=tuple(self._conflicts),
+            conflict_count=self._conflict_count,
             examples={flag: tuple(found) for flag, found in self._examples.items()},
             secrets=Counter(self._secrets),
             would=Counter(self._would),

@@ -58,7 +58,12 @@ class _Words:
 
 JUNK = (
     _Words(Flag.DUPLICATE, "repeats", "Repeats", "says the same as an earlier row"),
-    _Words(Flag.CONFLICT, "conflicts", "Conflicts", "nearly the words of an earlier row, and another value"),
+    _Words(
+        Flag.CONFLICT,
+        "conflicts",
+        "Conflicts",
+        "an earlier row says otherwise, and only one of them can be true",
+    ),
     _Words(
         Flag.CITATION,
         "citations",

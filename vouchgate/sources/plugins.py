@@ -10,10 +10,13 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from vouchgate.ingest.citations.kinds import CitationKind, KindError, Reader, install
+from pydantic import SecretStr
+
+from vouchgate.ingest.citations.detection import install
+from vouchgate.ingest.citations.kinds import CitationKind, KindError, Reader
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.sources.tracker import Tracker, load_trackers
-from vouchgate.settings import Settings, SettingsError, plain
+from vouchgate.settings import PREFIX, Settings, SettingsError
 
 KINDS, SOURCES = "vouchgate.citations", "vouchgate.sources.reader"
 
@@ -31,13 +34,17 @@ def install_kinds(settings: Settings) -> tuple[CitationKind, ...]:
 
 def sources_of(kinds: tuple[CitationKind, ...], settings: Settings, outbound: Outbound) -> dict[str, Reader]:
     """What reads the things that citations of these kinds name."""
-    own = {"VOUCHGATE_JIRA_TOKEN": settings.jira_token, "VOUCHGATE_LINEAR_TOKEN": settings.linear_token}
-    known = os.environ | {name: value for name, secret in own.items() if (value := plain(secret)) is not None}
+    own = {f"{PREFIX}{name.upper()}": _plain(value) for name, value in settings}
+    known = os.environ | {name: value for name, value in own.items() if isinstance(value, str)}
     return {
         kind.name: _opened(kind, outbound, {name: known[name] for name in kind.settings if name in known})
         for kind in kinds
         if kind.source is not None
     }
+
+
+def _plain(value: object) -> object:
+    return value.get_secret_value() if isinstance(value, SecretStr) else value
 
 
 def _opened(kind: CitationKind, outbound: Outbound, values: Mapping[str, str]) -> Reader:

@@ -13,20 +13,21 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Protocol
 
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, Missing, SourceReading, Unreachable
+from vouchgate.ingest.citations.kinds import Reader
+from vouchgate.ingest.claims.types import (
+    IN_REPOSITORIES,
+    Citation,
+    Found,
+    Missing,
+    SourceReading,
+    Unreachable,
+)
 from vouchgate.ingest.net.single_flight import SharedTasks
 from vouchgate.ingest.sources.git.source import GitSource
 
 log = logging.getLogger(__name__)
 
-GIT_TYPES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
 LINGER_SECONDS = 20.0  # how long a reading nobody waits for any more may go on, so that it can be kept
-
-
-class Source(Protocol):
-    """Reads one part of the world. Never raises: what goes wrong is Unreachable."""
-
-    async def read(self, citation: Citation) -> SourceReading: ...
 
 
 class ReadingCache(Protocol):
@@ -45,7 +46,7 @@ class Sources:
     def __init__(
         self,
         git: GitSource,
-        elsewhere: Mapping[str, Source],
+        elsewhere: Mapping[str, Reader],
         kept: ReadingCache | None = None,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -86,7 +87,7 @@ class Sources:
         return reading.model_copy(update={"citation": citation, "took_ms": took_ms})
 
     async def _read(self, citation: Citation, *, fresh: bool) -> SourceReading:
-        if citation.type in GIT_TYPES:
+        if citation.type in IN_REPOSITORIES:
             return await asyncio.get_running_loop().run_in_executor(self._pool, self.git.read, citation)
         source = self._elsewhere.get(citation.type)
         if source is None:
@@ -106,7 +107,7 @@ class Sources:
                 raise
             return _ending(citation)  # by `stop_reading`
 
-    async def _ask(self, source: Source, citation: Citation) -> SourceReading:
+    async def _ask(self, source: Reader, citation: Citation) -> SourceReading:
         reading = await source.read(citation)
         if self._kept is not None and not isinstance(reading, Unreachable):
             await self._kept.put(citation.key, reading, self._clock())

@@ -12,6 +12,8 @@ from urllib.parse import urldefrag
 
 from pydantic import SecretStr
 
+from vouchgate.ingest.citations import BUILT_IN
+from vouchgate.ingest.citations.kinds import Reader
 from vouchgate.ingest.claims.types import Citation, CitationType, Found, SourceReading
 from vouchgate.ingest.net.addresses import parse_opening
 from vouchgate.ingest.net.client import Outbound
@@ -21,16 +23,11 @@ from vouchgate.ingest.sources.forges.forgejo import Forgejo
 from vouchgate.ingest.sources.forges.github import GitHub
 from vouchgate.ingest.sources.forges.gitlab import GitLab
 from vouchgate.ingest.sources.git.source import GitSource
-from vouchgate.ingest.sources.registries.arxiv import Arxiv
-from vouchgate.ingest.sources.registries.cve import Cve
-from vouchgate.ingest.sources.registries.doi import Doi
-from vouchgate.ingest.sources.registries.pep import Pep
-from vouchgate.ingest.sources.registries.rfc import Rfc
 from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.ingest.sources.web.source import WebSource
 from vouchgate.settings import Settings, plain
 from vouchgate.sources.plugins import install_kinds, sources_of
-from vouchgate.sources.reader import ReadingCache, Source, Sources
+from vouchgate.sources.reader import ReadingCache, Sources
 
 AnyForge = TypeVar("AnyForge", bound=Forge)
 
@@ -65,15 +62,15 @@ def open_sources(
     """Everything that can be read, closed at the end, `kept` with it. `shared` is the folder in which several
     processes keep to the limits of a host together."""
     with ExitStack() as opened:
-        kinds = install_kinds(settings)
-        elsewhere: dict[str, Source] = {}
+        added = install_kinds(settings)
+        elsewhere: dict[str, Reader] = {}
         if not settings.offline:
             outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds, shared)
             extractor = Extractor()
             opened.callback(extractor.close)
             pages = outbound.opened_to([parse_opening(each) for each in settings.citation_networks])
-            elsewhere = _open_registries(settings, outbound, WebSource(pages, extractor, _now))
-            elsewhere |= sources_of(kinds, settings, outbound)
+            elsewhere = _open_forges_and_pages(settings, outbound, WebSource(pages, extractor, _now))
+            elsewhere |= sources_of((*BUILT_IN, *added), settings, outbound)
         sources = Sources(git, elsewhere, kept)
         opened.callback(sources.close)
         yield sources
@@ -93,7 +90,9 @@ def outbound_of(
     )
 
 
-def _open_registries(settings: Settings, outbound: Outbound, web: WebSource) -> dict[str, Source]:
+def _open_forges_and_pages(settings: Settings, outbound: Outbound, web: WebSource) -> dict[str, Reader]:
+    """Issues and URLs are read by the same forges, so that all that is asked of one is counted together."""
+
     def forge(kind: type[AnyForge], base: str, token: SecretStr | None, repository: str | None) -> AnyForge:
         return kind(outbound, base=base, token=plain(token), repository=repository, clock=_now)
 
@@ -105,15 +104,7 @@ def _open_registries(settings: Settings, outbound: Outbound, web: WebSource) -> 
         issues = gitlab
     elif settings.forgejo_repo is not None:
         issues = forgejo
-    return {
-        CitationType.URL: UrlSource(web, (github, gitlab, forgejo)),
-        CitationType.ISSUE: issues,
-        CitationType.DOI: Doi(outbound, base=settings.doi_url),
-        CitationType.ARXIV: Arxiv(outbound, base=settings.arxiv_url),
-        CitationType.RFC: Rfc(outbound, base=settings.rfc_url),
-        CitationType.PEP: Pep(outbound, base=settings.pep_url),
-        CitationType.CVE: Cve(outbound, base=settings.cve_url),
-    }
+    return {CitationType.URL: UrlSource(web, (github, gitlab, forgejo)), CitationType.ISSUE: issues}
 
 
 def _now() -> datetime:

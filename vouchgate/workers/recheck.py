@@ -33,9 +33,11 @@ from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import MAX_MENTIONS, Examined, Inspected, examine, focus
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.reputation import publishers_of
 from vouchgate.review import acts, recheck
 from vouchgate.review.recheck import RecheckResult, Reexamined
 from vouchgate.review.staleness import Standings, compare, refuted
+from vouchgate.storage.claims import publishers
 from vouchgate.storage.dedup import similar
 from vouchgate.storage.errors import StoreBusy
 from vouchgate.storage.ids import new_id_suffix
@@ -166,9 +168,20 @@ class Rechecker:
             return await self._reexamine(decision_id, then, now, fresh=False)
         inspected = _inspected(then)
         readings = await self._read_all(inspected.cited())
-        return await asyncio.to_thread(
-            _compared, then, due, inspected, readings, policy=self._policy, now=now
-        )
+        return await asyncio.to_thread(self._compare, then, due, inspected, readings, now)
+
+    def _compare(
+        self,
+        then: ValidationResult,
+        due: LeasedRecheck,
+        inspected: Inspected,
+        readings: Sequence[SourceReading],
+        now: datetime,
+    ) -> Standings:
+        names = frozenset[str]().union(*map(publishers_of, readings))
+        with self._store.read() as connection:
+            own = publishers.said_of(connection, due.owner_id, names, now)
+        return _compared(then, due, inspected, readings, policy=self._policy.heeding(own), now=now)
 
     def _subject(self, due: LeasedRecheck, now: datetime) -> tuple[str, ValidationResult] | None:
         with self._store.read() as connection:
@@ -181,6 +194,8 @@ class Rechecker:
         examined = await self._examine(then.evidence.claim, fresh=fresh)
         if examined.similar is None:  # what the owner was shown stays shown
             examined = replace(examined, similar=then.similar)
+        if not examined.suggested:
+            examined = replace(examined, suggested=then.suggested)
         took_ms = (time.perf_counter() - begun) * 1000
         again = await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)
         await asyncio.wrap_future(self._store.comparer.look(again.examined, again.keys))

@@ -152,6 +152,25 @@ def read_blob(repository: Repository, object_id: str) -> bytes:
     return data
 
 
+def read_blobs(repository: Repository, object_ids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """The bytes of files in the object store, read by one command. Raises SourceError as `read_blob` does."""
+    if not object_ids:
+        return
+    asked = "\n".join(object_ids).encode() + b"\n"
+    output = memoryview(repository.run("cat-file", "--batch", stdin=asked))
+    at = 0
+    for object_id in object_ids:
+        header = bytes(output[at : at + 200]).partition(b"\n")[0]
+        words = header.split()
+        if len(words) != 3:
+            raise SourceError("error", f"A file of {repository.name} cannot be read.")
+        start = at + len(header) + 1
+        data = bytes(output[start : start + int(words[2])])
+        at = start + int(words[2]) + 1
+        _check(repository, object_id, data)
+        yield object_id, data
+
+
 class AdrFiles:
     """The records of one repository. Parsed records are kept by the id of their content, and the list by the
     id of the tree, so a second look-up costs few git commands and a moved ref is seen at once."""
@@ -244,19 +263,7 @@ class AdrFiles:
         self._parse_batch(repository, batch)
 
     def _parse_batch(self, repository: Repository, batch: Sequence[str]) -> None:
-        if not batch:
-            return
-        output = memoryview(repository.run("cat-file", "--batch", stdin="\n".join(batch).encode() + b"\n"))
-        at = 0
-        for object_id in batch:
-            header = bytes(output[at : at + 200]).partition(b"\n")[0]
-            words = header.split()
-            if len(words) != 3:
-                raise SourceError("error", f"An ADR file of {repository.name} cannot be read.")
-            start = at + len(header) + 1
-            data = bytes(output[start : start + int(words[2])])
-            at = start + int(words[2]) + 1
-            _check(repository, object_id, data)
+        for object_id, data in read_blobs(repository, batch):
             # What was parsed stays parsed when time runs out, so that a later look-up gets further.
             repository.remaining()
             self._pages[object_id] = _record(object_id, data)

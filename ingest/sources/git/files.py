@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from vouchgate.ingest.citations.path import PathKey, parse_key
+from vouchgate.ingest.citations.kinds.path import PathKey, parse_key
 from vouchgate.ingest.claims.types import (
     EXCERPT_CHARACTERS,
     TEXT_CHARACTERS,

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from vouchgate.ingest.sources.git.adr_files import AdrFiles, AdrIndex
 from vouchgate.ingest.sources.git.commits import Commits
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.patterns import PathPatterns
-from vouchgate.ingest.sources.git.refs import Tip, name_of, protected_tip
+from vouchgate.ingest.sources.git.prose import Prose
+from vouchgate.ingest.sources.git.refs import Tip, full_name, name_of, protected_tip
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class RefWriter:
+    """Where the protected ref of a repository is written: at an `address`, of which `path` is a mirror, or below the
+    `path`. `ref` is its full name."""
+
+    path: Path
+    ref: str
+    address: str | None
+    bare: bool
 
 
 class Grounding:
@@ -32,6 +45,7 @@ class Grounding:
         self.official = official
         self._ref = ref
         self._adrs = AdrFiles(adr_dirs, memory)
+        self.prose = Prose(memory)
 
     def open(self, deadline: float) -> Repository:
         """The repository, for one reading until `deadline` (`time.monotonic()`). Raises SourceError."""
@@ -45,6 +59,13 @@ class Grounding:
             return protected_tip(repository, self._ref)
         except SourceError as error:
             raise missing_objects(repository, error) from error
+
+    def writer(self, deadline: float) -> RefWriter:
+        """Who writes the protected ref. Raises SourceError."""
+        with self.open(deadline) as repository:
+            ref = full_name(repository, self._ref)
+            bare = repository.work_tree is None
+        return RefWriter(self.path, ref, None if self.mirror is None else self.mirror.address, bare)
 
     def records(self, repository: Repository, tip: Tip) -> AdrIndex:
         """The records at the protected ref. Raises SourceError."""

@@ -60,7 +60,7 @@ class Mirror:
         fresh_seconds: float = FRESH_SECONDS,
         fetch_seconds: float = FETCH_SECONDS,
     ) -> None:
-        self._address = checked_address(address, files=files)
+        self.address = checked_address(address, files=files)
         self.name = name_of_address(address)
         self.path = folder / hashlib.sha256(address.encode()).hexdigest()[:16] / self.name
         self._protocols = "https:ssh:file" if files else "https:ssh"
@@ -137,7 +137,7 @@ class Mirror:
     def _update(self) -> None:
         if not (self.path / "HEAD").exists():
             self._git("init", "--quiet", "--bare", "--template=", str(self.path))
-        listed = self._git("ls-remote", "--symref", "--", self._address, "HEAD")
+        listed = self._git("ls-remote", "--symref", "--", self.address, "HEAD")
         everything = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
         self._git(
             "fetch",
@@ -146,7 +146,7 @@ class Mirror:
             "--force",
             "--no-write-fetch-head",
             "--",
-            self._address,
+            self.address,
             *everything,
         )
         default = re.match(r"ref: (refs/heads/\S{1,500})\tHEAD", listed)

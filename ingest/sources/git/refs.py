@@ -66,12 +66,29 @@ def name_of(repository: Repository, tip: Tip) -> str:
     return plain(branch) or "what is checked out"
 
 
+def full_name(repository: Repository, ref: str | None) -> str:
+    """The protected ref in full, such as `refs/heads/main`; `HEAD` where no branch is checked out. Raises SourceError
+    as `protected_tip`."""
+    if ref is not None:
+        return _find(repository, ref)[0]
+    listed = repository.run("for-each-ref", "--format=%(refname) %(symref)", f"{_REMOTE}HEAD")
+    if listed:
+        return listed.decode(errors="replace").split()[-1]
+    branch = repository.run("symbolic-ref", "-q", "HEAD", ok=(0, 1)).decode(errors="replace").strip()
+    return branch or "HEAD"
+
+
 def is_ancestor(repository: Repository, older: str, newer: str) -> bool:
     """Whether the commit `older` is `newer`, or in its history."""
     return repository.call("merge-base", "--is-ancestor", older, newer, ok=(0, 1))[0] == 0
 
 
 def _named(repository: Repository, ref: str) -> Tip:
+    return _tip(repository, _find(repository, ref)[1], ref)
+
+
+def _find(repository: Repository, ref: str) -> tuple[str, str]:
+    """The full name of a ref as set, and its commit."""
     spelled = (
         (ref,)
         if ref.startswith("refs/")
@@ -88,7 +105,7 @@ def _named(repository: Repository, ref: str) -> Tip:
         raise SourceError(
             "error", f"{repository.name} has {both}: the settings must name one of them in full."
         )
-    return _tip(repository, next(iter(found.values())), ref)
+    return next(iter(found.items()))
 
 
 def _tip(repository: Repository, commit: str, name: str) -> Tip:

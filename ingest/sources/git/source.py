@@ -23,13 +23,14 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.sources.git.commits import Candidates, CommitRecord
 from vouchgate.ingest.sources.git.files import read_file
-from vouchgate.ingest.sources.git.grounding import Grounding
+from vouchgate.ingest.sources.git.grounding import Grounding, RefWriter
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.patterns import MEMORY_FILES, PathPatterns
 from vouchgate.ingest.sources.git.record_dirs import checked_directories
 from vouchgate.ingest.sources.git.records import read_by_number
 from vouchgate.ingest.sources.git.refs import Tip, checked_ref, name_of
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
+from vouchgate.ingest.sources.passage_index import Passage
 
 _log = logging.getLogger(__name__)
 
@@ -85,11 +86,34 @@ class GitSource:
                 citation=citation, code="error", detail="The git repository could not be read."
             )
 
+    def search(self, words: str, most: int, seconds: float) -> list[tuple[str, Passage]]:
+        """The passages of every repository's prose that have most of the words, best first in each, with the name of
+        the repository. Blocking. Raises SourceError when one could not be searched in time: what is not found then may
+        be there."""
+        deadline = time.monotonic() + seconds
+        found = []
+        for grounding in self._groundings:
+            with grounding.open(deadline) as repository:
+                tip = grounding.tip(repository)
+                if tip is not None and tip.tree:
+                    passages = grounding.prose.search(repository, tip.tree, words, most)
+                    found += [(repository.name, passage) for passage in passages]
+        return found
+
+    @property
+    def has_repositories(self) -> bool:
+        """Whether there is anything to search."""
+        return bool(self._groundings)
+
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the configured repositories, one sentence each: what `unusable` says, and addresses that
         could not be fetched lately."""
         fetches = (each.mirror.problem for each in self._groundings if each.mirror is not None)
         return (*self.unusable(), *filter(None, fetches))
+
+    def writers(self) -> tuple[RefWriter, ...]:
+        """Who writes the protected ref of each repository. Raises SourceError for one that is unusable."""
+        return tuple(each.writer(time.monotonic() + self._timeout) for each in self._groundings)
 
     def unusable(self) -> tuple[str, ...]:
         """Configured repositories that cannot be opened or have nothing at the ref that counts, one sentence each."""

@@ -14,7 +14,7 @@ import signal
 import sys
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -32,6 +32,10 @@ def main() -> None:
     memory, seconds = int(sys.argv[1]), int(sys.argv[2])
     logging.disable(logging.CRITICAL)  # the libraries write a line for every page they find odd
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the input
+    # What is loaded for the first page is loaded now, before the page has its time.
+    read_html(
+        b"<title>t</title><p>words</p>", url="https://a.example/", content_type="", now=datetime.now(UTC)
+    )
     _confine(memory)
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     _send(sink, {"page": None, "failed": "", "last": False})  # ready

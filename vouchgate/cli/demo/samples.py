@@ -104,6 +104,12 @@ SAMPLES = (
         Source.DOCUMENTATION,
         "not granted to this agent, so it counts as ai_synthesis",
     ),
+    Sample(
+        "Parcels are tracked by webhooks.",
+        MemoryType.FACT,
+        Source.AI_SYNTHESIS,
+        "it cites nothing, and the gate found the record that says so",
+    ),
     Sample("The public API answers in JSON.", MemoryType.FACT, Source.AI_SYNTHESIS),
     Sample(
         "The public API answers in JSON.", MemoryType.FACT, Source.AI_SYNTHESIS, "asked again: no second item"

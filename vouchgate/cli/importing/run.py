@@ -114,7 +114,7 @@ def send(asked: ImportRequest, settings: Settings) -> int:
         opened.callback(lambda: runner.run(service.sources.stop_reading()))
         principal = runner.run(_authenticated(service, token))
         _check_grant(principal, asked.defaults)
-        examiner = Examiner(service.policy, service.sources)
+        examiner = Examiner(service.policy, service.sources, publishers=service.gate.own_publishers)
         opened.callback(examiner.close)
         batches = Batches(rows, examiner, principal, asked.defaults, limit=asked.limit, store=service.store)
         progress = opened.enter_context(ImportProgress("import", rows.size))

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vouchgate.cli.input import open_input
-from vouchgate.cli.output import FAILED, write_json
-from vouchgate.importing.lines import BadLine, Line, read_lines, text_fields
+from vouchgate.cli.lines.answering import Answer, answer_lines
+from vouchgate.importing.lines import BadLine, Line, text_fields
 from vouchgate.ingest.dedup.relation import relation
 from vouchgate.ingest.policy import Policy, load_policy
 
@@ -15,20 +14,10 @@ from vouchgate.ingest.policy import Policy, load_policy
 def run(path: str) -> int:
     """Answers every line in order; 1 when any line was bad."""
     policy = load_policy()
-    status = 0
-    with open_input(path) as stream:
-        for line in read_lines(stream):
-            answer = _answer(line, policy)
-            if isinstance(answer, BadLine):
-                status = FAILED
-                answer = answer.as_json()
-            write_json(answer)
-    return status
+    return answer_lines(path, lambda line: _answer(line, policy))
 
 
-def _answer(line: Line | BadLine, policy: Policy) -> dict[str, Any] | BadLine:
-    if isinstance(line, BadLine):
-        return line
+def _answer(line: Line, policy: Policy) -> Answer:
     texts = text_fields(line, "earlier", "claim")
     if isinstance(texts, BadLine):
         return texts

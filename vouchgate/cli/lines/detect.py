@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from vouchgate.cli.input import open_input
-from vouchgate.cli.output import FAILED, write_json
-from vouchgate.importing.lines import BadLine, Line, read_lines
+from vouchgate.cli.lines.answering import Answer, answer_lines
+from vouchgate.importing.lines import BadLine, Line
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.hedges.lexicon import load_lexicon
@@ -15,20 +14,10 @@ from vouchgate.ingest.hedges.lexicon import load_lexicon
 def run(path: str) -> int:
     """Answers every line in order; 1 when any line was bad."""
     detector = HedgeDetector(load_lexicon())
-    status = 0
-    with open_input(path) as stream:
-        for line in read_lines(stream):
-            answer = _answer(line, detector)
-            if isinstance(answer, BadLine):
-                status = FAILED
-                answer = answer.as_json()
-            write_json(answer)
-    return status
+    return answer_lines(path, lambda line: _answer(line, detector))
 
 
-def _answer(line: Line | BadLine, detector: HedgeDetector) -> dict[str, Any] | BadLine:
-    if isinstance(line, BadLine):
-        return line
+def _answer(line: Line, detector: HedgeDetector) -> Answer:
     text = line.fields.get("text")
     if not isinstance(text, str):
         message = "text must be a string" if "text" in line.fields else "the field text is missing"

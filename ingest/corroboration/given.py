@@ -1,0 +1,128 @@
+"""Sources that a caller brings with a claim: what they would come to if they are what the caller says.
+
+The answer is advice. Nothing was read by the gate, so it is no receipt, nothing of it can be cited, and none of it
+comes into the gate.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from vouchgate.ingest.claims.types import Frozen, Label, Stance
+from vouchgate.ingest.corroboration.decision import decide_from_history
+from vouchgate.ingest.corroboration.history import (
+    TENTHS,
+    Final,
+    NeedMoreSearch,
+    Outcome,
+    SearchHistory,
+    SearchTask,
+)
+from vouchgate.ingest.corroboration.hits import MOST_HITS, Reading, hits_of
+from vouchgate.ingest.corroboration.votes import weigh
+from vouchgate.ingest.policy import Policy
+
+MOST_CHARACTERS = 200_000  # of one source's text, as of every source that is read
+MOST_TOGETHER = 2_000_000  # of all texts of a claim, whose runs of words are compared
+
+
+class GivenSource(Frozen):
+    """A text, and where it stands. Without `url` it is a site of its own that the caller vouches for."""
+
+    id: str | None = Field(default=None, max_length=200)
+    text: Annotated[str, Field(max_length=MOST_CHARACTERS)]
+    url: str = Field(default="", max_length=8192)
+    title: str = Field(default="", max_length=1000)
+    published: datetime | None = None
+
+
+class GivenClaim(Frozen):
+    """A claim with its sources. Without `as_of` nothing is held back for its date."""
+
+    claim: str = Field(min_length=1, max_length=8192)
+    as_of: datetime | None = None
+    window_days: int | None = Field(default=None, ge=1, le=36_500)
+    sources: tuple[GivenSource, ...] = Field(max_length=MOST_HITS)
+
+    @model_validator(mode="after")
+    def _bounded(self) -> Self:
+        if sum(len(source.text) for source in self.sources) > MOST_TOGETHER:
+            raise ValueError(f"the texts have at most {MOST_TOGETHER:,} characters together")
+        return self
+
+
+class GivenHit(Frozen):
+    """One source as it counted. `group` is its place in `groups`; null when its date keeps it apart."""
+
+    id: str
+    stance: Stance
+    weight: float  # 1 is a primary source
+    group: int | None
+    quotation: str
+    evidence: str  # the id of the evidence: address and text
+
+
+class Corroborated(Frozen):
+    """The answer. `groups` are the sources' ids by independent voice."""
+
+    label: Label
+    outcome: Outcome | Literal["NeedMoreSearch"]
+    why: str
+    groups: tuple[tuple[str, ...], ...]
+    hits: tuple[GivenHit, ...]
+    proof: str
+    verified: Literal[False] = False
+
+
+def history_of(sent: GivenClaim, policy: Policy) -> tuple[SearchTask, SearchHistory]:
+    """The search that these sources are the hits of, in the order of the sources."""
+    task = SearchTask(claim=sent.claim, as_of=sent.as_of, window_days=sent.window_days)
+    readings = [
+        Reading(
+            text=source.text,
+            url=source.url,
+            title=source.title,
+            published=source.published,
+            name="" if source.url else source.id or "",
+        )
+        for source in sent.sources
+    ]
+    return task, SearchHistory(hits=hits_of(sent.claim, readings, policy))
+
+
+def corroborate(sent: GivenClaim, policy: Policy) -> Corroborated:
+    """What the sources say together. Pure; the same for the same sources in any order, but for the order of `hits`,
+    which is that of the sources."""
+    task, history = history_of(sent, policy)
+    hits = history.hits
+    names = [source.id or str(number) for number, source in enumerate(sent.sources)]
+    following = decide_from_history(task, history, 0, 1, policy)
+    final = following if isinstance(following, Final) else decide_from_history(task, history, 1, 1, policy)
+    if not isinstance(final, Final):
+        raise AssertionError("a search whose attempts are spent is over")
+    voices = tuple(
+        tuple(name for name, hit in zip(names, hits, strict=True) if hit in voice)
+        for voice in weigh(task, hits).voices
+    )
+    group_of = {name: number for number, voice in enumerate(voices) for name in voice}
+    return Corroborated(
+        label=final.result.label,
+        outcome="NeedMoreSearch" if isinstance(following, NeedMoreSearch) else final.result.outcome,
+        why=str(final.result.debug["why"]),
+        groups=voices,
+        hits=tuple(
+            GivenHit(
+                id=name,
+                stance=hit.stance,
+                weight=hit.weight / TENTHS,
+                group=group_of.get(name),
+                quotation=hit.quotation,
+                evidence=hit.id,
+            )
+            for name, hit in zip(names, hits, strict=True)
+        ),
+        proof=final.result.proof,
+    )

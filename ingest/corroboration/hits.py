@@ -1,0 +1,135 @@
+"""Hits made of texts: what a source that was read does to a claim, and what it weighs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.types import (
+    LINKS,
+    TEXT_CHARACTERS,
+    Citation,
+    CitationType,
+    Form,
+    Found,
+    Held,
+    Stance,
+    Standing,
+)
+from vouchgate.ingest.corroboration.history import TENTHS, Hit
+from vouchgate.ingest.corroboration.independence import text_groups
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.reputation import SiteGroup, is_below
+from vouchgate.ingest.scoring.score import is_official
+from vouchgate.ingest.scoring.sites import host_of, site_of
+from vouchgate.ingest.support.holding import hold, text_held
+from vouchgate.ingest.support.texts import digest_of
+
+MOST_HITS = 64  # of one history; texts are compared two by two
+MOST_QUOTED = 600  # characters of a quotation
+_ORDER = (Stance.REFUTES, Stance.UNKNOWN, Stance.SILENT, Stance.SPEAKS, Stance.STATES)  # the worst first
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as somebody brought or read it."""
+
+    text: str
+    url: str = ""
+    title: str = ""
+    published: datetime | None = None
+    read_at: datetime | None = None
+    name: str = ""  # what tells it from others of the same text, where it has no address
+    form: Form = "page"
+    project: str = ""
+    official: bool = False
+    verified: bool = False
+
+
+def hits_of(claim: str, readings: Sequence[Reading], policy: Policy) -> tuple[Hit, ...]:
+    """Holds a claim against each text. At most MOST_HITS are read. Linear in the texts; never raises for what a text
+    holds."""
+    readings = readings[:MOST_HITS]
+    texts = [reading.text[:TEXT_CHARACTERS] for reading in readings]
+    digests = [digest_of(text) for text in texts]
+    groups = text_groups(texts, digests, policy.threshold)
+    return tuple(
+        _hit(claim, reading, text, group, policy)
+        for reading, text, group in zip(readings, texts, groups, strict=True)
+    )
+
+
+def stance_of(held: Sequence[Held]) -> Stance:
+    """What a source does to a claim as a whole: what it does to the statement it does worst to, where to refute one is
+    to refute all. UNKNOWN when there is none."""
+    return min((one.stance for one in held), key=_ORDER.index, default=Stance.UNKNOWN)
+
+
+def weight_of(source: Found, policy: Policy) -> int:
+    """What a source weighs, in tenths; a text without an address weighs as much as its caller vouches for."""
+    rules = policy.corroboration
+    if is_below(host_of(source.source_id), policy.banned) or source.site in policy.banned:
+        return 0
+    if not source.source_id or is_official(source, policy):
+        return TENTHS
+    if is_below(host_of(source.source_id), frozenset(rules.wire)):
+        return rules.weights.wire
+    group = policy.reputation.group_of(source)
+    if group is SiteGroup.UNLISTED and "/" in source.site:
+        return rules.weights.visitors
+    return rules.weights.of(group)
+
+
+def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) -> Hit:
+    digest = digest_of(text)
+    found = Found(
+        citation=Citation(type=CitationType.URL, value=reading.url, key=reading.url),
+        source_id=reading.url,
+        standing=Standing.IN_FORCE,
+        detail="",
+        title=reading.title,
+        text=text,
+        site=site_of(reading.url),
+        official=reading.official,
+        form=reading.form,
+        project=reading.project,
+        cut=len(reading.text) > TEXT_CHARACTERS,
+    )
+    found = hold(claim, (), found)
+    held = found.held or ()
+    stance = stance_of(held)
+    name = f"{reading.url or reading.name}\n{reading.title}\n{digest}"
+    return Hit(
+        id=hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest(),
+        url=reading.url,
+        title=reading.title,
+        published=reading.published,
+        read_at=reading.read_at,
+        digest=digest,
+        stance=stance,
+        held=held,
+        quotation=quotation_of(held, stance, text_held(found, text))[:MOST_QUOTED],
+        site=found.site or (urlsplit(reading.url).netloc if reading.url else ""),
+        group=group,
+        cites=_cited_sites(text, found.site),
+        weight=weight_of(found, policy),
+        official=is_official(found, policy),
+        verified=reading.verified,
+    )
+
+
+def quotation_of(held: Sequence[Held], stance: Stance, text: str) -> str:
+    """The places of a source's text that make its stance to a claim, in its own words."""
+    places = dict.fromkeys(one.place for one in held if one.stance is stance and one.place is not None)
+    return " … ".join(" ".join(text[start:end].split()) for start, end in places)
+
+
+def _cited_sites(text: str, own: str) -> tuple[str, ...]:
+    sites = {
+        site_of(citation.value) for citation in detect_citations(text) if citation.type is CitationType.URL
+    }
+    return tuple(sorted(sites - {"", own})[:LINKS])

@@ -1,0 +1,195 @@
+"""The served OpenAPI document: that it is true, and that every operation is guarded."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.acceptance.site import Site, claim, is_problem, queue, store
+from vouchgate.ingest.claims.types import Role
+
+pytestmark = pytest.mark.on("sqlite")
+
+# Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
+ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
+    ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
+    ("POST", "/v1/claims/check"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
+    ("POST", "/v1/claims/batch"): ({Role.AGENT}, {"claims": [claim("The door is open", "ai_synthesis")]}),
+    ("POST", "/v1/claims/corroborate"): ({Role.AGENT}, {"claim": "The door is open", "sources": []}),
+    ("POST", "/v1/decide"): (
+        {Role.AGENT},
+        {"claim": "The door is open", "sources": [], "attempts": 0, "max_attempts": 1},
+    ),
+    ("GET", "/v1/claims/pending"): ({Role.AGENT}, None),
+    ("GET", "/v1/decisions/{decision_id}"): (set(Role), None),
+    ("GET", "/v1/memories"): (set(Role), None),
+    ("GET", "/v1/memories/{memory_id}"): (set(Role), None),
+    ("GET", "/v1/memories/{memory_id}/evidence"): (set(Role), None),
+    ("DELETE", "/v1/memories/{memory_id}"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/reviews"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/reviews/{item_id}"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/reviews/{item_id}/approve"): ({Role.REVIEWER}, {"version": 1}),
+    ("POST", "/v1/reviews/{item_id}/reject"): ({Role.REVIEWER}, {"version": 1, "reason": "no"}),
+    ("POST", "/v1/reviews/{item_id}/undo"): ({Role.REVIEWER}, {"version": 2}),
+    ("POST", "/v1/reviews/batch"): (
+        {Role.REVIEWER},
+        {"items": [{"action": "approve", "id": "x", "version": 1}]},
+    ),
+    ("GET", "/v1/spot-checks"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/spot-checks/{memory_id}"): ({Role.REVIEWER}, {"verdict": "right"}),
+    ("GET", "/v1/publishers"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/publishers/preview"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/publishers"): ({Role.REVIEWER}, {"publisher": "example.com", "trust": "trusted"}),
+    ("DELETE", "/v1/publishers"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/deliveries"): (set(Role), None),
+    ("POST", "/v1/deliveries/lease"): ({Role.AGENT}, {"sink": "shelf"}),
+    ("POST", "/v1/deliveries/{delivery_id}/done"): ({Role.AGENT}, {"lease": "filled in"}),
+    ("POST", "/v1/deliveries/{delivery_id}/failed"): ({Role.AGENT}, {"lease": "filled in", "error": "no"}),
+    ("POST", "/v1/deliveries/{delivery_id}/retry"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/audit/events"): ({Role.AUDITOR, Role.ADMIN}, None),
+    ("GET", "/v1/whoami"): (set(Role), None),
+}
+NAMING = {("GET", "/v1/publishers/preview"), ("DELETE", "/v1/publishers")}  # a publisher, which they need
+OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
+
+
+@pytest.fixture(scope="module")
+def document(site: Site) -> dict[str, Any]:
+    """The document as served."""
+    found: dict[str, Any] = site.caller().get("/openapi.json").json()
+    return found
+
+
+def operations(document: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Every operation by its method and path."""
+    return {
+        (method.upper(), path): operation
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+def test_every_operation_is_in_the_table(document: dict[str, Any]) -> None:
+    assert set(operations(document)) == set(ALLOWED) | OPEN
+
+
+@pytest.mark.parametrize(("method", "path"), ALLOWED)
+def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: str, path: str) -> None:
+    """On a real memory, decision and item of the owner: what is not allowed would work otherwise."""
+    allowed, body = ALLOWED[method, path]
+    agent = site.agent(owner)
+    memory_id, item_id = store(agent, "The door is oak"), queue(agent, "The door is two metres high")
+    if path.endswith("/undo"):
+        decided = {"version": 1, "reason": "it is of iron"}
+        assert site.reviewer(owner).post(f"/v1/reviews/{item_id}/reject", json=decided).status_code == 200
+    if path.startswith("/v1/spot-checks/"):
+        site.draw(owner, memory_id)
+    delivery_id = ""
+    if "{delivery_id}" in path:
+        delivery_id, lease = leased(agent, dead=path.endswith("/retry"))
+        body = None if body is None else body | {"lease": lease}
+    filled = path.format(
+        memory_id=memory_id,
+        item_id=item_id,
+        decision_id=memory_id.replace("mem", "dec"),
+        delivery_id=delivery_id,
+    )
+    if (method, path) in NAMING:
+        filled += "?publisher=example.com"
+    before = site.events(owner)
+    callers: dict[Role, httpx.Client] = {
+        Role.AGENT: agent,
+        Role.REVIEWER: site.reviewer(owner),
+        Role.AUDITOR: site.auditor(owner),
+        Role.ADMIN: site.caller(site.token(Role.ADMIN, owner)[1]),
+    }
+    for role in Role:
+        if role not in allowed:
+            is_problem(callers[role].request(method, filled, json=body), 403, "role_not_allowed")
+    is_problem(site.caller().request(method, filled, json=body), 401, "token_needed")
+    assert site.events(owner) == before
+    for role in Role:
+        if role in allowed:
+            answer = callers[role].request(method, filled, json=body)
+            assert answer.status_code in (200, 201, 202), (role, answer.text)
+
+
+def leased(agent: httpx.Client, *, dead: bool) -> tuple[str, str]:
+    """A delivery and its lease; a dead letter's is over."""
+    store(agent, "The door has a brass knob", delivery={"sink": "shelf", "place": "door"})
+    (one,) = agent.post("/v1/deliveries/lease", json={"sink": "shelf"}).json()["deliveries"]
+    if dead:
+        said = {"lease": one["lease"], "error": "no door", "final": True}
+        assert agent.post(f"/v1/deliveries/{one['id']}/failed", json=said).status_code == 200
+    return one["id"], one["lease"]
+
+
+def test_errors_are_documented_as_problems_and_open_calls_as_open(document: dict[str, Any]) -> None:
+    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    for (method, path), operation in operations(document).items():
+        guarded = (method, path) in ALLOWED
+        assert bool(operation.get("security")) is guarded
+        answers = operation["responses"]
+        assert {"401", "403", "422", "500", "503"} <= set(answers) or not guarded
+        assert ({"400", "413", "415"} <= set(answers)) is ("requestBody" in operation)
+        assert ("404" in answers) is ("{" in path)
+        for status, answer in answers.items():
+            assert answer["description"]
+            if int(status) >= 400:
+                assert answer["content"]["application/problem+json"] == problem, (method, path, status)
+        assert operation["description"]
+    both = operations(document)["POST", "/v1/claims"]["responses"]
+    for status in ("409", "422"):
+        assert set(both[status]["content"]) == {"application/json", "application/problem+json"}
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+# What each token is tried on: the operations its role may use, and those anybody may. What it may not use is
+# held to 403 above. Memories are read with the token that may also retract them.
+TRIED = {
+    Role.AGENT: ("claims", "deliveries"),
+    Role.REVIEWER: ("reviews", "memories"),
+    Role.AUDITOR: ("audit", "operations"),
+}
+# 4 random requests for each operation, beside the boundary values, which are always tried. A schema cannot say
+# all that makes a claim (sizes in bytes, printable owners, known citations), and the 422 of a blocked claim is a
+# verdict: so data that fits the schema may be refused, and that one check is left out.
+OPTIONS = {
+    "--phases": "examples,coverage,fuzzing",
+    "--checks": "all",
+    "--exclude-checks": "positive_data_acceptance",
+    "--max-examples": "4",
+    "--suppress-health-check": "all",
+    "--request-timeout": "20",
+    "--warnings": "off",
+}
+
+
+@pytest.mark.on("postgresql")  # the one that takes fewer texts and smaller numbers
+@pytest.mark.parametrize("role", TRIED)
+def test_schemathesis_finds_no_answer_that_is_not_documented(
+    site: Site, owner: str, role: Role, tmp_path: Path
+) -> None:
+    agent = site.agent(owner)
+    for number in range(3):
+        store(agent, f"Room {number} has {number + 4} windows")
+        queue(agent, f"Room {number} has {number + 5} lamps")
+    caller: httpx.Client = getattr(site, role.value)(owner)
+    before = site.events(owner)
+    command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run"]
+    command += [f"{site.running.url}/openapi.json", "--generation-deterministic", "--no-color"]
+    command += ["--header", f"Authorization: {caller.headers['Authorization']}"]
+    command += [f"--include-tag={tag}" for tag in TRIED[role]]
+    command += [f"{name}={value}" for name, value in OPTIONS.items()]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=500, check=False)
+    report = done.stdout + done.stderr
+    assert done.returncode == 0, report
+    assert re.search(r"[1-9]\d* passed", report), report
+    if role == Role.AGENT:
+        assert len(site.events(owner)) > len(before)  # claims of the right shape really came through

@@ -1,0 +1,235 @@
+"""`vouchgate demo`, and what every command has in common: help, version, usage errors."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.acceptance.cli_program import PROGRAM, TOKEN, clean_environment, cli, complaint
+from tests.running.processes import Program
+from vouchgate.cli.demo.samples import SAMPLES
+
+COMMANDS = [
+    *(
+        "serve",
+        "demo",
+        "check",
+        "detect",
+        "support",
+        "verify",
+        "replay",
+        "token create",
+        "token list",
+        "token link",
+        "token revoke",
+    ),
+    *("review list", "review show", "review approve", "review reject", "log verify", "db upgrade"),
+    *("policy show", "index status", "index build", "index verify", "index repair", "expire"),
+]
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("demo")
+    done = cli("demo", "--once", cwd=folder, env={"TMPDIR": str(folder), "COLUMNS": "300"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert list(folder.iterdir()) == []  # nothing is left behind
+    return done.stdout.decode()
+
+
+def test_every_sample_is_in_the_table_with_its_outcome(shown: str) -> None:
+    outcomes = re.findall(r"^(stored|queued|blocked) ", shown, re.MULTILINE)
+    assert len(outcomes) == len(SAMPLES) == 27
+    assert (outcomes.count("stored"), outcomes.count("queued"), outcomes.count("blocked")) == (7, 15, 5)
+    assert "7 stored, 15 queued, 5 blocked; 27 claims, median" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "[ADR-003]",
+        "[ADR-042]",
+        "[ADR-002]",
+        "[refunds need no approval.]",
+        "[parcels are tracked by polling.]",
+        "[06:30]",
+        "[I think]",
+        "[I th\u0456nk]",
+        "[Maybe we could]",
+        "[may]",
+    ],
+)
+def test_the_words_that_decided_stand_out(words: str, shown: str) -> None:
+    assert words in shown
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Stated by its source",
+        "is not covered by what the claim cites",
+        "weighed and did not choose",
+        "From trusted source",
+        "Decision stated in conversation",
+        "Conflicts with existing memory",
+        "Duplicate of existing memory",
+        "No ADR-042 exists",
+        "ADR-002 is not in force",
+        "was reverted by",
+        "Citation could not be checked yet",
+        "does not exist (HTTP status 404)",
+        "does not speak of what the claim says",
+        "where the claim says",
+        "Contains personal speculation",
+        "Contains technical hedges",
+        "Ungrounded assertion needs verification",
+        "Already waiting for review",
+    ],
+)
+def test_every_rule_is_seen(reason: str, shown: str) -> None:
+    assert reason in shown
+
+
+def test_a_pipe_gets_no_escape_codes_and_no_line_over_the_width(tmp_path: Path, shown: str) -> None:
+    done = cli("demo", "--once", cwd=tmp_path, env={"COLUMNS": "80"})
+    for text, width in ((done.stdout.decode(), 80), (shown, 300)):
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_a_terminal_gets_styles_and_no_color_is_respected(no_color: bool, tmp_path: Path) -> None:
+    theirs, ours = pty.openpty()
+    environment = {"COLUMNS": "100", "TERM": "xterm-256color", **({"NO_COLOR": "1"} if no_color else {})}
+    with Path(os.devnull).open() as nothing, tempfile.TemporaryFile() as errors:
+        program = Program(
+            ["demo", "--once"],
+            directory=tmp_path,
+            environment=clean_environment(environment),
+            streams=(nothing, ours, errors),
+        )
+        os.close(ours)
+        written = read_all(theirs)
+        assert program.wait(60) == 0
+        errors.seek(0)
+        assert errors.read() == b""
+    coloured = re.search(r"\x1b\[[\d;]*3[1-3]m", written)
+    assert bool(coloured) is not no_color
+    assert "\x1b[1" in written
+
+
+def read_all(descriptor: int) -> str:
+    pieces = []
+    try:
+        while piece := os.read(descriptor, 65_536):
+            pieces.append(piece)
+    except OSError:  # how Linux says that the other end of a terminal is closed
+        pass
+    os.close(descriptor)
+    return b"".join(pieces).decode()
+
+
+def test_it_keeps_serving_with_a_reviewer_s_token_until_it_is_stopped(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*PROGRAM, "demo"],
+        cwd=tmp_path,
+        env=clean_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        try:
+            printed = ""
+            while "review show" not in printed:
+                line = process.stdout.readline()
+                assert line, process.communicate()[1]
+                printed += line
+            address = re.search(r"http://127\.0\.0\.1:\d+", printed)
+            token = TOKEN.search(printed)
+            url = re.search(r"sqlite:///\S+", printed)
+            assert address and token and url
+            assert f"{address[0]}/review\n" in printed
+            link = re.search(rf"{address[0]}/review/sign-in/[\w-]{{43}}\n", printed)
+            assert link
+            assert "Sign in with this link" in httpx.get(link[0].strip(), trust_env=False).text
+            headers = {"Authorization": f"Bearer {token[0]}"}
+            waiting = httpx.get(f"{address[0]}/v1/reviews", headers=headers, trust_env=False)
+            assert waiting.status_code == 200
+            listed = cli("review", "list", "--database-url", url[0], "--token", token[0], cwd=tmp_path)
+            # The one about the carrier is promoted after half a minute, which a slow machine may take until here.
+            assert listed.stdout.decode().count("rev_") in (13, 14)
+        except BaseException:
+            process.kill()  # or the end of this block waits for it
+            raise
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+
+
+def test_the_demo_s_port_in_use_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert f"port {port}" in complaint(cli("demo", "--once", "--port", port, cwd=tmp_path))
+
+
+def test_the_demo_without_git_says_so(tmp_path: Path) -> None:
+    assert "git" in complaint(cli("demo", "--once", cwd=tmp_path, env={"PATH": str(tmp_path)}, anew=True))
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("token list", "There is no token yet."),
+        ("review list --token x", "this token is not known"),
+        ("review digest --token x", "this token is not known"),
+        ("log verify", "The log is unbroken."),
+        ("verify ADR-3", "No git repository"),
+        ("webhook list", "There is no webhook."),
+    ],
+)
+def test_a_command_loads_what_it_needs_by_itself(command: str, says: str, tmp_path: Path) -> None:
+    """In an interpreter that has loaded nothing before. The other tests start the other commands like that."""
+    done = cli(*command.split(), cwd=tmp_path, anew=True)
+    assert says in f"{done.stdout.decode()}{done.stderr.decode()}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str, tmp_path: Path) -> None:
+    done = cli(*command.split(), "--help", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    example = re.search(r"Example: (.*)", done.stdout.decode(), re.DOTALL)
+    assert example
+    assert f"vouchgate {command}" in " ".join(example[1].split())
+
+
+def test_the_version_and_the_list_of_commands(tmp_path: Path) -> None:
+    assert re.fullmatch(rb"vouchgate \d+\.\d+\.\d+\n", cli("--version", cwd=tmp_path).stdout)
+    listed = cli("--help", cwd=tmp_path).stdout.decode()
+    assert all(f"\n  {command.split()[0]} " in listed for command in COMMANDS)
+    bare = cli(cwd=tmp_path)
+    assert (bare.returncode, bare.stdout, bare.stderr.decode()) == (2, b"", listed)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("frobnicate",),
+        ("token",),
+        ("detect", "--fast"),
+        ("serve", "--port", "x"),
+        ("serve", "--port", "70000"),
+        ("verify",),
+    ],
+)
+def test_wrong_use_is_one_line_and_status_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert "--help" in complaint(cli(*arguments, cwd=tmp_path), status=2)

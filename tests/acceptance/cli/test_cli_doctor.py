@@ -1,0 +1,71 @@
+"""`vouchgate doctor` on repositories whose protected ref is written in different places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.cli_program import cli
+from tests.repos import TestRepository
+
+
+def lines(tmp_path: Path, *repos: str | Path, **environment: str) -> list[str]:
+    """What it says of these repositories, without the place of the tests."""
+    named = [part for repo in repos for part in ("--repo", str(repo))]
+    done = cli("doctor", *named, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode().replace(str(tmp_path), "").splitlines()
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> TestRepository:
+    """A repository with one commit on main."""
+    made = TestRepository(tmp_path / "origin")
+    made.commit("Begin", {"README.md": "Hello"})
+    return made
+
+
+def test_a_checkout_in_which_an_agent_may_commit_is_warned_of(tmp_path: Path, origin: TestRepository) -> None:
+    says, warning = lines(tmp_path, origin.path)
+    assert says == "/origin: who writes main in this directory vouches."
+    assert warning.startswith("warning: an agent that commits to main in /origin vouches for itself.")
+    origin.git("checkout", "--quiet", "--detach")
+    says, warning = lines(tmp_path, origin.path)
+    assert says == "/origin: who writes what is checked out in this directory vouches."
+    assert "warning: an agent that commits to what is checked out in /origin" in warning
+    assert lines(tmp_path, origin.path, VOUCHGATE_REF="main")[0].endswith(
+        "who writes main in this directory vouches."
+    )
+
+
+def test_a_clone_goes_by_its_remote_and_still_has_refs_of_its_own(
+    tmp_path: Path, origin: TestRepository
+) -> None:
+    origin.git("clone", "--quiet", str(origin.path), str(tmp_path / "clone"))
+    says, warning = lines(tmp_path, tmp_path / "clone")
+    assert says == "/clone: who writes main of origin vouches, and who writes refs in this directory."
+    assert warning.startswith("warning: an agent that runs git in /clone can move refs/remotes/origin/main.")
+    origin.git("-C", str(tmp_path / "clone"), "update-ref", "--no-deref", "refs/remotes/origin/HEAD", "HEAD")
+    assert lines(tmp_path, tmp_path / "clone")[0].startswith("/clone: who writes HEAD of origin vouches,")
+
+
+def test_an_address_and_a_bare_repository_are_written_by_who_may_push(
+    tmp_path: Path, origin: TestRepository
+) -> None:
+    bare = tmp_path / "bare.git"
+    origin.git("clone", "--quiet", "--bare", str(origin.path), str(bare))
+    found = lines(tmp_path, bare, f"file://{origin.path}", VOUCHGATE_MIRROR_FILES="true")
+    assert found[:2] == [
+        "/bare.git: who writes main in this directory vouches.",
+        "file:///origin: who writes main there vouches.",
+    ]
+    assert found[2:] == [
+        "warning: file:///origin is on this machine: an agent that commits there vouches for itself."
+    ]
+
+
+def test_nothing_configured_and_nothing_usable_are_said(tmp_path: Path, origin: TestRepository) -> None:
+    assert lines(tmp_path) == ["No repository is configured: no record, file or commit vouches for anything."]
+    done = cli("doctor", "--repo", tmp_path, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, b"")

@@ -1,0 +1,223 @@
+"""What docs/extending.md shows is all that it takes: each example is put where it says, and nothing else is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.web import Answer, WebServer, web_server
+from vouchgate.settings import SettingsError, load_settings
+from vouchgate.sources.plugins import install_kinds
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = ("ingest", "storage", "review", "vouchgate")
+PAGE = (ROOT / "docs" / "extending.md").read_text("utf-8")
+GROUP = "vouchgate.citations"
+
+
+def example(name: str) -> str:
+    """The file of this name, as the page has it."""
+    (found,) = re.findall(rf"^`{re.escape(name)}`:\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    return str(found)
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every file below a folder, by a digest of what is in it."""
+    every = (each for each in folder.rglob("*") if each.is_file() and each.suffix != ".pyc")
+    return {str(each.relative_to(folder)): hashlib.sha256(each.read_bytes()).hexdigest() for each in every}
+
+
+@pytest.fixture
+def site() -> Iterator[WebServer]:
+    with web_server() as server:
+        yield server
+
+
+def run(
+    *arguments: str, path: Path, cwd: Path, sent: str = "", **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """A command of a service that finds packages in `path` before those that are installed."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("VOUCHGATE_")}
+    return subprocess.run(
+        [sys.executable, "-m", "vouchgate.cli", *arguments],
+        cwd=cwd,
+        env=kept | {"PYTHONPATH": str(path)} | settings,
+        input=sent,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def checked(content: str, *, path: Path, cwd: Path, **settings: str) -> dict[str, Any]:
+    """What `check` answers to a claim of a granted source, or of none when it cites something."""
+    source = "ai_synthesis" if re.search(r"[A-Z]+-[0-9]", content) else "user"
+    claim = {"content": content, "memory_type": "fact", "source": source}
+    done = run("check", "-", path=path, cwd=cwd, sent=json.dumps(claim), **settings)
+    assert done.returncode == 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_a_check_is_one_file(tmp_path: Path) -> None:
+    tree, cwd = tmp_path / "tree", tmp_path / "cwd"
+    cwd.mkdir()
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tree / package, symlinks=True)
+    before = contents(tree)
+    assert checked("THE DEPOT IS IN LEEDS", path=tree, cwd=cwd)["rule"] == "trusted_source"
+    (tree / "ingest" / "checks" / "shouting.py").write_text(example("ingest/checks/shouting.py"), "utf-8")
+    after = contents(tree)
+    assert [name for name in after if before.get(name) != after[name]] == ["ingest/checks/shouting.py"]
+
+    answer = checked("THE DEPOT IS IN LEEDS", path=tree, cwd=cwd)
+    assert (answer["outcome"], answer["rule"]) == ("queued", "doubted")
+    assert answer["reason"] == "The claim is written in capitals."
+    assert answer["checks_failed"] == ["no_citation", "shouting"]
+    assert checked("The depot is in Leeds", path=tree, cwd=cwd)["rule"] == "trusted_source"
+    shown = (
+        "from vouchgate.ingest.claims.types import Finding, Verdict;"
+        "from vouchgate.review.pages.findings import finding_view as view;"
+        "print(view(Finding(check='shouting', verdict=Verdict.DOUBT, code='x', message=''), decides=True).check)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", shown], cwd=tree, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout == "Capitals\n"
+
+
+def install(folder: Path, module: str, entry: str, group: str = GROUP) -> None:
+    """Puts a module into a folder as an installer does, with the entry point in its metadata."""
+    folder.mkdir(exist_ok=True)
+    (folder / "acme_memos.py").write_text(module, "utf-8")
+    info = folder / "acme_memos-1.0.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-memos\nVersion: 1.0\n", "utf-8")
+    (info / "entry_points.txt").write_text(f"[{group}]\n{entry}\n", "utf-8")
+
+
+def test_a_kind_of_citation_is_one_file_of_an_installed_package(tmp_path: Path, site: WebServer) -> None:
+    (entry,) = re.findall(rf'^\[project.entry-points."{GROUP}"\]\n(\w+) = "(.*)"$', PAGE, re.MULTILINE)
+    install(tmp_path / "site", example("acme_memos.py"), " = ".join(entry))
+    site.routes["/12.txt"] = Answer("Depots\nThe pump of the depot in Leeds was replaced in spring.")
+    settings = {"ACME_MEMOS_URL": site.url, "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
+
+    def ask(content: str) -> dict[str, Any]:
+        return checked(content, path=tmp_path / "site", cwd=tmp_path, **settings)
+
+    answer = ask("The pump of the depot in Leeds was replaced in spring, as MEMO-12 says.")
+    (source,) = answer["evidence"]["sources"]
+    assert (source["kind"], source["citation"]["type"], source["source_id"]) == ("found", "memo", "MEMO-12")
+    assert (answer["outcome"], answer["rule"]) == ("stored", "stated")
+    assert ask("The pump was painted in spring, as MEMO-13 says.")["reason"] == "There is no MEMO-13."
+    assert site.paths() == ["GET /12.txt", "GET /13.txt"]
+
+
+def test_a_kind_that_comes_with_the_service_is_one_file(tmp_path: Path, site: WebServer) -> None:
+    tree, cwd = tmp_path / "tree", tmp_path / "cwd"
+    cwd.mkdir()
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tree / package, symlinks=True)
+    text = example("acme_memos.py").replace("ACME_MEMOS_URL", "VOUCHGATE_MEMO_URL")
+    (tree / "ingest" / "citations" / "kinds" / "memo.py").write_text(text, "utf-8")
+    site.routes["/12.txt"] = Answer("Depots\nThe pump of the depot in Leeds was replaced in spring.")
+    (cwd / "vouchgate.toml").write_text(f'memo_url = "{site.url}"\n', "utf-8")
+
+    claim = "The pump of the depot in Leeds was replaced in spring, as MEMO-12 says."
+    answer = checked(claim, path=tree, cwd=cwd, VOUCHGATE_ALLOW_NETWORKS="127.0.0.0/8")
+    assert (answer["outcome"], answer["rule"]) == ("stored", "stated")
+    assert site.paths() == ["GET /12.txt"]
+
+
+def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
+    text = example("tickets.toml").replace("https://tickets.example.org", site.url)
+    (tmp_path / "tickets.toml").write_text(text, "utf-8")
+    ticket = {
+        "key": "OPS-12",
+        "title": "Pump",
+        "body": "The pump of the depot in Leeds was replaced in spring. Its files are UTF-8.",
+    }
+    json_type = {"Content-Type": "application/json"}
+    site.routes["/api/tickets/OPS-12"] = Answer(json.dumps({"ticket": ticket}), 200, json_type)
+    site.routes["/api/tickets/OPS-13"] = Answer("{}", 410, json_type)
+    settings = {
+        "VOUCHGATE_TRACKERS": str(tmp_path / "tickets.toml"),
+        "TICKETS_TOKEN": "s3cret",
+        "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
+    }
+
+    def ask(content: str) -> dict[str, Any]:
+        return checked(content, path=tmp_path, cwd=tmp_path, **settings)
+
+    answer = ask(
+        "The pump of the depot in Leeds was replaced in spring, as OPS-12 says; its files are UTF-8."
+    )
+    (source,) = answer["evidence"]["sources"]
+    assert (source["kind"], source["citation"]["type"], source["source_id"]) == (
+        "found",
+        "ticket",
+        "ticket:OPS-12",
+    )
+    assert answer["rule"] == "stated"
+    assert site.asked[0].headers["authorization"] == "Bearer s3cret"
+    assert "s3cret" not in json.dumps(answer)
+    assert ask("The pump was painted, as OPS-13 says.")["rule"] == "refuted"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        (
+            "raise OSError('no such disk')",
+            "memo = acme_memos:KIND",
+            GROUP,
+            "could not be loaded (OSError: no such disk)",
+        ),
+        ("KIND = 1", "memo = acme_memos:KIND", GROUP, "is no CitationKind of this name"),
+        ("", "memo = acme_memos:KIND", GROUP, "could not be loaded (AttributeError"),
+        (None, "note = acme_memos:KIND", GROUP, "is no CitationKind of this name"),
+        (
+            None,
+            "rfc = acme_memos:KIND",
+            "vouchgate.sources.reader",
+            "is for a kind that is not there, or has a source",
+        ),
+        ("taken", "rfc = acme_memos:KIND", GROUP, "there are two kinds of citation called 'rfc'"),
+    ],
+)
+def test_a_plugin_that_is_broken_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: tuple[str | None, str, str, str]
+) -> None:
+    module, entry, group, sentence = fault
+    text = example("acme_memos.py")
+    if module == "taken":
+        module = text.replace('name="memo"', 'name="rfc"')
+    install(tmp_path / "site", text if module is None else module, entry, group)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    try:
+        with pytest.raises(SettingsError) as refused:
+            install_kinds(load_settings({}))
+    finally:
+        sys.modules.pop("acme_memos", None)
+    assert sentence in str(refused.value)
+    assert "acme" in str(refused.value) or "rfc" in str(refused.value)
+
+
+def test_a_plugin_that_is_broken_stops_the_start(tmp_path: Path) -> None:
+    install(tmp_path / "site", "raise OSError('no such disk')", "memo = acme_memos:KIND")
+    claim = json.dumps({"content": "It rains.", "memory_type": "fact", "source": "user"})
+    done = run("check", "-", path=tmp_path / "site", cwd=tmp_path, sent=claim)
+    assert (done.returncode != 0, done.stdout) == (True, "")
+    assert "could not be loaded (OSError: no such disk)" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,327 @@
+"""The queue in its order and in groups: pages, filters, counts, and how much of the database they touch."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event, text
+
+from tests.claims import NOW, policy
+from tests.reviews import queue_of, reviewer, waiting
+from tests.unit.scoring.test_priority import item as made
+from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role
+from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.scoring.priority import head_start
+from vouchgate.review.answers import Rejected
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.queue import pending
+from vouchgate.storage.queue.pending import Facets, Order, QueueFilter
+from vouchgate.storage.store import Store
+
+LATER = NOW + timedelta(hours=1)
+SENDERS = ("agent-1", "agent-2", "agent-3")
+CITED = (None, "url:https://a.example/", "adr:7")
+RULES = (
+    Rule.CONFLICT,
+    Rule.TECHNICAL_HEDGE,
+    Rule.REFUTED,
+    Rule.CITATION_UNKNOWN,
+    Rule.UNGROUNDED,
+)
+ORDERS: tuple[Order, ...] = ("priority", "oldest", "newest")
+
+
+def put(store: Store, *items: PendingMemory) -> None:
+    """Items as they are, into the table and the owners' counters alone."""
+    count = text("UPDATE owner SET pending = pending + :more, log_seq = log_seq + 1 WHERE owner_id = :owner")
+
+    def work(connection: Any) -> None:
+        for item in items:
+            pending.insert(connection, item)
+            more = int(item.status is ReviewStatus.PENDING)
+            connection.execute(count, {"owner": item.owner_id, "more": more})
+
+    store.writer.run(sorted({item.owner_id for item in items}), work).result()
+
+
+def some(number: int, owner_id: str = "ann", *, seed: int = 1, **more: Any) -> list[PendingMemory]:
+    """Items of all sorts, oldest first; several came at the same moment."""
+    chance = random.Random(seed)  # noqa: S311  (the same items every time)
+    found = []
+    for place in range(number):
+        at = NOW + timedelta(hours=place // 3)
+        rule = chance.choice(RULES)
+        fields: dict[str, Any] = {
+            "id": f"rev_{place:020x}{chance.getrandbits(48):012x}",
+            "owner_id": owner_id,
+            "content": f"Claim {place} of {owner_id} says 100 % {chance.choice(['Rye', 'rye', 'oats'])}",
+            "memory_type": chance.choice(list(MemoryType)),
+            "created_at": at,
+            "expires_at": at + timedelta(days=30),
+            "submitted_by": chance.choice(SENDERS),
+            "cited": chance.choice(CITED),
+            "priority_at": at - head_start(rule, policy().queue.head_start_days),
+        }
+        found.append(made(rule, **(fields | more)))
+    return found
+
+
+def in_order(items: list[PendingMemory], order: Order) -> list[str]:
+    """What the order means, in plain Python."""
+    if order == "priority":
+        return [item.id for item in sorted(items, key=lambda item: (item.priority_at, item.id))]
+    return [item.id for item in sorted(items, key=lambda item: item.id, reverse=order == "newest")]
+
+
+def paged(queue: ReviewQueue, principal: Principal, limit: int, **wanted: Any) -> list[str]:
+    """All pages, one after the other."""
+    seen: list[str] = []
+    after: str | None = None
+    while len(seen) == len(set(seen)):
+        page = queue.search(principal, after=after, limit=limit, **wanted)
+        seen += [item.id for item in page]
+        if len(page) < limit:
+            return seen
+        after = page[-1].id
+    pytest.fail("an item is on two pages")
+
+
+@pytest.fixture(scope="module")
+def full(module_database_url: str) -> Iterator[tuple[Store, list[PendingMemory]]]:
+    """A store with a queue of ninety items, and those of two other owners."""
+    opened = Store.open(module_database_url, threshold=policy().threshold)
+    items = some(90)
+    put(opened, *items, *some(20, "bob", seed=2), *some(5, "cid", seed=3))
+    put(opened, *some(9, "ann", seed=4, status=ReviewStatus.APPROVED, decided_at=LATER))
+    yield opened, items
+    opened.close()
+
+
+FILTERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "rule": st.sampled_from([*RULES, Rule.SPECULATION]),
+        "sender": st.sampled_from([*SENDERS, "nobody", "\x00"]),
+        "cited": st.sampled_from([*CITED[1:], "adr:8"]),
+        "memory_type": st.sampled_from(MemoryType),
+        "text": st.sampled_from(["rye", "RYE", "100 %", "_", "of ann", "\ud800"]),
+    },
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(wanted=FILTERS, order=st.sampled_from(ORDERS), limit=st.integers(1, 40))
+def test_pages_hold_what_matches_in_order(
+    full: tuple[Store, list[PendingMemory]], wanted: dict[str, Any], order: Order, limit: int
+) -> None:
+    store, items = full
+    fields = {"rule": "rule", "sender": "submitted_by", "cited": "cited", "memory_type": "memory_type"}
+    expected = [
+        item
+        for item in items
+        if all(getattr(item, fields[name]) == value for name, value in wanted.items() if name in fields)
+        and wanted.get("text", "").lower() in item.content.lower()
+    ]
+    found = paged(queue_of(store), reviewer(), limit, order=order, **wanted)
+    assert found == in_order(expected, order)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_after_each_item_comes_the_next(full: tuple[Store, list[PendingMemory]], order: Order) -> None:
+    store, items = full
+    queue = queue_of(store)
+    wanted = QueueFilter(owners=frozenset({"bob"}), order=order, rule="ungrounded")  # its owners do not count
+    expected = in_order([item for item in items if item.rule == "ungrounded"], order)
+    following = [queue.neighbours(reviewer(), name, wanted) for name in expected]
+    assert following == [*expected[1:], None]
+    assert queue.neighbours(reviewer("bob"), expected[0], wanted) is None
+    assert queue.neighbours(reviewer(), "rev_0", wanted) is None
+
+
+def test_the_queues_of_several_owners_are_one_list(full: tuple[Store, list[PendingMemory]]) -> None:
+    store, items = full
+    both = Principal(id="r", name="r", role=Role.REVIEWER, owners=frozenset({"ann", "cid"}))
+    every = items + some(5, "cid", seed=3)
+    queue = queue_of(store)
+    for order in ORDERS:
+        assert paged(queue, both, 7, order=order) == in_order(every, order)
+    counted = queue.facets(both)
+    assert counted.waiting == len(every)
+    assert counted.by_rule == Counter(item.rule for item in every)
+
+
+def test_nobody_else_sees_any_of_it(full: tuple[Store, list[PendingMemory]]) -> None:
+    store, items = full
+    queue = queue_of(store)
+    for principal in (
+        Principal(id="a", name="a", role=Role.AGENT, owners=frozenset({"ann"})),
+        Principal(id="b", name="b", role=Role.ADMIN, any_owner=True),
+        Principal(id="c", name="c", role=Role.REVIEWER, owners=frozenset({"ann"}), any_owner=True),
+        reviewer("dan"),
+    ):
+        assert queue.search(principal) == []
+        assert queue.history(principal) == []
+        assert queue.facets(principal) == Facets(0, {}, {}, {}, 0)
+        assert queue.neighbours(principal, items[0].id, QueueFilter(owners=frozenset({"ann"}))) is None
+    assert queue.search(reviewer("bob"), after=items[0].id) == []  # not an item of this owner
+
+
+def test_an_item_that_was_decided_is_still_a_place_in_the_list(store: Store) -> None:
+    put(store, *some(12))
+    queue = queue_of(store)
+    expected = in_order(some(12), "priority")
+    first = queue.search(reviewer(), limit=5)
+    rejected = queue.reject(reviewer(), first[-1].id, version=1, reason="No.", now=LATER)
+    assert isinstance(rejected, Rejected)
+    rest = queue.search(reviewer(), after=first[-1].id)
+    assert [item.id for item in rest] == expected[5:]
+
+
+@contextmanager
+def statements(store: Store) -> Iterator[list[str]]:
+    """Every statement that is run meanwhile."""
+    seen: list[str] = []
+
+    def note(_c: Any, _cursor: Any, statement: str, *_more: Any) -> None:
+        seen.append(statement)
+
+    event.listen(store._engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(store._engine, "before_cursor_execute", note)
+
+
+def test_groups_are_counted_once_for_each_state_of_the_queue(store: Store) -> None:
+    items = some(40)
+    put(store, *items)
+    queue = queue_of(store)
+    counted = queue.facets(reviewer())
+    assert counted == Facets(
+        40,
+        dict(Counter(item.rule for item in items)),
+        dict(Counter(item.submitted_by for item in items)),
+        dict(Counter(item.cited for item in items if item.cited is not None)),
+        40,
+    )
+    with statements(store) as seen:
+        assert queue.facets(reviewer()) == counted
+    assert sum("GROUP BY" in statement for statement in seen) == 0
+    gone = items[0]
+    queue.reject(reviewer(), gone.id, version=1, reason="No.", now=LATER)
+    fewer = queue.facets(reviewer())
+    assert (fewer.waiting, fewer.by_rule[gone.rule]) == (39, counted.by_rule[gone.rule] - 1)
+    assert fewer.seq > counted.seq
+
+
+def test_of_many_groups_the_largest_are_counted(store: Store) -> None:
+    every = [
+        item.model_copy(update={"submitted_by": f"agent-{place % 30:02}", "cited": f"adr:{place % 25:02}"})
+        for place, item in enumerate(some(60))
+    ]
+    put(store, *every)
+    counted = queue_of(store).facets(reviewer())
+    senders = Counter(item.submitted_by for item in every)
+    assert len(counted.by_sender) == len(counted.by_cited) == pending.MOST_GROUPS
+    assert sorted(counted.by_sender.values(), reverse=True) == [n for _, n in senders.most_common(20)]
+
+
+def test_the_history_is_what_was_decided_last_first(store: Store) -> None:
+    queue, items = queue_of(store), [waiting(store, f"Barn {n} holds {n * 9} bales") for n in range(6)]
+    foreign = waiting(store, "Somebody else's barn is empty", owner_id="bob")
+    assert queue.history(reviewer()) == []
+    for place, item in enumerate(items[:4]):
+        at = LATER + timedelta(minutes=-place if place else 0)
+        if place % 2:
+            queue.approve(reviewer(), item.id, version=1, now=at)
+        else:
+            queue.reject(reviewer(), item.id, version=1, reason="No.", now=at)
+    queue.reject(reviewer("bob"), foreign.id, version=1, reason="No.", now=LATER)
+    queue.expire(items[0].expires_at)
+    expired = sorted([items[5].id, items[4].id], reverse=True)
+    decided = [item.id for item in items[:4]]
+    assert [item.id for item in queue.history(reviewer())] == expired + decided
+    for limit in (1, 2, 4):
+        seen: list[str] = []
+        after: str | None = None
+        while page := queue.history(reviewer(), after=after, limit=limit):
+            seen += [item.id for item in page]
+            after = page[-1].id
+        assert seen == expired + decided
+    found = queue.history(reviewer(), status=ReviewStatus.APPROVED)
+    assert [item.id for item in found] == [items[1].id, items[3].id]
+    assert queue.history(reviewer("bob"), after=items[0].id) == []
+    # A decision that was taken back has no place in it any more: what follows it is given from the beginning.
+    queue.undo(reviewer(), items[0].id, version=2, now=LATER)
+    again = queue.history(reviewer(), after=items[0].id)
+    assert [item.id for item in again] == expired + decided[1:]
+
+
+def test_a_new_decision_gives_an_item_the_place_of_its_rule(store: Store) -> None:
+    item = waiting(store, "The kiln burns for forty hours")
+    place = item.created_at - timedelta(days=7)
+
+    def work(connection: Any) -> bool:
+        return pending.redecide(
+            connection,
+            item,
+            decision_id=item.decision_id,
+            reason="r",
+            conflicting_memory_id=None,
+            rule="refuted",
+            priority_at=place,
+        )
+
+    assert store.writer.run(["ann"], work).result()
+    now = queue_of(store).search(reviewer(), rule=Rule.REFUTED)
+    assert [(one.id, one.rule, one.priority_at, one.version) for one in now] == [
+        (item.id, "refuted", place, 2)
+    ]
+
+
+PLANS: list[tuple[dict[str, Any], str]] = [
+    ({}, "pending_by_priority"),
+    ({"rule": "ungrounded"}, "pending_by_rule"),
+    ({"sender": "agent-1"}, "pending_by_sender"),
+    ({"cited": "adr:7"}, "pending_by_cited"),
+    ({"order": "oldest"}, "pending_by_status"),
+    ({"order": "newest"}, "pending_by_status"),
+]
+
+
+@pytest.mark.parametrize(("wanted", "index"), PLANS, ids=[index + str(w) for w, index in PLANS])
+@pytest.mark.parametrize("further", [False, True])
+def test_a_page_is_read_from_an_index_in_its_order(
+    full: tuple[Store, list[PendingMemory]], wanted: dict[str, Any], index: str, further: bool
+) -> None:
+    store, items = full
+    order: Order = wanted.get("order", "priority")
+    beyond = [pending._after_item(items[40], order)] if further else []
+    asked = QueueFilter(owners=frozenset({"ann"}), **wanted)
+    plan = "\n".join(plan_of(store, pending._listing("ann", asked, beyond)))
+    if store.dialect == "sqlite":
+        assert f"USING INDEX {index} " in plan
+        assert "TEMP B-TREE" not in plan
+    else:  # with sequential scans and sorts made dear: that few rows are as cheap to sort
+        assert "Index Scan" in plan
+        assert "Sort" not in plan
+
+
+def plan_of(store: Store, statement: Any) -> list[str]:
+    """How the database would run it."""
+    with store.read() as connection:
+        sqlite = connection.dialect.name == "sqlite"
+        compiled = statement.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
+        if not sqlite:
+            for knob in ("enable_sort", "enable_seqscan", "enable_bitmapscan"):
+                connection.execute(text(f"SET LOCAL {knob} = off"))
+        prefix = "EXPLAIN QUERY PLAN " if sqlite else "EXPLAIN "
+        return [str(row[-1]) for row in connection.exec_driver_sql(prefix + str(compiled).replace("%", "%%"))]

@@ -1,0 +1,159 @@
+"""Jira, Linear and trackers of one's own, against a real server: found, missing, not known."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.web import Answer, Asked, WebServer, web_server
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.citations.detection import install
+from vouchgate.ingest.claims.types import Found, Missing, SourceReading, Unreachable
+from vouchgate.ingest.net.client import Outbound
+from vouchgate.settings import Settings, SettingsError
+from vouchgate.sources.plugins import install_kinds, sources_of
+
+JSON = {"Content-Type": "application/json"}
+JIRA_PATH = "/rest/api/2/issue/OPS-12?fields=summary,description,updated"
+TICKET = {
+    "key": "OPS-12",
+    "fields": {
+        "summary": "Move the depot",
+        "description": {"content": [{"text": "The depot moves to Leeds."}, {"text": "In May."}]},
+        "updated": "2026-05-04T10:00:00.000+0000",
+    },
+}
+ISSUE = {
+    "identifier": "ENG-3",
+    "title": "Use queues",
+    "description": "Jobs go through queues.",
+    "updatedAt": "x",
+}
+
+
+@pytest.fixture
+def site() -> Iterator[WebServer]:
+    with web_server() as server:
+        yield server
+    install(())
+
+
+def read(site: WebServer, text: str, **settings: Any) -> SourceReading:
+    """What is read of the only thing that a text cites."""
+    chosen = Settings(**settings)
+    kinds = install_kinds(chosen)
+    (cited,) = detect_citations(text)
+
+    async def run() -> SourceReading:
+        outbound = Outbound(allow_networks=[ipaddress.ip_network("127.0.0.0/8")])
+        return await sources_of(kinds, chosen, outbound)[str(cited.type)].read(cited)
+
+    return asyncio.run(run())
+
+
+def jira(site: WebServer, answer: Answer) -> SourceReading:
+    site.routes[JIRA_PATH] = answer
+    return read(site, "As OPS-12 says.", jira_url=site.url, jira_projects=("OPS",), jira_token="s3cret")
+
+
+def linear(site: WebServer, document: object, status: int = 200) -> SourceReading:
+    site.routes["/graphql"] = Answer(json.dumps(document), status, JSON)
+    return read(site, "As ENG-3 says.", linear_url=site.url, linear_teams=("ENG",), linear_token="s3cret")
+
+
+def test_a_ticket_is_found_with_its_text(site: WebServer) -> None:
+    found = jira(site, Answer(json.dumps(TICKET), 200, JSON))
+    assert isinstance(found, Found)
+    assert (found.source_id, found.title) == ("jira:OPS-12", "OPS-12: Move the depot")
+    assert "The depot moves to Leeds.\nIn May." in found.text
+    assert found.dated is not None
+    assert found.dated.isoformat() == "2026-05-04T10:00:00+00:00"
+    assert site.asked[0].headers["authorization"] == "Bearer s3cret"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (Answer("{}", 401, JSON), "forbidden"),
+        (Answer("{}", 429, JSON), "rate_limited"),
+        (Answer("{}", 503, JSON), "server_error"),
+        (Answer("<html>", 200), "odd_answer"),
+        (Answer("[" * 100_000, 200, JSON), "odd_answer"),
+        (Answer(json.dumps(TICKET | {"key": "OPS-13"}), 200, JSON), "odd_answer"),
+    ],
+)
+def test_what_is_no_answer_is_not_known(site: WebServer, answer: Answer, code: str) -> None:
+    reading = jira(site, answer)
+    assert isinstance(reading, Unreachable)
+    assert reading.code == code
+
+
+def test_a_ticket_that_is_not_there_is_missing(site: WebServer) -> None:
+    assert isinstance(jira(site, Answer("{}", 404, JSON)), Missing)
+
+
+def test_linear_is_asked_with_a_query(site: WebServer) -> None:
+    def answered(asked: Asked) -> Answer:
+        assert json.loads(asked.body)["variables"] == {"team": "ENG", "number": 3}
+        assert asked.headers["authorization"] == "s3cret"
+        return Answer(json.dumps({"data": {"issues": {"nodes": [ISSUE]}}}), 200, JSON)
+
+    site.routes["/graphql"] = answered
+    found = read(site, "As ENG-3 says.", linear_url=site.url, linear_teams=("ENG",), linear_token="s3cret")
+    assert isinstance(found, Found)
+    assert (found.source_id, found.dated) == ("linear:ENG-3", None)
+    assert "Jobs go through queues." in found.text
+
+
+def test_linear_says_by_an_empty_list_that_there_is_none(site: WebServer) -> None:
+    assert isinstance(linear(site, {"data": {"issues": {"nodes": []}}}), Missing)
+    for document, status in (({"errors": [{"message": "x"}], "data": None}, 200), ({}, 200), ({}, 404)):
+        assert isinstance(linear(site, document, status), Unreachable)
+
+
+def test_without_settings_nothing_is_a_ticket() -> None:
+    assert install_kinds(Settings()) == ()
+    assert detect_citations("UTF-8, SHA-256, COVID-19 and OPS-12") == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ('name = "rfc"', "two kinds of citation called 'rfc'"),
+        ('name = "No"', "name: String should match pattern"),
+        ("projects = []", "projects must be the keys of projects"),
+        ('address = "https://elsewhere.example/{number}"', "address must begin with {base}"),
+        ('example = "BAR-1"', "does not find its example 'BAR-1'"),
+        ('pattern = "("', "missing )"),
+        ('page = "{base}/{nothing}"', "nothing"),
+        ('colour = "red"', "colour: Extra inputs are not permitted"),
+    ],
+)
+def test_a_table_that_cannot_be_used_stops_the_start(tmp_path: Path, change: str, sentence: str) -> None:
+    name = change.partition(" =")[0]
+    table = {
+        "name": '"ticket"',
+        "label": '"ticket"',
+        "projects": '["OPS"]',
+        "example": '"OPS-1"',
+        "base": '"https://t.example"',
+        "address": '"{base}/{number}"',
+        "page": '"{base}/{number}"',
+        "id": '"id"',
+        "title": '"title"',
+        "text": '"text"',
+    }
+    lines = [f"{key} = {value}" for key, value in table.items() if key != name]
+    file = tmp_path / "t.toml"
+    file.write_text("\n".join(["[[trackers]]", change, *lines]), "utf-8")
+    with pytest.raises(
+        SettingsError, match=sentence.replace("(", r"\(").replace(")", r"\)").replace("{", r"\{")
+    ):
+        install_kinds(Settings(trackers=(file,)))
+    install(())

@@ -1,0 +1,347 @@
+"""Opening and migrating real databases, and what the two kinds of transaction promise."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlmodel import SQLModel
+
+from tests.conftest import THRESHOLD, Postgresql
+from tests.running.processes import FORKED
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.storage import engine as engines
+from vouchgate.storage.dedup.builds import builds
+from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
+from vouchgate.storage.engine import (
+    is_busy,
+    migrate,
+    needs_migration,
+    open_engine,
+    reading,
+    revisions,
+    writing,
+)
+from vouchgate.storage.errors import StorageError, StoreBusy
+from vouchgate.storage.identity import owners
+from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event
+from vouchgate.storage.sql import fetch
+from vouchgate.storage.store import Store
+
+
+def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> None:
+    engine = open_engine(empty_database_url)
+    assert needs_migration(engine)
+    migrate(engine)
+    assert not needs_migration(engine)
+    migrate(engine)
+    with reading(engine) as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, SQLModel.metadata) == []
+        assert connection.execute(text("SELECT id, pending FROM queue_total")).all() == [(1, 0)]
+    engine.dispose()
+
+
+def test_the_revisions_by_file_names_are_those_that_alembic_reads() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(engines.__file__).parent / "migrations"))
+    script = ScriptDirectory.from_config(config)
+    assert revisions() == [revision.revision for revision in script.walk_revisions()][::-1]
+    assert script.get_heads() == [revisions()[-1]]
+
+
+def test_opening_a_database_that_is_up_to_date_does_without_alembic(tmp_path: Path) -> None:
+    opens = (
+        "import sys; from fractions import Fraction; from vouchgate.storage.store import Store; "
+        "Store.open(sys.argv[1], threshold=Fraction(23, 25)).close(); print('alembic' in sys.modules)"
+    )
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", opens, url], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+        for _ in range(2)
+    ]
+    assert said == ["True\n", "False\n"]
+
+
+def test_webhooks_made_before_there_were_events_are_told_as_they_were(empty_database_url: str) -> None:
+    """Those of table `webhook` of what waits, and those of table `sink`, which is no more, of memories."""
+    engine = open_engine(empty_database_url)
+    migrate(engine)
+    row = {
+        "owner": "ann",
+        "url": "https://x.example/",
+        "secret": "whsec_c2VjcmV0",
+        "at": "2026-05-04 12:00:00",
+    }
+    columns = "owner_id, id, url, secret, created_at"
+    with writing(engine) as connection:
+        config = engines.migration_config()
+        config.attributes["connection"] = connection
+        command.downgrade(config, "0004")
+        old = f"({columns}) VALUES (:owner, 'sink_1', :url, :secret, :at)"
+        connection.execute(text(f"INSERT INTO sink {old}"), row)
+        old = f"({columns}, told_seq, attempts, due_at) VALUES (:owner, 'hook_1', :url, :secret, :at, 7, 0, :at)"
+        connection.execute(text(f"INSERT INTO webhook {old}"), row)
+    assert needs_migration(engine)
+    migrate(engine)
+    with reading(engine) as connection:
+        hooks = webhooks.listing(connection)
+        to = webhooks.endpoint(connection, "sink_1")
+    assert [(hook.id, set(hook.events), hook.told_seq) for hook in hooks] == [
+        ("hook_1", {Event.WAITING}, 7),
+        ("sink_1", OF_MEMORIES, 0),
+    ]
+    assert to is not None
+    assert (to.url, to.secret) == (row["url"], row["secret"])
+    engine.dispose()
+
+
+def test_processes_that_start_together_migrate_once(empty_database_url: str) -> None:
+    barrier = FORKED.Barrier(3)
+    processes = [FORKED.Process(target=_open, args=(empty_database_url, barrier)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+
+
+def _open(url: str, barrier: object) -> None:
+    barrier.wait(60)  # type: ignore[attr-defined]
+    store = Store.open(url, threshold=THRESHOLD)
+    with store.read() as connection:
+        found = builds(connection).built
+    store.close()
+    os._exit(0 if found is not None and found.threshold == THRESHOLD else 1)
+
+
+def test_migrating_works_from_any_directory(
+    empty_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    engine = open_engine(empty_database_url)
+    migrate(engine)
+    assert not needs_migration(engine)
+    engine.dispose()
+
+
+def test_a_newer_database_is_refused(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with writing(engine) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(StorageError, match=r"newer version of vouchgate \(its revision is 9999\)"):
+        Store.open(database_url, threshold=THRESHOLD)
+
+
+def test_an_older_database_is_refused_when_it_may_not_be_migrated(empty_database_url: str) -> None:
+    with pytest.raises(StorageError, match="run `vouchgate db upgrade`"):
+        Store.open(empty_database_url, threshold=THRESHOLD, migrate=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("mysql://root@localhost/x", "cannot use a mysql database"),
+        ("vouchgate.db", "is not a URL"),
+        ("sqlite://", "must be a file"),
+        ("sqlite:///:memory:", "must be a file"),
+        ("sqlite:////nowhere/at/all/vouchgate.db", "cannot open the database sqlite:"),
+        ("postgresql://ann:secret@127.0.0.1:1/x", "cannot open the database postgresql:"),
+    ],
+)
+def test_what_cannot_be_opened_is_said_in_a_sentence(url: str, sentence: str) -> None:
+    with pytest.raises(StorageError, match=sentence) as caught:
+        open_engine(url)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("These are notes, and by no means a database. " * 50)
+    with pytest.raises(StorageError, match="cannot open the database"):
+        open_engine(f"sqlite:///{path}")
+
+
+def test_a_held_sqlite_database_is_busy(tmp_path: Path) -> None:
+    path = tmp_path / "held.db"
+    with sqlite3.connect(path, isolation_level=None) as holder:
+        holder.execute("PRAGMA journal_mode = WAL")
+        holder.execute("BEGIN IMMEDIATE")
+        engine = open_engine(f"sqlite:///{path}?timeout=0.05")
+        with pytest.raises(StoreBusy):
+            migrate(engine)
+        engine.dispose()
+    holder.close()
+
+
+def test_sqlite_commits_are_durable(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/vouchgate.db")
+    with reading(engine) as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+        assert connection.scalar(text("PRAGMA synchronous")) == 2  # FULL
+        assert connection.scalar(text("PRAGMA foreign_keys")) == 1
+        assert connection.scalar(text("PRAGMA busy_timeout")) == 5000
+    engine.dispose()
+
+
+def test_a_reading_transaction_cannot_write(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with pytest.raises(DBAPIError), reading(engine) as connection:
+        connection.execute(text("DELETE FROM meta"))
+    with writing(engine) as connection:  # the same connection, from the pool
+        connection.execute(text("UPDATE queue_total SET pending = 3"))
+    with reading(engine) as connection:
+        assert connection.scalar(text("SELECT pending FROM queue_total")) == 3
+    engine.dispose()
+
+
+def test_a_reading_transaction_sees_one_state(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with reading(engine) as before:
+        assert before.scalar(text("SELECT pending FROM queue_total")) == 0
+        with writing(engine) as connection:
+            connection.execute(text("UPDATE queue_total SET pending = 8"))
+        assert before.scalar(text("SELECT pending FROM queue_total")) == 0
+    engine.dispose()
+
+
+def test_a_failed_write_leaves_nothing(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with pytest.raises(RuntimeError, match="on purpose"), writing(engine) as connection:
+        owners.lock_owners(connection, ["ann"])
+        raise RuntimeError("on purpose")
+    with reading(engine) as connection:
+        assert connection.execute(text("SELECT * FROM owner")).all() == []
+    engine.dispose()
+
+
+def test_a_list_of_keys_is_looked_up_in_the_index(tmp_path: Path) -> None:
+    """A list parameter that SQLite cannot use an index for reads all keys of an owner."""
+    engine = open_engine(f"sqlite:///{tmp_path}/vouchgate.db")
+    migrate(engine)
+    plans = []
+
+    with reading(engine) as connection:
+        raw = connection.connection.driver_connection
+        assert isinstance(raw, sqlite3.Connection)
+        seen: list[str] = []
+        raw.set_trace_callback(seen.append)
+        keys = signature_keys(frozenset(["one", "two", "three"]), "fact", THRESHOLD)
+        assert DedupIndexView(connection, None).find_candidates("ann", keys) == CandidateSet(
+            [], complete=True
+        )
+        raw.set_trace_callback(None)
+        plans = raw.execute(f"EXPLAIN QUERY PLAN {seen[-1]}").fetchall()
+    indexed = [plan[3] for plan in plans if "SEARCH k USING PRIMARY KEY (owner_id=? AND key=?)" in plan[3]]
+    assert len(indexed) == 2, plans  # the keys, and the templates
+    assert not [plan[3] for plan in plans if plan[3].startswith(("SCAN k", "SCAN m", "SCAN p"))], plans
+    engine.dispose()
+
+
+def test_another_threshold_rebuilds_the_index(database_url: str) -> None:
+    for threshold in (THRESHOLD, Fraction(4, 5), THRESHOLD):
+        store = Store.open(database_url, threshold=threshold)
+        with store.read() as connection:
+            built = builds(connection).built
+            assert built is not None
+            assert built.threshold == threshold
+        store.close()
+
+
+def test_an_owner_is_locked_for_one_writer_at_a_time(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    with writing(engine) as connection:
+        owners.lock_owners(connection, ["ann", "bob", "ann"])
+    held, free = threading.Event(), threading.Event()
+
+    def lock(owner_id: str, done: threading.Event) -> None:
+        with writing(engine) as connection:
+            (state,) = owners.lock_owners(connection, [owner_id]).values()
+            assert (state.log_seq, state.pending) == (0, 0)
+            done.set()
+
+    with writing(engine) as connection:
+        assert set(owners.lock_owners(connection, ["ann"])) == {"ann"}
+        waits = threading.Thread(target=lock, args=("ann", held))
+        waits.start()
+        assert not held.wait(0.5)
+        if connection.dialect.name == "postgresql":  # owners do not wait for one another
+            goes = threading.Thread(target=lock, args=("bob", free))
+            goes.start()
+            assert free.wait(20)
+            goes.join(20)
+    assert held.wait(20)
+    waits.join(20)
+    engine.dispose()
+
+
+def test_writers_that_lock_in_different_orders_do_not_wait_for_each_other(database_url: str) -> None:
+    engine = open_engine(database_url)
+    migrate(engine)
+    names = [f"owner{number}" for number in range(30)]
+    failures: list[Exception] = []
+
+    def lock(order: list[str], prefix: str) -> None:
+        try:
+            for turn in range(20):
+                with writing(engine) as connection:
+                    owners.lock_owners(connection, [*order, f"{prefix}{turn}", f"new{turn}"])
+        except DBAPIError as error:
+            failures.append(error)
+
+    threads = [
+        threading.Thread(target=lock, args=(order, prefix))
+        for order, prefix in ((names, "a"), (names[::-1], "b"), (names[15:] + names[:15], "c"))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == []
+    engine.dispose()
+
+
+def test_a_look_up_straight_from_the_driver_fails_as_any_other(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with reading(engine) as connection, pytest.raises(DBAPIError) as caught:
+        fetch(connection, "SELECT no_such_column FROM meta", ())
+    assert not is_busy(caught.value)
+    assert "no_such_column" in str(caught.value)
+    with reading(engine) as connection:
+        assert [tuple(row) for row in fetch(connection, "SELECT 1", ())] == [(1,)]
+    engine.dispose()
+
+
+def test_a_connection_lost_in_a_look_up_is_not_used_again(postgresql: Postgresql) -> None:
+    engine = open_engine(postgresql.url("migrated"))
+    with pytest.raises(DBAPIError) as caught, reading(engine) as connection:
+        backend = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        postgresql.run(f"SELECT pg_terminate_backend({backend})")
+        fetch(connection, "SELECT 1", ())
+    assert caught.value.connection_invalidated
+    assert is_busy(caught.value)
+    with reading(engine) as connection:
+        assert [tuple(row) for row in fetch(connection, "SELECT 1", ())] == [(1,)]
+    engine.dispose()

@@ -1,0 +1,111 @@
+"""Processes of the tests, forked from one that has loaded the packages: loading takes longer than most of them live.
+
+Each is a process like any other: its own streams, directory, environment, signals and exit status. How the interpreter
+starts and ends is not tested with them; for that `vouchgate` is started as its users do (`PROGRAM` in
+`tests.acceptance.cli_program`).
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from io import TextIOWrapper
+from multiprocessing.reduction import DupFd
+from pathlib import Path
+from typing import IO, Any, TextIO
+
+# The process to fork from is started with the first of the others, and ends with the one that runs the tests.
+FORKED = multiprocessing.get_context("forkserver")
+FORKED.set_forkserver_preload(["tests.running.loaded"])
+
+
+class Program:
+    """One run of `vouchgate` with these arguments. Its standard streams are open files or descriptors."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        directory: Path,
+        environment: Mapping[str, str],
+        streams: Sequence[int | IO[Any]],
+    ) -> None:
+        given = [_Descriptor(stream if isinstance(stream, int) else stream.fileno()) for stream in streams]
+        self._process = FORKED.Process(
+            target=_run, args=(list(arguments), str(directory), dict(environment), given), name="vouchgate"
+        )
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+
+    def poll(self) -> int | None:
+        """Its exit status, minus the number of the signal that ended it; None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, seconds: float) -> int:
+        """Its exit status, once there is one. Raises subprocess.TimeoutExpired."""
+        self._process.join(seconds)
+        if (status := self.poll()) is None:
+            raise subprocess.TimeoutExpired("vouchgate", seconds)
+        return status
+
+    def send_signal(self, number: int) -> None:
+        """Nothing happens when it has ended."""
+        if self.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Asks it to stop."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends it at once."""
+        self.send_signal(signal.SIGKILL)
+
+
+class _Descriptor:
+    """An open file that travels to a process that is being started."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __getstate__(self) -> Any:
+        return DupFd(self.number)
+
+    def __setstate__(self, travelled: Any) -> None:
+        self.number = travelled.detach()
+
+
+def _run(
+    arguments: list[str], directory: str, environment: dict[str, str], streams: list[_Descriptor]
+) -> None:
+    os.chdir(directory)
+    os.environ.clear()
+    os.environ.update(environment)
+    time.tzset()
+    tempfile.tempdir = None  # so that it looks where the environment says now
+    for number, stream in enumerate(streams):
+        os.dup2(stream.number, number)
+    for opened in {stream.number for stream in streams}:
+        os.close(opened)
+    sys.stdin = _reopened(sys.__stdin__, 0, "r")
+    sys.stdout = _reopened(sys.__stdout__, 1, "w")
+    sys.stderr = _reopened(sys.__stderr__, 2, "w")
+    sys.argv = ["vouchgate", *arguments]
+    runpy.run_module("vouchgate.cli", run_name="__main__", alter_sys=True)
+
+
+def _reopened(former: TextIO | None, number: int, mode: str) -> TextIOWrapper:
+    """A standard stream over what its descriptor is now, read or written as the interpreter decided at its start."""
+    assert former is not None
+    raw = os.fdopen(number, f"{mode}b")
+    return TextIOWrapper(raw, former.encoding, former.errors)

@@ -1,0 +1,348 @@
+"""What the audit counts, on rows of which it is known what is the matter with them; and how it is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.memories import LONG
+from vouchgate.cli.check import LOCAL
+from vouchgate.gate.examiner import Examiner
+from vouchgate.importing.audit import CONFLICTS, EXAMPLES, JUNK, Audit, Auditor, Flag
+from vouchgate.importing.batches import PreparedRow, claim_of
+from vouchgate.importing.report import ReportFacts, format_share, markdown_code, render_html, render_markdown
+from vouchgate.importing.rows import BadRow, Defaults, ImportRow, parse_row
+from vouchgate.ingest.claims.types import (
+    Citation,
+    Claim,
+    Found,
+    Missing,
+    Outcome,
+    SourceReading,
+    Standing,
+    Unreachable,
+)
+from vouchgate.ingest.pipeline import examine
+from vouchgate.ingest.policy import load_policy
+from vouchgate.storage.claims.submit import Idempotency
+
+NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
+KEY = (
+    "ghp_" + "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA3bC6"
+)  # put together here, so that no scanner takes it for one
+
+NAMES = ("oak", "birch", "cedar", "dune", "elm", "fern", "grove", "heath", "iris", "jade", "kelp", "larch")
+
+
+class Unasked:
+    """Sources that nobody may ask: the readings of these tests are given."""
+
+    async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
+        raise AssertionError(citation)
+
+
+EXAMINER = Examiner(load_policy(), Unasked())
+
+
+def reading(citation: Citation) -> SourceReading:
+    """What there is of each ADR: 1 is in force, 2 superseded, 3 missing; of all else nothing is known."""
+    if citation.key.endswith("1"):
+        text, standing, official = "We use a queue.", Standing.IN_FORCE, True
+        return Found(
+            citation=citation,
+            source_id="ADR-1",
+            standing=standing,
+            detail=text,
+            excerpt=text,
+            official=official,
+        )
+    if citation.key.endswith("2"):
+        detail = "Superseded by ADR-1."
+        return Found(citation=citation, source_id="ADR-2", standing=Standing.SUPERSEDED, detail=detail)
+    if citation.key.endswith("3"):
+        return Missing(citation=citation, detail="No ADR-003 exists.")
+    return Unreachable(citation=citation, code="offline", detail=f"{citation.value} was not looked up.")
+
+
+def audited(rows: Sequence[dict[str, Any] | str], auditor: Auditor | None = None) -> Audit:
+    """The audit of these rows; a text is a row of its own, and the owner is ada unless the row says another."""
+    auditor = auditor or Auditor(EXAMINER.policy)
+    for number, fields in enumerate(rows, start=1):
+        row = parse_row(f"line {number}", {"text": fields} if isinstance(fields, str) else fields)
+        assert isinstance(row, ImportRow)
+        claim = claim_of(EXAMINER, LOCAL, row, Defaults("ada"))
+        assert isinstance(claim, Claim)
+        inspected = EXAMINER.inspect(claim)
+        examined = examine(inspected, [reading(c) for c in inspected.cited()], auditor.policy, NOW)
+        origin = None if claim.secrets else row.origin
+        key = Idempotency("key", "digest")
+        auditor.observe(PreparedRow(row.place, row.saved_at, origin, claim, key), examined)
+    return auditor.result()
+
+
+def facts(audit: Audit, **more: Any) -> ReportFacts:
+    values: dict[str, Any] = {
+        "file": "memory.jsonl",
+        "form": "jsonl",
+        "at": NOW,
+        "audit": audit,
+        "bad": (),
+        "bad_count": 0,
+        "offline": False,
+        "stopped": False,
+        "threshold": 0.92,
+        "policy_digest": "0" * 64,
+    }
+    return ReportFacts(**(values | more))
+
+
+def test_each_kind_is_counted_and_each_junk_row_once() -> None:
+    found = audited(
+        [
+            "Tea is at four.",  # good
+            "Tea is at four.",  # repeats
+            "tea is at FOUR",  # repeats
+            LONG.format("05:30"),  # good
+            LONG.format("06:30"),  # conflicts
+            "I think the archive is full.",  # speculation
+            "I think the archive is full.",  # speculation, and repeats
+            "We use a queue, see ADR-1.",  # good, cites
+            "We use a table, see ADR-2.",  # out of force
+            "We use a heap, see ADR-3.",  # does not exist
+            "We use a tree, see ADR-9.",  # not checked
+            "The import usually takes an hour.",  # softened
+            f"The deploy token is {KEY} for now.",  # credential
+            {"text": "Tea is at four.", "user_id": "bob"},  # another owner's
+        ]
+    )
+    assert {flag.name: count for flag, count in found.counts.items()} == {
+        "DUPLICATE": 3,
+        "SPECULATION": 2,
+        "CITATION": 2,
+        "CONFLICT": 1,
+        "SECRET": 1,
+        "SOFTENED": 1,
+        "UNCHECKED": 1,
+        "UNGROUNDED": 10,
+    }
+    assert (found.rows, found.junk, found.owners) == (14, 8, 2)
+    assert found.share == 8 / 14
+    assert sum(found.would.values()) == 14
+    assert found.would[Outcome.BLOCKED, "Contains personal speculation"] == 2
+    assert found.would[Outcome.QUEUED, "Already waiting for review"] == 2
+    assert found.would[Outcome.QUEUED, "Cites something that does not hold"] == 2
+    assert found.would[Outcome.STORED, "Stated by its source"] == 1
+    (conflict,) = found.conflicts
+    assert (conflict.earlier.place, conflict.later.place, set(conflict.changed)) == (
+        "line 4",
+        "line 5",
+        {"05:30", "06:30"},
+    )
+
+
+def test_repeats_are_grouped_and_from_three_on_are_an_echo() -> None:
+    rows = [
+        {"text": "Tea is at four.", "agent_id": f"agent-{n % 2}", "created_at": f"2026-03-0{n}T08:00:00Z"}
+        for n in range(1, 5)
+    ]
+    rows[2]["text"] = "TEA is at four"
+    found = audited([*rows, "The hall is cold.", "The hall is cold."])
+    assert [(group.size, group.exact, group.first.place) for group in found.clusters] == [
+        (4, 4, "line 1"),
+        (2, 2, "line 5"),
+    ]
+    (echo,) = found.echoes
+    assert (found.echo_count, found.echo_rows) == (1, 4)
+    assert (echo.first_at, echo.last_at) == (
+        datetime(2026, 3, 1, 8, tzinfo=UTC),
+        datetime(2026, 3, 4, 8, tzinfo=UTC),
+    )
+    assert echo.origins == {"agent-1": 2, "agent-0": 2}
+    assert echo.sources == {"ai_synthesis": 4}
+
+
+def test_what_the_policy_makes_of_an_echo_is_what_the_gate_would_do() -> None:
+    rows = [{"text": "I think the tea is cold."}] * 2 + [{"text": "Tea is at four.", "source": "user"}] * 4
+    policy = EXAMINER.policy
+    strict = policy.model_copy(update={"echo": policy.echo.model_copy(update={"action": "block"})})
+    assert audited(rows).would == audited(rows, Auditor(strict)).would
+    waiting = [{"text": "Tea is at four."}] * 4
+    assert audited(waiting).would == {
+        (Outcome.QUEUED, "Ungrounded assertion needs verification"): 1,
+        (Outcome.QUEUED, "Already waiting for review"): 3,
+    }
+    found = audited(waiting, Auditor(strict))
+    assert found.would[Outcome.BLOCKED, "Sent again and again"] == 2
+
+
+def test_other_wordings_of_the_same_are_in_its_group() -> None:
+    again = LONG.format("05:30").replace("and writes", "and also writes")
+    found = audited([LONG.format("05:30"), again])
+    (group,) = found.clusters
+    assert (group.size, group.exact, [row.place for row in group.variants]) == (2, 1, ["line 2"])
+
+
+def test_two_groups_become_one_when_a_row_says_what_both_say() -> None:
+    """The first two are too far apart to be the same, and the third is near both: the union of the pairs."""
+    words = [f"w{n}x" for n in range(24)]
+    one, other, both = (" ".join([*words, *more]) for more in (("a", "an"), ("the", "also"), ("a", "the")))
+    assert [group.size for group in audited([one, other]).clusters] == []
+    found = audited([one, other, both, other])
+    assert [group.size for group in found.clusters] == [4]
+    assert found.counts[Flag.DUPLICATE] == found.junk == 3
+
+
+def test_rows_of_another_type_or_owner_are_others() -> None:
+    found = audited(
+        [
+            "Tea is at four.",
+            {"text": "Tea is at four.", "memory_type": "preference"},
+            {"text": "Tea is at four.", "user_id": "bob"},
+        ]
+    )
+    assert (found.counts[Flag.DUPLICATE], found.clusters) == (0, ())
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a b c", "A b c", LONG.format("1"), LONG.format("2"), "I think so", "maybe a b c"])
+    )
+)
+def test_counts_fit_one_another(texts: list[str]) -> None:
+    found = audited(texts)
+    assert found.rows == len(texts) == sum(found.would.values())
+    assert found.counts[Flag.DUPLICATE] == sum(group.size - 1 for group in found.clusters)
+    assert max((found.counts[flag] for flag in JUNK), default=0) <= found.junk
+    assert found.junk <= sum(found.counts[flag] for flag in JUNK)
+
+
+def test_the_order_of_repeats_changes_no_count() -> None:
+    texts = ["a b c", LONG.format("1"), "A b c", LONG.format("2"), LONG.format("1"), "I think so", "a b c"]
+    assert audited(texts).counts == audited(sorted(texts)).counts
+
+
+def test_a_credential_is_in_no_report_not_even_as_a_repeat() -> None:
+    rows: list[dict[str, Any]] = [
+        {"text": f"The deploy token is {KEY}.", "agent_id": KEY, "created_at": "2026-03-01"} for _ in range(4)
+    ]
+    found = audited([*rows, {"text": "Tea is at four.", "key": KEY}, {"text": "Tea is at four.", "key": KEY}])
+    assert found.counts[Flag.SECRET] == 6
+    assert (found.clusters, found.conflicts) == ((), ())
+    for report in (render_html(facts(found)), render_markdown(facts(found))):
+        assert KEY not in report
+        assert KEY[4:20] not in report
+        assert "characters 20 to 60" in report
+
+
+def test_an_audit_stays_small_however_much_is_wrong() -> None:
+    found = audited([f"I think the tap number {n} drips." for n in range(50)] + ["x y z"] * 50)
+    assert len(found.examples[Flag.SPECULATION]) == EXAMPLES
+    assert found.counts[Flag.SPECULATION] == 50
+
+
+def test_the_report_says_the_numbers() -> None:
+    found = audited(
+        ["Tea is at four."] * 3 + [LONG.format("05:30"), LONG.format("06:30"), "I think so", "No, ADR-3."]
+    )
+    bad = (BadRow("line 9", "the line is not JSON"),)
+    for report in (
+        render_html(facts(found, bad=bad, bad_count=1)),
+        render_markdown(facts(found, bad=bad, bad_count=1)),
+    ):
+        for said in ("71.4 %", "Tea is at four.", "line 9", "No ADR-003 exists."):
+            assert said in report
+    page = render_html(facts(found, offline=True, stopped=True))
+    assert "Nothing was asked over the network" in page
+    assert "Not the whole file was read" in page
+    assert render_html(facts(audited([]))).count("There is no memory in this file") == 1
+    assert "There is no memory in this file" in render_markdown(facts(audited([])))
+
+
+def test_the_page_asks_nobody_for_anything() -> None:
+    page = render_html(facts(audited(["See https://example.com/<b> and ADR-3.", "x"])))
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; style-src 'sha256-")
+    assert not re.findall(r'(?:src|href|action)="(?!#|data:image/svg\+xml;base64,)[^"]*"', page)
+    assert "<script" not in page
+    assert "url(" not in page
+    assert " style=" not in page
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "`plain`"),
+        ("a `b` c", "``a `b` c``"),
+        ("``", "``` `` ```"),
+        ("<img src=x> | [x](y)\n# no", "`<img src=x> | [x](y) # no`"),
+        ("", "` `"),
+    ],
+)
+def test_text_in_markdown_is_code(text: str, shown: str) -> None:
+    assert markdown_code(text) == shown
+
+
+def test_shares_are_told_without_making_little_nothing_or_much_all() -> None:
+    assert [
+        format_share(*pair) for pair in ((0, 9), (1, 3), (9, 9), (1, 10_000), (9_999, 10_000), (0, 0), (1, 2))
+    ] == [
+        "0 %",
+        "33.3 %",
+        "100 %",
+        "under 0.1 %",
+        "99.9 %",
+        "0 %",
+        "50 %",
+    ]
+
+
+def test_short_memories_that_contradict_each_other_are_pairs_however_many_rows_lie_between() -> None:
+    others = [
+        f"The {name} of room {n} is painted {name} every {n + 2} years." for n, name in enumerate(NAMES)
+    ]
+    found = audited(
+        [
+            "The API listens on port 8080.",
+            "Backups are kept for 90 days.",
+            *others,
+            "The API listens on port 8081.",
+            {"text": "Backups are kept for 9 days.", "user_id": "bob"},  # another owner's
+            {"text": "Backups are kept for 9 days.", "memory_type": "decision"},  # and another type
+            "Backups of the wiki are kept for 9 days.",  # of something else
+            "The API listens on port 8080.",  # repeats, and is a pair no more
+        ]
+    )
+    last = len(others) + 3
+    pairs = [(one.earlier.place, one.later.place, set(one.changed)) for one in found.conflicts]
+    assert pairs == [("line 1", f"line {last}", {"8080", "8081"})]
+    assert (found.conflict_count, found.counts[Flag.CONFLICT], found.counts[Flag.DUPLICATE]) == (1, 1, 1)
+    page = render_markdown(facts(found))
+    assert "1 pair of memories of which only one can be true." in page
+    assert (
+        f"- line {last}: `The API listens on port 8081.`\n  - line 1: `The API listens on port 8080.`" in page
+    )
+
+
+def test_a_memory_that_the_gate_would_have_kept_back_for_a_contradiction_is_counted_so() -> None:
+    rows = [{"text": f"The API listens on port {port}.", "source": "user"} for port in (8080, 8081)]
+    assert audited(rows).would == {
+        (Outcome.STORED, "From trusted source"): 1,
+        (Outcome.QUEUED, "Conflicts with existing memory"): 1,
+    }
+
+
+def test_pairs_are_counted_beyond_those_that_are_shown_and_bounded_for_each_row() -> None:
+    found = audited([f"The API listens on port {port}." for port in range(8000, 8060)])
+    assert len(found.conflicts) == CONFLICTS
+    assert found.conflict_count == 1 + 2 + 3 + 4 + 5 * 55
+    assert found.counts[Flag.CONFLICT] == 59
+    for page in (render_markdown(facts(found)), render_html(facts(found))):
+        assert "285 pairs of memories" in page
+        assert f"the first {CONFLICTS}" in page

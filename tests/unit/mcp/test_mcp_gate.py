@@ -1,0 +1,312 @@
+"""The gate in front of an MCP server: what becomes a claim, and how a claim becomes a call again."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import ToolAnnotations
+
+from vouchgate.adapters.rendering import render_value
+from vouchgate.client import DeadLetter
+from vouchgate.client.models import Who
+from vouchgate.ingest.claims.types import DeliveryOp, Role
+from vouchgate.mcp.gate.calls import (
+    approved_arguments,
+    content_of,
+    fill_place,
+    fill_template,
+    fit_to_schema,
+    value_at_path,
+)
+from vouchgate.mcp.gate.config import CallWrite, ConfigError, load, presets
+from vouchgate.mcp.gate.graph import (
+    Entity,
+    Graph,
+    Relation,
+    bare_entity,
+    edited_observation,
+    edited_relation,
+    edited_type,
+    entity_removal,
+    graph_of,
+    is_unedited,
+    observation,
+    observation_place,
+    relation_write,
+)
+from vouchgate.mcp.gate.owner import UnusableToken, owner_of
+from vouchgate.mcp.gate.proxy import is_passed_on
+from vouchgate.mcp.gate.writes import (
+    MAX_PLACE,
+    CallRefused,
+    ServerAnswer,
+    ServerFailed,
+    Write,
+    distinct_writes,
+    place_of,
+    texts_in,
+)
+
+SAID = st.text(min_size=1).filter(str.strip)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(SAID, SAID, SAID)
+def test_an_observation_is_shown_whole_and_comes_back_as_it_was(name: str, kind: str, text: str) -> None:
+    write = observation(name, kind, text)
+    assert all(part in write.content for part in (name, kind, text))
+    assert edited_observation(write.content, name, kind) == text
+    assert edited_observation("Quite another text", name, kind) == "Quite another text"
+    assert len(write.place) <= MAX_PLACE
+
+
+@given(SAID, SAID, SAID)
+def test_a_relation_is_shown_whole_and_comes_back_as_it_was(start: str, kind: str, end: str) -> None:
+    relation = Relation(start=start, type=kind, end=end)
+    write = relation_write(relation, DeliveryOp.PUT)
+    assert all(part in write.content for part in (start, kind, end))
+    assert edited_relation(write.content, start, end) == relation
+    assert write.place == relation_write(relation, DeliveryOp.REMOVE).place
+
+
+@given(SAID, SAID, SAID)
+def test_what_the_gate_sends_it_knows_again(name: str, kind: str, text: str) -> None:
+    relation = Relation(start=name, type=kind, end=text)
+    for write in (
+        observation(name, kind, text),
+        bare_entity(name, kind),
+        relation_write(relation, DeliveryOp.PUT),
+        relation_write(relation, DeliveryOp.REMOVE),
+    ):
+        assert is_unedited(write.place, write.content, write.data)
+        with pytest.raises(DeadLetter, match="not sent by this gate"):
+            is_unedited("elsewhere", write.content, write.data)
+    edited = observation(name, kind, text)
+    assert not is_unedited(edited.place, edited.content + "!", edited.data)
+
+
+@pytest.mark.parametrize("edited", ["Ada", "Ada Bob", "Ada  Bob", "Bob knows Ada", "Ada knows Bob well", ""])
+def test_a_text_that_is_no_relation_any_more_is_a_dead_letter(edited: str) -> None:
+    with pytest.raises(DeadLetter, match="no longer a relation"):
+        edited_relation(edited, "Ada", "Bob")
+
+
+def test_a_bare_entity_may_get_another_type_and_nothing_else() -> None:
+    write = bare_entity("Redis", "service")
+    assert write.content == "Redis is a service"
+    assert edited_type(write.content, "Redis") == "service"
+    assert edited_type("Redis is a data store", "Redis") == "data store"
+    for edited in ("Redis", "Redis is a ", "It is a service"):
+        with pytest.raises(DeadLetter):
+            edited_type(edited, "Redis")
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), unique=True, min_size=2, max_size=6))
+def test_two_things_have_two_places(things: list[tuple[str, str]]) -> None:
+    assert len({place_of("relation", *thing) for thing in things}) == len(things)
+
+
+def test_long_names_have_places_of_their_own_too() -> None:
+    long = "x" * 600
+    assert observation_place(long, "a") != observation_place(long + "x", "a")
+    assert len(observation_place(long, "a")) <= MAX_PLACE
+
+
+def test_what_goes_with_an_entity_is_shown_or_the_removal_is_refused() -> None:
+    graph = Graph(
+        entities=[Entity(name="Ada", type="person", observations=["likes tea", "likes rain"])],
+        relations=[
+            Relation(start="Ada", type="knows", end="Bob"),
+            Relation(start="Eve", type="watches", end="Ada"),
+            Relation(start="Eve", type="watches", end="Bob"),
+        ],
+    )
+    write = entity_removal(graph.entities[0], graph)
+    assert write.content.splitlines() == [
+        "Ada is a person",
+        "Ada (person): likes tea",
+        "Ada (person): likes rain",
+        "Ada knows Bob",
+        "Eve watches Ada",
+    ]
+    many = Entity(name="Ada", type="person", observations=[f"fact {number}" for number in range(200)])
+    with pytest.raises(CallRefused, match="holds 202 observations and relations"):
+        entity_removal(many, graph)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"entities": []}', '{"entities": [{"name": 1}], "relations": []}']
+)
+def test_what_is_no_graph_is_not_taken_for_an_empty_one(text: str) -> None:
+    with pytest.raises(ServerFailed):
+        graph_of(ServerAnswer(text, None))
+
+
+def test_a_graph_in_text_is_read_as_older_servers_send_it() -> None:
+    text = '{"entities": [{"name": "A", "entityType": "b", "observations": []}], "relations": [], "more": 1}'
+    assert graph_of(ServerAnswer(text, None)).entity("A") == Entity(name="A", type="b", observations=[])
+
+
+def test_a_thing_that_is_said_twice_is_written_once() -> None:
+    writes = [Write(DeliveryOp.PUT, place, place, {}) for place in ("a", "b", "a", "c")]
+    assert [write.place for write in distinct_writes(writes)] == ["a", "b", "c"]
+
+
+ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), JSON, max_size=4)
+
+
+@given(ARGUMENTS, st.text(), st.text())
+def test_every_text_of_a_call_is_shown_and_the_call_comes_back(
+    others: dict[str, Any], text: str, edited: str
+) -> None:
+    arguments = {**others, "content": text}
+    content = content_of("write", arguments, "content")
+    for leaf in texts_in(arguments):
+        assert leaf in content or render_value([leaf])[2:-2] in content
+    assert approved_arguments("write", others, "content", None, content) == arguments
+    if not edited.startswith("write"):
+        assert approved_arguments("write", others, "content", None, edited)["content"] == edited
+
+
+def test_an_edit_above_the_text_is_a_dead_letter() -> None:
+    kept = {"title": "Ports"}
+    content = content_of("write", {**kept, "content": "Port 1"}, "content")
+    with pytest.raises(DeadLetter, match="above the text"):
+        approved_arguments("write", kept, "content", None, content.replace("Ports", "Doors"))
+    with pytest.raises(DeadLetter, match="none of these"):
+        approved_arguments("move", {"to": "b"}, None, None, "move\nto: c")
+    nodes = content_of("draw", {"nodes": [{"text": "a"}]}, "nodes")
+    assert approved_arguments("draw", {}, "nodes", "json", nodes.replace('"a"', '"b"')) == {
+        "nodes": [{"text": "b"}]
+    }
+    with pytest.raises(DeadLetter, match="no JSON"):
+        approved_arguments("draw", {}, "nodes", "json", nodes.replace("]", ""))
+
+
+@pytest.mark.parametrize(
+    ("template", "arguments", "expected"),
+    [
+        ("{directory}/{title}", {"directory": "a/b", "title": "c"}, "a/b/c"),
+        ("{directory}/{title}", {"directory": "/a/", "title": "c"}, "a/c"),
+        ("{directory}/{title}", {"directory": "/", "title": "c"}, "c"),
+        ("{directory}/{title}", {"title": "c"}, "c"),
+        ("memory://{id}", {"id": "x"}, "memory://x"),
+        ("{id}", {"id": "memory://x"}, "memory://x"),
+        ("{text}", {"text": "/etc/hosts is read, see a/"}, "/etc/hosts is read, see a/"),
+        ("{a}{b}", {"a": "{b}", "b": "c"}, "{b}c"),
+        ("{@result.path}", {}, "here"),
+    ],
+)
+def test_templates(template: str, arguments: dict[str, Any], expected: str) -> None:
+    assert fill_template(template, arguments, {"result": {"path": "here"}}) == expected
+
+
+def test_places_of_calls_leave_no_gap_and_are_never_too_long() -> None:
+    assert fill_place("note/{project}/{title}", {"title": "a"}) == "note/a"
+    one, two = (fill_place("note/{title}", {"title": "x" * 600 + end}) for end in "ab")
+    assert one != two
+    assert max(len(one), len(two)) <= MAX_PLACE
+    assert value_at_path({"a": {"b": 1}}, "a.b") == 1
+    assert value_at_path({"a": [1]}, "a.b") is None
+
+
+def test_words_are_put_where_a_tool_promises_text_and_nowhere_else() -> None:
+    text = {"type": "object", "properties": {"result": {"type": "string"}}, "required": ["result"]}
+    number = {"type": "object", "properties": {"result": {"type": "number"}}, "required": ["result"]}
+    assert fit_to_schema(text, "It waits.") == {"result": "It waits."}
+    assert fit_to_schema(number, "It waits.") is None
+    assert fit_to_schema({"$ref": "http://192.0.2.1/schema"}, "It waits.") is None
+    assert fit_to_schema({"type": 3}, "It waits.") is None
+    assert fit_to_schema(None, "It waits.") is None
+
+
+def test_the_presets_load_and_a_file_builds_on_one(tmp_path: Path) -> None:
+    assert presets() == ["basic-memory", "knowledge-graph"]
+    for name in presets():
+        config = load(name, None)
+        assert config.sink == name
+        assert not config.passed & set(config.write)
+        calls = [write for write in config.write.values() if isinstance(write, CallWrite)]
+        assert all(write.read.tool in config.passed for write in calls)
+    file = tmp_path / "gate.toml"
+    file.write_text('preset = "knowledge-graph"\nsink = "mine"\npass = ["count"]\n', "utf-8")
+    config = load(None, file, sink="ours")
+    assert config.sink == "ours"
+    assert config.passed == {"read_graph", "search_nodes", "open_nodes", "count"}
+    assert set(config.write) == set(load("knowledge-graph", None).write)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('sink = "a"\n', "write"),
+        ('sink = "A b"\n[write]\n', "sink"),
+        ('sink = "a"\nfoo = 1\n[write]\n', "foo"),
+        ('sink = "a"\n[write.x]\nkind = "relation"\n', "write.x"),
+        ('sink = "a"\n[write.x]\nkind = "call"\nplace = "p"\n', "write.x.read"),
+        ('sink = "a"\n[write.x]\nkind = "entities"\ntext = "t"\n', "write.x"),
+        ('preset = "nope"\n', "nope"),
+        ("sink = ", "gate.toml"),
+    ],
+)
+def test_a_configuration_that_cannot_be_meant_is_named(tmp_path: Path, text: str, named: str) -> None:
+    file = tmp_path / "gate.toml"
+    file.write_text(text, "utf-8")
+    with pytest.raises(ConfigError, match=named):
+        load(None, file)
+
+
+def test_the_configurations_in_the_documentation_load(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[3] / "docs/mcp.md").read_text("utf-8")
+    examples = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert len(examples) == 2
+    for number, example in enumerate(examples):
+        file = tmp_path / f"{number}.toml"
+        file.write_text(example, "utf-8")
+        assert load(None, file).write
+
+
+def test_one_of_preset_and_file_is_given(tmp_path: Path) -> None:
+    for preset, file in (
+        (None, None),
+        ("knowledge-graph", tmp_path / "x"),
+        ("nope", None),
+        (None, tmp_path / "x"),
+    ):
+        with pytest.raises(ConfigError):
+            load(preset, file)
+
+
+def test_a_tool_that_is_not_known_to_read_is_not_passed() -> None:
+    config = load("knowledge-graph", None)
+    assert is_passed_on("read_graph", None, config)
+    assert is_passed_on("new", ToolAnnotations(read_only_hint=True), config)
+    for said in (None, ToolAnnotations(), ToolAnnotations(read_only_hint=False)):
+        assert not is_passed_on("new", said, config)
+
+
+def test_a_memory_server_is_one_owners() -> None:
+    def who(role: Role = Role.AGENT, *owners: str, any_owner: bool = False) -> Who:
+        return Who(id="tok_1", name="a", role=role, owners=owners, any_owner=any_owner, sources=())
+
+    assert owner_of(who(Role.AGENT, "ann"), None) == "ann"
+    assert owner_of(who(Role.AGENT, "ann", "bob"), "bob") == "bob"
+    assert owner_of(who(any_owner=True), "bob") == "bob"
+    for wrong, wanted in (
+        (who(Role.REVIEWER, "ann"), None),
+        (who(Role.ADMIN, any_owner=True), "ann"),
+        (who(Role.AGENT, "ann", "bob"), None),
+        (who(any_owner=True), None),
+        (who(Role.AGENT, "ann"), "bob"),
+    ):
+        with pytest.raises(UnusableToken):
+            owner_of(wrong, wanted)

@@ -1,0 +1,316 @@
+"""What a source does to a statement: it says it, speaks of it, or is silent, and nothing near is taken for the same."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.running.hangs import given_up_after
+from vouchgate.ingest.claims.types import Held, Stance
+from vouchgate.ingest.contradictions.rules import contradictions
+from vouchgate.ingest.support.alignment import LONGEST, SourceText
+from vouchgate.ingest.support.stance import MOST_WORDS, stances
+
+STATES, SPEAKS, SILENT = Stance.STATES, Stance.SPEAKS, Stance.SILENT
+TEXT = """The relay keeps mail for 30 days in the main store, and Postfix sends it on every 15 minutes.
+Workers restart at noon. The queue does not block callers. We use PostgreSQL for sessions.
+The flag `--max-retries` sets how often a job is tried. Backups are encrypted.
+Amazon Web Services (AWS) hosts the archive. A lease lasts two hours. The nightly export never runs on Sunday.
+All builds use Linux. The server speaks HTTP/1.1. The cache shrinks when load rises."""
+
+
+def held(claim: str, text: str = TEXT, title: str = "") -> tuple[Held, ...]:
+    return stances(claim, SourceText(text, title))
+
+
+def one(claim: str, text: str = TEXT, title: str = "") -> Held:
+    (only,) = held(claim, text, title)
+    return only
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The relay keeps mail for 30 days.",
+        "Mail is kept for 30 days by the relay.",  # another order and voice
+        "Postfix sends mail every 15 minutes.",
+        "The queue does not block callers.",
+        "The nightly export never runs on Sunday.",
+        "Sessions use PostgreSQL.",
+        "The flag `--max-retries` sets how often a job is tried.",
+        "AWS hosts the archive.",
+        "A lease lasts 2 hours.",
+        "All builds use Linux.",
+    ],
+)
+def test_a_source_states_what_it_says_in_one_place(claim: str) -> None:
+    found = one(claim)
+    assert (found.stance, found.uncovered, found.why) == (STATES, (), "")
+    assert found.place is not None
+    assert (found.start, found.end) == (0, len(claim))
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "title"),
+    [
+        ("A lease lasts two hours.", "A lease lasts 2 hours.", ""),  # a value spelled out
+        ("The lock has a 15-minute lease.", "The lock has a lease of 15 minutes.", ""),  # a compound
+        ("The end-to-end test takes long.", "The test, end to end, takes long.", ""),
+        ("The default of maxRetries is five.", "The default of max retries is 5.", ""),
+        ("Amazon Web Services hosts it all.", "AWS hosts it all.", ""),  # an abbreviation, either way
+        ("AWS hosts it all.", "Amazon Web Services hosts it all.", ""),
+        (
+            "The relay keeps mail for 30 days.",
+            "It keeps mail for 30 days.",
+            "The relay",
+        ),  # the title names it
+        (
+            "The gateway listens on port 80.",
+            "The gateway listens on port 80, and nothing else of ours does.",
+            "",
+        ),
+        ("Access tokens expire after two hours.", "| access tokens | expire after 2 hours |", ""),
+    ],
+)
+def test_the_same_in_another_form_is_stated(claim: str, source: str, title: str) -> None:
+    assert one(claim, source, title).stance is STATES
+
+
+@pytest.mark.parametrize(
+    ("claim", "why", "uncovered"),
+    [
+        ("The relay keeps mail for 40 days.", "number", "40"),
+        ("A lease lasts 9 hours.", "number", "9"),
+        ("The relay keeps mail for 30 hours.", "count", ""),
+        ("The relay keeps all mail for 30 days.", "universal", "all"),
+        ("Every backup is encrypted.", "universal", "Every"),
+        ("Only Postfix sends mail.", "universal", "Only"),
+        ("The relay never keeps mail for 30 days.", "denial", None),
+        ("The queue blocks callers.", "denial", ""),
+        ("The nightly export runs on Sunday.", "denial", ""),
+        ("Backups are not encrypted.", "denial", None),
+        ("The cache grows when load rises.", "opposite", ""),
+        ("Workers stop at noon.", "replaced", ""),
+        ("The flag `--max-tries` sets how often a job is tried.", None, "max-tries"),
+        ("The server speaks HTTP/2.", None, "HTTP/2"),
+        ("For sessions we use MySQL.", None, "MySQL"),
+    ],
+)
+def test_what_differs_in_one_word_that_matters_is_only_spoken_of(
+    claim: str, why: str | None, uncovered: str | None
+) -> None:
+    found = one(claim)
+    assert found.stance in (SPEAKS, SILENT)
+    assert why is None or found.why == why
+    assert uncovered is None or found.uncovered == ((uncovered,) if uncovered else ())
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["Tomatoes need much sun in summer.", "The committee meets in Vienna.", "Parcels travel by train."],
+)
+def test_a_source_about_something_else_is_silent(claim: str) -> None:
+    found = one(claim)
+    assert found.stance is SILENT
+    assert found.missing
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "it drops spam at once",
+        "nobody may read it",
+        "all of it goes to the board",
+    ],
+)
+@pytest.mark.parametrize(
+    "joint", [", and {}.", "; {}.", " - {}.", ". {}.", ", which means that {}.", " ({})."]
+)
+def test_a_clause_that_rides_on_a_true_sentence_is_held_by_itself(joint: str, lie: str) -> None:
+    claim = "The relay keeps mail for 30 days" + joint.format(lie)
+    first, *riding = held(claim)
+    assert first.stance is STATES
+    assert riding
+    assert all(each.stance is not STATES for each in riding)
+
+
+def test_two_true_clauses_are_both_stated() -> None:
+    assert [each.stance for each in held("Workers restart at noon, and a lease lasts two hours.")] == [
+        STATES
+    ] * 2
+
+
+@pytest.mark.parametrize("turned", ["{}, which is wrong.", "It is not so that {}.", "Nobody says that {}."])
+def test_what_a_source_denies_it_does_not_state(turned: str) -> None:
+    said = "the relay keeps mail for 30 days"
+    assert one(f"The {said[4:]}.", turned.format(said)).stance is not STATES
+
+
+def test_what_contradicts_a_statement_refutes_that_one() -> None:
+    claim = "Backups are encrypted. A lease lasts three hours."
+    backups, lease = stances(claim, SourceText(TEXT), contradictions(claim, TEXT))
+    assert backups.stance is STATES
+    assert lease.stance is Stance.REFUTES
+    assert lease.why
+
+
+def test_words_that_stand_apart_state_nothing_together() -> None:
+    """A long text has every word somewhere."""
+    words = ("Workers", "Restart", "Queue", "Noon", "Nightly")
+    apart = " ".join(f"{word} was seen in the harbour." for word in words)
+    assert one("Workers restart the nightly queue at noon.", apart).stance is not STATES
+
+
+@pytest.mark.parametrize("claim", ["", " ", "...", "of the and", "\x00", "\udcff"])
+@pytest.mark.parametrize("source", ["", TEXT])
+def test_what_says_nothing_has_no_statement(claim: str, source: str) -> None:
+    assert all(each.stance is SILENT for each in held(claim, source))
+
+
+words = st.sampled_from(
+    [
+        *TEXT.split(),
+        "not",
+        "all",
+        "(",
+        ")",
+        ";",
+        "\n",
+        "- ",
+        "\x00",
+        "\udcff",
+        "3,000",
+        "1e5",
+        "¹",
+        "K8s",
+        "İ",
+    ]
+)
+texts = st.lists(words, max_size=40).map(" ".join) | st.text(max_size=120)
+
+
+@given(texts, texts, st.text(max_size=30))
+def test_any_text_can_be_held_against_any_other(claim: str, source: str, title: str) -> None:
+    at = 0
+    for each in held(claim, source, title):
+        assert at <= each.start < each.end <= len(claim)
+        assert 0 <= each.score <= 1
+        assert max(len(each.missing), len(each.uncovered)) <= MOST_WORDS
+        assert each.place is None or 0 <= each.place[0] < each.place[1] <= len(source)
+        assert each.stance is not STATES or not (each.why or each.uncovered)
+        at = each.end
+
+
+@given(texts)
+def test_one_more_text_never_takes_a_name_or_number_away(source: str) -> None:
+    """What is uncovered is nowhere in the source."""
+    for each in held("Postfix keeps 30 mails in K8s for 40 days.", source):
+        assert not {word.lower() for word in each.uncovered} & {
+            word.strip(".,").lower() for word in source.split()
+        }
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "the relay keeps mail for 30 days and " * 20_000,  # one endless sentence
+        "- the relay keeps mail\n" * 10_000,
+        "- item %d of the list\n" * 10_000,
+        "30 days " * 60_000,
+        "relay. " * 60_000,
+        "Relay Keeps Mail " * 30_000,
+        "relay-keeps-mail " * 20_000,
+        "not " * 60_000,
+        "(" * 300_000,
+    ],
+    ids=lambda text: text[:12],
+)
+def test_a_huge_page_is_held_in_linear_time(source: str) -> None:
+    with given_up_after(20):
+        found = one("The relay keeps mail for 30 days, says the relay.", source)
+    assert found.place is None or found.place[1] <= len(source)
+    assert LONGEST < len(source)
+
+
+def test_a_huge_claim_is_held_in_linear_time() -> None:
+    source = SourceText(TEXT * 50)
+    with given_up_after(20):
+        for claim in ("relay " * 1_300, "The relay keeps mail; " * 370, "- a relay keeps\n" * 500):
+            stances(claim, source)
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "why"),
+    [
+        ("Nightly copies are encrypted.", "Nightly copies may be encrypted.", "possible"),
+        ("The gateway listens on port 8080.", "The gateway listened on port 8080 until 2019.", "former"),
+        ("The archive is hosted in Lyon.", "The archive was formerly hosted in Lyon.", "former"),
+        ("The relay loses mail.", "Critics claimed the relay loses mail.", "reported"),
+    ],
+)
+def test_what_is_said_only_as_possible_or_former_or_reported_is_not_stated(
+    claim: str, source: str, why: str
+) -> None:
+    found = one(claim, source)
+    assert (found.stance, found.why) == (SPEAKS, why)
+    assert one(source, source).stance is STATES  # said in the same way, it is
+
+
+def test_a_subject_that_the_source_never_names_is_not_covered() -> None:
+    found = one("Exim sends mail on every 15 minutes.")
+    assert found.stance is not STATES
+    assert found.uncovered == ("Exim",)
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("Kafka uses invoices for us.", "We use Kafka for invoices."),
+        ("The billing team notifies the ledger.", "The ledger notifies the billing team each night."),
+        ("The ledger is notified by the billing team.", "The ledger notifies the billing team each night."),
+    ],
+)
+def test_who_does_it_and_to_whom_it_is_done_are_not_exchanged(claim: str, source: str) -> None:
+    assert (one(claim, source).stance, one(claim, source).why) == (SPEAKS, "roles")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The billing team is notified by the ledger each night.",
+        "Each night the ledger notifies the billing team.",
+        "We decided that the ledger notifies the billing team each night.",
+    ],
+)
+def test_another_voice_exchanges_nothing(claim: str) -> None:
+    assert one(claim, "The ledger notifies the billing team each night.").stance is STATES
+
+
+@pytest.mark.parametrize(
+    "frame", ["It is a rumour that the", "The intern dreamt that the", "Gnomes say that the"]
+)
+def test_what_is_said_of_a_true_sentence_must_be_there_too(frame: str) -> None:
+    found = one(f"{frame} ledger notifies the billing team.", "The ledger notifies the billing team.")
+    assert (found.stance, found.why) == (SPEAKS, "framed")
+
+
+def test_aspects_that_are_told_apart_frame_nothing() -> None:
+    source = "There are parts of the ledger that do not balance."
+    assert one("There are aspects of the ledger that do not balance.", source).why == ""
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "stance"),
+    [
+        ("The lease lasts half an hour.", "The lease lasts 30 minutes.", STATES),
+        ("The lease lasts 30 minutes.", "The lease lasts half an hour.", STATES),
+        ("The lease lasts one hour.", "The lease lasts an hour.", STATES),
+        ("The lease lasts an hour.", "The lease lasts half an hour.", SPEAKS),
+        ("The lease lasts for a week.", "The lease lasts for a day.", SPEAKS),
+    ],
+)
+def test_a_span_of_time_is_as_long_as_it_is_however_it_is_written(
+    claim: str, source: str, stance: Stance
+) -> None:
+    assert one(claim, source).stance is stance

@@ -1,0 +1,1 @@
+"""Looking for evidence that nobody cited."""

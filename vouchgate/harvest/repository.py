@@ -1,0 +1,130 @@
+"""Documents of the repositories that state a claim which cites nothing.
+
+What is found becomes a citation of the claim, marked as the gate's own, and is read, held against and watched like any
+other: the search only says where to look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+from vouchgate.ingest.citations import given_citation
+from vouchgate.ingest.claims.types import Citation, CitationType, Found, Stance, Standing, Suggested
+from vouchgate.ingest.corroboration.hits import quotation_of, stance_of
+from vouchgate.ingest.corroboration.queries import queries_of
+from vouchgate.ingest.language.terms import Kind, words_of
+from vouchgate.ingest.sources.git.repository import SourceError
+from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.ingest.sources.passage_index import Passage
+from vouchgate.ingest.support.holding import hold
+
+log = logging.getLogger(__name__)
+
+MOST_PASSAGES = 12  # that a claim is held against; a passage takes some three milliseconds
+LEAST_SHARED = (
+    0.5  # of the claim's telling words, for a passage to be held against it: that is ten times the work
+)
+MOST_FOUND = 3  # documents that are read for a claim, and that are suggested
+MOST_QUOTED = 300  # characters of a suggestion
+_TELLING = (Stance.STATES, Stance.SPEAKS, Stance.REFUTES)
+
+
+class Harvested(NamedTuple):
+    """What was found for a claim."""
+
+    citations: tuple[Citation, ...]  # of documents that seem to state it
+    suggested: tuple[Suggested, ...]  # for people to look at
+
+
+class RepositorySearch:
+    """Looks in threads of its own, so that a repository that hangs holds nothing else up. Close it when done."""
+
+    def __init__(self, git: GitSource) -> None:
+        self._git = git
+        self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="harvest")
+
+    def close(self) -> None:
+        """Waits for searches under way."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    async def find(self, claim: str, seconds: float) -> Harvested:
+        """Citations of the documents of which a passage states the claim, and documents that have something to say of
+        it, the best first; nothing when there is nothing, or it could not be found out in time, which is a line in the
+        log."""
+        found = asyncio.get_running_loop().run_in_executor(self._pool, self._find, claim, seconds)
+        try:
+            return await asyncio.wait_for(found, seconds)
+        except TimeoutError:
+            log.warning("the repositories could not be searched for a claim within %.3g s", seconds)
+        except SourceError as error:
+            log.warning("the repositories could not be searched for a claim: %s", error.detail)
+        except Exception:
+            log.exception("the repositories could not be searched for a claim")
+        return Harvested((), ())
+
+    def _find(self, claim: str, seconds: float) -> Harvested:
+        passages = self._git.search(queries_of(claim)[0], MOST_PASSAGES, seconds)
+        held = sorted(_held(claim, passages), key=lambda one: -one.score)
+        states = dict.fromkeys(one.path for one in held if one.stance is Stance.STATES)
+        citations = tuple(citation for path in states if (citation := citation_of(path)))
+        suggested = {one.path: one for one in reversed(held) if one.stance in _TELLING}
+        return Harvested(
+            citations[:MOST_FOUND],
+            tuple(
+                Suggested(citation=one.path, stance=one.stance, quotation=one.quotation)
+                for one in sorted(suggested.values(), key=lambda one: -one.score)[:MOST_FOUND]
+            ),
+        )
+
+
+@contextmanager
+def open_harvest(git: GitSource) -> Iterator[RepositorySearch | None]:
+    """The search of these repositories while it is needed; None when there are none."""
+    if not git.has_repositories:
+        yield None
+        return
+    with closing(RepositorySearch(git)) as search:
+        yield search
+
+
+def citation_of(path: str) -> Citation | None:
+    """The citation of a file that the gate found by itself; None for one whose name cannot be cited."""
+    try:
+        citation = given_citation(CitationType.PATH, path)
+    except ValueError:
+        return None
+    return citation.model_copy(update={"harvested": True})
+
+
+class _Held(NamedTuple):
+    path: str
+    stance: Stance
+    score: float
+    quotation: str
+
+
+def _held(claim: str, passages: list[tuple[str, Passage]]) -> Iterator[_Held]:
+    telling = {word.key for word in words_of(claim) if word.kind not in (Kind.FUNCTION, Kind.COMMON)}
+    for project, passage in passages:
+        has = {word.key for word in words_of(f"{passage.heading}\n{passage.text}")}
+        if len(telling & has) < LEAST_SHARED * len(telling):
+            continue
+        found = Found(
+            citation=Citation(type=CitationType.PATH, value="", key=""),
+            source_id=passage.document,
+            standing=Standing.IN_FORCE,
+            detail="",
+            title=passage.heading,
+            text=passage.text,
+            form="file",
+            project=project,
+        )
+        held = hold(claim, (), found).held or ()
+        stance, score = stance_of(held), min((one.score for one in held), default=0.0)
+        quotation = quotation_of(held, stance, passage.text)[:MOST_QUOTED]
+        yield _Held(passage.document, stance, score, quotation)
