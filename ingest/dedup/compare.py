@@ -16,7 +16,7 @@ from functools import cached_property
 
 from vouchgate.ingest.claims.types import Neighbour, SimilarMemory
 from vouchgate.ingest.dedup.contradicted import NEAR, contradicted
-from vouchgate.ingest.dedup.order import changed_window, harmless_order
+from vouchgate.ingest.dedup.order import changed_window, cited_last, harmless_order
 from vouchgate.ingest.dedup.rewording import Rewriter, RewrittenClaim, Unit
 from vouchgate.ingest.dedup.subject import Subject, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
@@ -79,6 +79,7 @@ def changed_values(claim: str, other: str, words: ValueWords) -> tuple[str, ...]
 
 
 def _changed(ours: list[Unit], theirs: list[Unit], words: ValueWords) -> tuple[str, ...]:
+    ours, theirs = cited_last(ours), cited_last(theirs)
     left, right = Counter([unit.key for unit in ours]), Counter([unit.key for unit in theirs])
     if only := _named(_surplus(ours, left, right)) + _named(_surplus(theirs, right, left)):
         return tuple(dict.fromkeys(only))

@@ -7,6 +7,8 @@ Everything else can exchange roles ("A calls B", "B calls A") and counts as a ch
 
 from __future__ import annotations
 
+import re
+
 from vouchgate.ingest.dedup.rewording import Unit
 from vouchgate.ingest.language.value_words import ValueWords
 
@@ -14,8 +16,35 @@ from vouchgate.ingest.language.value_words import ValueWords
 _LONGEST_PHRASE = 10
 _LONGEST_LIST = 24
 _LONGEST_MEMBER = 3
+_CITING = frozenset({"per", "see"})
+_REFERENCE = re.compile(r"[a-z]{2,10}-\d{1,6}|#\d{1,9}")
 # Places tried for one move. Only a text that repeats itself has several.
 _TRIES = 8
+
+
+def cited_last(units: list[Unit]) -> list[Unit]:
+    """The units without the word that leads to a reference, and a reference that opens a sentence put at its end: "per
+    ADR-8, X" cites what "X (ADR-8)" does. Linear."""
+    if not any(unit.key in _CITING for unit in units):
+        return units
+    found: list[Unit] = []
+    held: Unit | None = None
+    for index, unit in enumerate(units):
+        cites = index and units[index - 1].key in _CITING and _REFERENCE.fullmatch(unit.key)
+        leads = unit.key in _CITING and any(
+            _REFERENCE.fullmatch(after.key) for after in units[index + 1 : index + 2]
+        )
+        if leads:
+            continue
+        if cites and _starts_sentence(units, index - 1) and not unit.ends:
+            held = unit
+            continue
+        found.append(unit)
+        if held is not None and (unit.ends or index + 1 == len(units)):
+            found[-1] = unit._replace(ends=False)
+            found.append(held._replace(ends=unit.ends, comma=False))
+            held = None
+    return found
 
 
 def changed_window(ours: list[Unit], theirs: list[Unit]) -> tuple[int, int]:

@@ -19,7 +19,9 @@ from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.terms import Kind, words_of
+from vouchgate.ingest.support.durations import durations
 from vouchgate.ingest.support.qualifiers import qualified, universals
+from vouchgate.ingest.support.roles import swapped
 from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, token_of, tokens_of
 from vouchgate.ingest.support.topic import Beginnings
 
@@ -165,6 +167,7 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
         return Alignment(words, wanted, None, absent, absent, {})
     span, place = best
     has = {key for token in place for key in (*token.keys, *token.parts)}
+    other_spans = _find_durations(words, wanted, found, place)
     missing = tuple(
         token
         for token, keys in zip(wanted, found, strict=True)
@@ -173,7 +176,28 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     absent = tuple(token for token, keys in zip(wanted, found, strict=True) if token in missing and not keys)
     measures = _measures(words, wanted, found, missing, place, source)
     measures |= qualified(text, words, place, source.text)
+    measures["miscounted"] += other_spans
+    measures["swapped"] = float(swapped(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)
+
+
+def _find_durations(
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: list[tuple[tuple[str, float], ...]],
+    place: Sequence[Token],
+) -> int:
+    """Finds spans of time that the place writes otherwise under its words, "half an hour" under "30 minutes"; how many
+    the place has not, but others."""
+    ours, theirs = durations(words), durations(place)
+    written: dict[tuple[str, float], list[str]] = {}
+    for token in place:
+        if token.content and token.start in theirs:
+            written.setdefault(theirs[token.start], []).append(token.keys[0])
+    for index, token in enumerate(wanted):
+        if token.start in ours and (keys := written.get(ours[token.start])):
+            found[index] = ((keys[0] if token.number else keys[-1], 1.0),)
+    return len({span for span in ours.values() if written and span not in written})
 
 
 def _spell_out(

@@ -7,10 +7,11 @@ other way round.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from vouchgate.ingest.support.tokens import LISTS, Token
 
+_FRAME = 8  # words of a statement among which a clause may begin that it says something of
 _REACH = 3  # words that say something after a negation or another word that qualifies
 _MARK = frozenset(",.;:!?()[]|\n")
 
@@ -44,7 +45,18 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
     for name, cues in (("possible", LISTS.possible), ("former", LISTS.former), ("reported", LISTS.reported)):
         reach = _reached(source, place, cues)
         found[name] = float(bool(reach) and _only_within(met, _reached(text, words, cues), reach))
+    found["framed"] = float(_framed(words, theirs))
     return found
+
+
+def _framed(words: Sequence[Token], theirs: Mapping[str, Sequence[int]]) -> bool:
+    """Whether the statement says of a whole clause what the place does not: "it is a rumour that …"."""
+    for at, token in enumerate(words[:_FRAME]):
+        after = words[at + 1] if at + 1 < len(words) else token
+        if token.low == "that" and at and (after.low in LISTS.opening or after.shown[:1].isupper()):
+            said = [word for word in words[:at] if word.content and LISTS.telling.isdisjoint(word.keys)]
+            return any(all(key not in theirs for key in word.keys) for word in said)
+    return False
 
 
 def _only_within(

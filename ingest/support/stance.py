@@ -42,6 +42,8 @@ VETOES: Mapping[str, str] = {
     "possible": "possible",
     "former": "former",
     "reported": "reported",
+    "framed": "framed",
+    "swapped": "roles",
 }
 
 

@@ -117,6 +117,11 @@ class Lists:
     backwards: frozenset[str]  # those of `former` that reach back
     former: frozenset[str]
     reported: frozenset[str]
+    telling: frozenset[str]  # keys of what may be said of a clause and changes nothing: decided, known, true
+    opening: frozenset[
+        str
+    ]  # with which a clause begins behind "that", where it does not tell which thing is meant
+    acting: frozenset[str]  # verbs that somebody does to something
     counting: frozenset[str]  # the keys of numbers in words
     written: Mapping[str, tuple[str, ...]]  # a number to its words, a group to the keys of its words
 
@@ -150,6 +155,9 @@ def _load() -> Lists:
         backwards=frozenset(raw["backwards"]),
         former=frozenset(raw["former"]),
         reported=frozenset(raw["reported"]),
+        telling=frozenset(map(term_key, raw["telling"])),
+        opening=frozenset(raw["opening"]),
+        acting=frozenset(raw["acting"]),
         counting=frozenset(key for key, words in written.items() if key[0] == "#" for key in words),
         written=written,
     )

@@ -261,3 +261,56 @@ def test_a_subject_that_the_source_never_names_is_not_covered() -> None:
     found = one("Exim sends mail on every 15 minutes.")
     assert found.stance is not STATES
     assert found.uncovered == ("Exim",)
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("Kafka uses invoices for us.", "We use Kafka for invoices."),
+        ("The billing team notifies the ledger.", "The ledger notifies the billing team each night."),
+        ("The ledger is notified by the billing team.", "The ledger notifies the billing team each night."),
+    ],
+)
+def test_who_does_it_and_to_whom_it_is_done_are_not_exchanged(claim: str, source: str) -> None:
+    assert (one(claim, source).stance, one(claim, source).why) == (SPEAKS, "roles")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The billing team is notified by the ledger each night.",
+        "Each night the ledger notifies the billing team.",
+        "We decided that the ledger notifies the billing team each night.",
+    ],
+)
+def test_another_voice_exchanges_nothing(claim: str) -> None:
+    assert one(claim, "The ledger notifies the billing team each night.").stance is STATES
+
+
+@pytest.mark.parametrize(
+    "frame", ["It is a rumour that the", "The intern dreamt that the", "Gnomes say that the"]
+)
+def test_what_is_said_of_a_true_sentence_must_be_there_too(frame: str) -> None:
+    found = one(f"{frame} ledger notifies the billing team.", "The ledger notifies the billing team.")
+    assert (found.stance, found.why) == (SPEAKS, "framed")
+
+
+def test_aspects_that_are_told_apart_frame_nothing() -> None:
+    source = "There are parts of the ledger that do not balance."
+    assert one("There are aspects of the ledger that do not balance.", source).why == ""
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "stance"),
+    [
+        ("The lease lasts half an hour.", "The lease lasts 30 minutes.", STATES),
+        ("The lease lasts 30 minutes.", "The lease lasts half an hour.", STATES),
+        ("The lease lasts one hour.", "The lease lasts an hour.", STATES),
+        ("The lease lasts an hour.", "The lease lasts half an hour.", SPEAKS),
+        ("The lease lasts for a week.", "The lease lasts for a day.", SPEAKS),
+    ],
+)
+def test_a_span_of_time_is_as_long_as_it_is_however_it_is_written(
+    claim: str, source: str, stance: Stance
+) -> None:
+    assert one(claim, source).stance is stance

@@ -1,0 +1,88 @@
+"""Who does what to whom: whether a statement has a place's verb with its sides exchanged.
+
+"PostgreSQL uses sessions" has every word of "We use PostgreSQL for sessions". What stands right before a verb does it,
+and in the passive it is what it is done to; where the place has that word on the verb's other side alone, and another
+one in its stead, the two say different things. Only verbs of a list are looked at, and only the nearest word before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from vouchgate.ingest.contradictions.lists import LISTS as TENSES
+from vouchgate.ingest.language.terms import term_key
+from vouchgate.ingest.support.tokens import LISTS, Token
+
+_REACH = 8  # words to either side of a verb in which its sides are looked for
+_MARK = frozenset(",.;:!?()[]|\n")
+_NAMING = frozenset({"called", "named"})  # "a script called X" calls nothing
+_BE = frozenset({"is", "are", "was", "were", "be", "been", "being"})
+# A constant made once of the package's own data.
+_VERBS = frozenset(map(term_key, TENSES.tense.commands | LISTS.acting))
+
+
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    """A verb with the words on its sides, as keys: who does it first, whatever its voice."""
+
+    keys: frozenset[str]
+    subject: frozenset[str]  # of the one word right before it, as written
+    doing: frozenset[str]
+    done: frozenset[str]
+    passive: bool
+
+
+def swapped(text: str, words: Sequence[Token], source: str, place: Sequence[Token]) -> bool:
+    """Whether what does a thing in the statement is what it is done to in the place, and never what does it. Linear in
+    both, but for the verbs that they share."""
+    theirs: dict[str, list[_Verb]] = {}
+    for verb in _verbs(source, place):
+        for key in verb.keys:
+            theirs.setdefault(key, []).append(verb)
+    return any(_against(verb, theirs) for verb in _verbs(text, words))
+
+
+def _against(verb: _Verb, theirs: dict[str, list[_Verb]]) -> bool:
+    same = {id(other): other for key in verb.keys for other in theirs.get(key, ())}.values()
+    if not verb.subject or not same:
+        return False
+    wrong = [other.doing if verb.passive else other.done for other in same]
+    right = [other.done if verb.passive else other.doing for other in same]
+    return any(verb.subject & keys for keys in wrong) and not any(verb.subject & keys for keys in right)
+
+
+def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
+    for at, token in enumerate(words):
+        if not at or not token.content or _VERBS.isdisjoint(token.keys):
+            continue
+        participle = token.low.endswith(("ed", "en", "t"))
+        passive = participle and any(word.low in _BE for word in words[max(0, at - 2) : at])
+        then = words[at + 1].low if at + 1 < len(words) else ""
+        if participle and not passive and (then in LISTS.relations or token.low in _NAMING):
+            continue  # "a chart sorted by name" and "the team moved to Oslo" look alike
+        before = [word for word in _side(text, words, at, -1) if word.content]
+        after = list(_side(text, words, at, 1))
+        agent = next((index for index, word in enumerate(after) if word.low == "by"), None)
+        behind = after if agent is None or not passive else after[agent + 1 :]
+        behind = list(takewhile(lambda word: word.low not in LISTS.relations, behind))
+        doing, done = _keys(before), _keys(behind)
+        if passive:
+            doing, done = done if agent is not None else frozenset(), doing
+        yield _Verb(frozenset(token.keys), _keys(before[:1]), doing, done, passive)
+
+
+def _side(text: str, words: Sequence[Token], at: int, step: int) -> Iterator[Token]:
+    """The words to one side of a verb, the nearest first, up to a mark."""
+    index = at
+    while 0 <= index + step < len(words) and abs(index + step - at) <= _REACH:
+        low, high = sorted((index, index + step))
+        if not _MARK.isdisjoint(text[words[low].end : words[high].start]):
+            return
+        index += step
+        yield words[index]
+
+
+def _keys(words: Sequence[Token]) -> frozenset[str]:
+    return frozenset(key for word in words if word.content for key in (*word.keys, *word.parts))
