@@ -26,7 +26,7 @@ from vouchgate.storage.claims import decisions
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store
 
-ROWS = 1_800  # many more than are under way when it is stopped
+ROWS = 1_200  # many more than are under way when it is stopped
 SECONDS = 60  # for what the program is waited for; far over what it takes
 
 

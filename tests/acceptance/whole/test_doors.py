@@ -20,10 +20,8 @@ from tests.acceptance.site import Site, claim, open_site
 from tests.repos import TestRepository
 from tests.stores.gating import GATE, GRAPH_SERVER, NODE, connected
 from tests.stores.mcp_session import http_server, over_http, over_stdio
-from tests.stores.offline_mem0 import offline_mem0
 from vouchgate import AsyncClient, Client, VouchgateError
 from vouchgate.adapters.langgraph import GatedStore, NotWritten
-from vouchgate.adapters.mem0 import GatedMemory
 from vouchgate.ingest.claims.types import Role
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions
@@ -186,6 +184,10 @@ def langgraph(place: Place) -> Door:
 
 
 def mem0(place: Place) -> Door:
+    # Loading mem0 takes two seconds, which only the process that runs this file has to spend.
+    from tests.stores.offline_mem0 import offline_mem0
+    from vouchgate.adapters.mem0 import GatedMemory
+
     store = place.opened.enter_context(offline_mem0(place.folder / "mem0"))
     gated = GatedMemory(store.memory, place.client())
 

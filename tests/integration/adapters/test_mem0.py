@@ -11,16 +11,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
-from tests.stores.offline_mem0 import Store, offline_mem0
 from vouchgate import Client
-from vouchgate.adapters.mem0 import MOST_REMOVALS, GatedMemory, Ungated
 from vouchgate.ingest.claims.types import Role
+
+if TYPE_CHECKING:  # loading mem0 takes two seconds, which only the process that runs this file has to spend
+    from tests.stores.offline_mem0 import Store
+    from vouchgate.adapters.mem0 import GatedMemory
+
 
 BLOCKED = "I think Carthage may perhaps have had larger harbours"
 
@@ -44,6 +47,8 @@ class Desk:
     gated: GatedMemory = field(init=False)
 
     def __post_init__(self) -> None:
+        from vouchgate.adapters.mem0 import GatedMemory
+
         self.gated = GatedMemory(self.store.memory, self.client)
         self.reviewer = self.site.reviewer(self.user)
 
@@ -75,6 +80,8 @@ class Desk:
 def desk(site: Site, tmp_path: Path) -> Iterator[Desk]:
     user = site.owner()
     token = site.token(Role.AGENT, any_owner=True, sources=ALL_SOURCES)[1]
+    from tests.stores.offline_mem0 import offline_mem0
+
     with offline_mem0(tmp_path) as store, Client(site.running.url, token) as client:
         yield Desk(site, store, client, user)
 
@@ -163,6 +170,8 @@ def test_a_delivery_whose_answer_was_lost_is_not_written_twice(desk: Desk) -> No
     desk.client.delivery_failed(delivery, "the answer was lost", final=True)
     answer = desk.reviewer.post(f"/v1/deliveries/{delivery.id}/retry")
     assert answer.status_code == 200, answer.text
+
+    from vouchgate.adapters.mem0 import GatedMemory
 
     assert GatedMemory(desk.store.memory, desk.client).deliver(desk.user) == (1, 0, 0)
     (row,) = desk.gated.get_all(filters={"user_id": desk.user})["results"]
@@ -346,6 +355,8 @@ def test_delete_all_asks_each_owner_for_their_own(desk: Desk) -> None:
 
 
 def test_delete_all_of_more_than_a_queue_holds_asks_for_none(desk: Desk) -> None:
+    from vouchgate.adapters.mem0 import MOST_REMOVALS
+
     for number in range(MOST_REMOVALS + 1):
         desk.store.memory.add(f"Amphora {number}", user_id=desk.user, infer=False)
 
@@ -411,6 +422,8 @@ def test_an_old_memory_that_was_changed_and_taken_back_is_found_at_its_place_aga
     ],
 )
 def test_whatever_else_mem0_has_is_not_to_be_had(desk: Desk, name: str) -> None:
+    from vouchgate.adapters.mem0 import Ungated
+
     with pytest.raises(Ungated, match=name):
         getattr(desk.gated, name)
 
@@ -422,6 +435,8 @@ def test_of_all_that_mem0_has_only_what_is_known_is_there(desk: Desk) -> None:
     }
     assert offered == known
     desk.store_one("Tanit's sign is a triangle")
+    from vouchgate.adapters.mem0 import GatedMemory, Ungated
+
     with pytest.raises(Ungated, match="reset"):
         desk.gated.reset()
     with pytest.raises(Ungated, match="procedural"):
@@ -498,6 +513,8 @@ def test_a_memory_without_a_user_needs_an_owner_that_is_said(desk: Desk) -> None
         desk.gated.add("Agents share this", agent_id="scout", infer=False, source="user")
     with pytest.raises(ValueError, match="is needed"):
         desk.gated.add("Agents share this", infer=False)
+    from vouchgate.adapters.mem0 import GatedMemory
+
     shared = GatedMemory(desk.store.memory, desk.client, owner=desk.user)
     answer = shared.add("Agents share this", agent_id="scout", infer=False, source="user")
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langgraph.store.sqlite import SqliteStore
-from mem0.configs.base import MemoryItem  # type: ignore[import-untyped]  # the package has no types
 from pydantic import ValidationError
 
 from vouchgate.importing.formats import Format, RowFile, Unreadable, detect_format
@@ -157,6 +156,9 @@ def test_the_name_before_an_observation_is_context_unless_it_says_something(
 
 def mem0_items() -> list[dict[str, Any]]:
     """As `Memory.get_all` of the installed mem0 makes them."""
+    # Loading it takes two seconds, which only the process that runs this file has to spend.
+    from mem0.configs.base import MemoryItem  # type: ignore[import-untyped]  # the package has no types
+
     found = []
     for number, text in enumerate(("Likes tea", "Lives in Porto")):
         item = MemoryItem(
