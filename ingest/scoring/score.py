@@ -124,7 +124,7 @@ def is_listed(source: Found, policy: Policy) -> bool:
 def label_of(sources: Sequence[Found], policy: Policy, *, of_listed: bool = True) -> Label:
     """FACT when one of the sources that support the claim is official or two of listed publishers are independent of
     each other; all else is INFERENCE. What is not in force, banned, or was judged not to say so does not support it.
-    `of_listed` is false only for a decision of before statements were held against sources, which is made again as then."""
+    `of_listed` is false only for a decision of before statements were held against sources, made again as then."""
     good = [
         source
         for source in sources
