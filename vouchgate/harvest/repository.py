@@ -25,7 +25,8 @@ from vouchgate.ingest.support.holding import hold
 
 log = logging.getLogger(__name__)
 
-MOST_PASSAGES = 12  # that a claim is held against; a passage takes some three milliseconds
+MOST_PASSAGES = 12  # that are looked at
+MOST_HELD = 5  # that the claim is held against; a passage takes some three milliseconds
 LEAST_SHARED = (
     0.5  # of the claim's telling words, for a passage to be held against it: that is ten times the work
 )
@@ -101,6 +102,17 @@ def citation_of(path: str) -> Citation | None:
     return citation.model_copy(update={"harvested": True})
 
 
+def _nearest(claim: str, passages: list[tuple[str, Passage]]) -> list[tuple[str, Passage]]:
+    """The passages that share most telling words with the claim."""
+    telling = {word.key for word in words_of(claim) if word.kind not in (Kind.FUNCTION, Kind.COMMON)}
+    shares: list[tuple[int, int, tuple[str, Passage]]] = []
+    for one in passages:
+        has = {word.key for word in words_of(f"{one[1].heading}\n{one[1].text}")}
+        if (shared := len(telling & has)) >= LEAST_SHARED * len(telling):
+            shares.append((-shared, len(shares), one))
+    return [one for *_, one in sorted(shares)[:MOST_HELD]]
+
+
 class _Held(NamedTuple):
     path: str
     stance: Stance
@@ -109,11 +121,7 @@ class _Held(NamedTuple):
 
 
 def _held(claim: str, passages: list[tuple[str, Passage]]) -> Iterator[_Held]:
-    telling = {word.key for word in words_of(claim) if word.kind not in (Kind.FUNCTION, Kind.COMMON)}
-    for project, passage in passages:
-        has = {word.key for word in words_of(f"{passage.heading}\n{passage.text}")}
-        if len(telling & has) < LEAST_SHARED * len(telling):
-            continue
+    for project, passage in _nearest(claim, passages):
         found = Found(
             citation=Citation(type=CitationType.PATH, value="", key=""),
             source_id=passage.document,
