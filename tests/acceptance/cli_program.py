@@ -59,7 +59,7 @@ def cli(
         given.seek(0)
         program = Program(words, directory=cwd, environment=environment, streams=(given, out, errors))
         try:
-            status = program.wait(60)
+            status = program.wait(120)
         finally:
             program.kill()
         return subprocess.CompletedProcess(words, status, *map(_everything, (out, errors)))
@@ -109,7 +109,7 @@ class Serving:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
         """Asks it to stop; its exit status and what it said on standard error."""
         self.process.send_signal(number)
-        status = self.process.wait(30)
+        status = self.process.wait(120)
         return status, _everything(self.errors).decode()
 
 
@@ -148,4 +148,4 @@ def serving(*arguments: str | Path, cwd: Path, anew: bool = False) -> Iterator[S
             yield Serving(process, errors, found[1], printed)
         finally:
             process.kill()
-            process.wait(10)
+            process.wait(120)

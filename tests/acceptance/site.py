@@ -62,7 +62,7 @@ class Site:
         """A client that presents this token. Its connections are the site's: it need not be closed."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return httpx.Client(
-            base_url=self.running.url, headers=headers, transport=self.transport, timeout=30, trust_env=False
+            base_url=self.running.url, headers=headers, transport=self.transport, timeout=120, trust_env=False
         )
 
     def agent(self, *owners: str, sources: frozenset[Source] = ALL_SOURCES) -> httpx.Client:

@@ -45,7 +45,7 @@ def race(url: str, work: Callable[..., Report], arguments: Sequence[tuple[Any, .
         send.close()
     reports = [receive.recv() for receive, _ in pipes]
     for process, (receive, _) in zip(processes, pipes, strict=True):
-        process.join(60)
+        process.join(120)
         receive.close()
         assert process.exitcode == 0
     return reports
@@ -54,7 +54,7 @@ def race(url: str, work: Callable[..., Report], arguments: Sequence[tuple[Any, .
 def _run(url: str, work: Callable[..., Report], given: tuple[Any, ...], barrier: Barrier, send: Any) -> None:
     threshold = policy().threshold
     store = Store.open(url, threshold=threshold)
-    barrier.wait(60)
+    barrier.wait(120)
     report = work(store, *given)
     store.close()
     send.send(report)

@@ -65,7 +65,7 @@ class Running:
     def client(self, token: str | None = None) -> httpx.Client:
         """An HTTP client, without TLS; close it."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, verify=False)  # noqa: S501
+        return httpx.Client(base_url=self.url, headers=headers, timeout=120, verify=False)  # noqa: S501
 
 
 @contextmanager
@@ -104,10 +104,10 @@ def serve(
     finally:
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(120)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(30)
+            process.wait(120)
             raise
         finally:
             said.close()

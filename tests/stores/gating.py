@@ -28,7 +28,7 @@ GRAPH_SERVER = (
     Path(sys.prefix)
     / "node/node_modules/@modelcontextprotocol/server-memory/dist/index.js"  # see the Makefile
 )
-PATIENCE = 20  # seconds until what an owner decided must have come about
+PATIENCE = 120  # seconds until what an owner decided must have come about
 GATE = (sys.executable, "-m", "vouchgate.cli", "mcp-gate")
 
 
@@ -129,7 +129,7 @@ class Way:
 def way_to(address: str) -> Iterator[Way]:
     """Passes requests on to the service at this address. One that may not go on gets no answer."""
     way = Way()
-    onward = httpx.Client(base_url=address, timeout=30, trust_env=False)
+    onward = httpx.Client(base_url=address, timeout=120, trust_env=False)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

@@ -125,6 +125,6 @@ def http_server(gate: str, *options: str, environment: Mapping[str, str] | None 
             assert said.startswith("listening on "), said
             yield said.split()[-1]
             process.terminate()
-            assert process.wait(30) == 0
+            assert process.wait(120) == 0
         finally:
             process.kill()

@@ -365,7 +365,7 @@ def test_the_page_of_a_memory_shows_its_deliveries(site: Site, owner: str) -> No
     (one,) = lease(agent)
     assert report(agent, one, "failed", error="<script>", final=True).is_success
     _, secret = site.token(Role.REVIEWER, owner)
-    with httpx.Client(base_url=site.running.url, timeout=30, trust_env=False) as client:
+    with httpx.Client(base_url=site.running.url, timeout=120, trust_env=False) as client:
         Browser(client).sign_in(secret, Origin=site.running.url)
         answer = client.get(f"/review/memories/{one['memory_id']}")
         shown, text = is_page(answer, 200), answer.text

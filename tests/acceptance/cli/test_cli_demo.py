@@ -119,7 +119,7 @@ def test_a_terminal_gets_styles_and_no_color_is_respected(no_color: bool, tmp_pa
         )
         os.close(ours)
         written = read_all(theirs)
-        assert program.wait(60) == 0
+        assert program.wait(120) == 0
         errors.seek(0)
         assert errors.read() == b""
     coloured = re.search(r"\x1b\[[\d;]*3[1-3]m", written)
@@ -172,7 +172,7 @@ def test_it_keeps_serving_with_a_reviewer_s_token_until_it_is_stopped(tmp_path: 
             process.kill()  # or the end of this block waits for it
             raise
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
 
 

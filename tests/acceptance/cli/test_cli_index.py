@@ -153,7 +153,7 @@ def test_a_build_that_was_interrupted_is_told_and_goes_on(tmp_path: Path) -> Non
     while "items in the new index" not in process.stderr.readline():
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=120)
     assert process.returncode == 130
     status = shown(url, tmp_path)
     assert status["threshold"] == "0.92"
@@ -193,7 +193,7 @@ def test_the_service_expires_memories_by_itself(filled: str, tmp_path: Path) -> 
     brief = stored(store, "The bridge is closed", validity_horizon=NOW + timedelta(hours=1))
     try:
         with serving("--database-url", filled, cwd=tmp_path):
-            end = time.monotonic() + 20
+            end = time.monotonic() + 120
             while time.monotonic() < end:
                 ended = [
                     entry.subject_id for entry in history(store) if entry.action is Action.MEMORY_EXPIRED

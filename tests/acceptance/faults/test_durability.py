@@ -62,7 +62,7 @@ def test_a_killed_service_keeps_all_it_answered_and_leaves_nothing_half_written(
                 time.sleep(dice.uniform(0, 0.03))
                 running.process.send_signal(number)
                 where.set(None)
-                code = running.process.wait(30)
+                code = running.process.wait(120)
                 assert code == (0 if number == signal.SIGTERM else -signal.SIGKILL), running.output
         with serve(database_url, policy=roomy) as running:
             where.set(running.url)

@@ -67,7 +67,7 @@ def all_at_once(callers: Sequence[Caller], act: Callable[[Caller, int], T]) -> l
     gate = threading.Barrier(len(callers))
 
     def run(number: int) -> T:
-        gate.wait(30)
+        gate.wait(120)
         return act(callers[number], number)
 
     with ThreadPoolExecutor(len(callers)) as pool:
@@ -168,7 +168,7 @@ def queues_never_overflow(pair: Pair) -> None:
         others.append(pool.submit(watch, pair.url, full, most))
         filled = all_at_once(agents, lambda _, number: fill(number))
         for other in others:
-            other.result(30)
+            other.result(120)
     # Now nobody reviews any more, and every place is taken.
     replies = [reply for of_agent in filled for reply in of_agent]
     for owner in OWNERS:

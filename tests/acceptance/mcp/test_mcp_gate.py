@@ -413,7 +413,7 @@ def test_a_call_that_is_given_up_leaves_nothing_held_up(graph: Graph) -> None:
 def test_a_server_that_ended_is_started_again(graph: Graph) -> None:
     (server,) = [found for found in running(str(GRAPH_SERVER)) if not found.children()]  # not what started it
     server.kill()
-    server.wait(10)
+    server.wait(120)
     name = next(MADE_UP)
     with suppress(MCPError):  # a call that is under way ends with the server
         graph.caller.call("read_graph")

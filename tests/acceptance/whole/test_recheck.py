@@ -102,7 +102,7 @@ def served(
         store.close()
 
 
-def until(look: Callable[[], Any], seconds: float = 40) -> Any:
+def until(look: Callable[[], Any], seconds: float = 120) -> Any:
     """What `look` gives, once that is something."""
     end = time.monotonic() + seconds
     while not (seen := look()):
@@ -189,7 +189,7 @@ def test_a_killed_service_goes_on_with_what_was_due(database_url: str, grounding
         items = [row["queue_id"] for row in results]
         assert {row["rule"] for row in results} == {"citation_unknown"}
         site.running.process.send_signal(signal.SIGKILL)
-        site.running.process.wait(30)
+        site.running.process.wait(120)
     with served(database_url, grounding, first=2, workers=2) as site:
         reviewer = site.reviewer(owner)
         for item_id in items:

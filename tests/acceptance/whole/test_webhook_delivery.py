@@ -77,7 +77,7 @@ def desk(
         yield Desk(site, capsys)
 
 
-def until(look: Callable[[], Any], seconds: float = 60) -> Any:
+def until(look: Callable[[], Any], seconds: float = 120) -> Any:
     """What `look` gives, once that is something."""
     end = time.monotonic() + seconds
     while not (seen := look()):
@@ -91,7 +91,7 @@ def test_an_owner_is_told_whatever_is_killed_or_gone(desk: Desk, database_url: s
     with open_site(database_url, environment=ENVIRONMENT) as gate:
         items = [queue(gate.agent("ann"), f"Valve v{n}v stands in cellar c{n}c.") for n in range(3)]
         gate.running.process.send_signal(signal.SIGKILL)
-        gate.running.process.wait(30)
+        gate.running.process.wait(120)
     assert desk.site.asked == []
     desk.site.routes["/hook"] = Answer(status=410)
     with open_site(database_url, environment=ENVIRONMENT) as gate:

@@ -60,7 +60,7 @@ async def kept(desk: Desk) -> dict[str, Any]:
 
 def until(done: Callable[[], bool]) -> None:
     """Waits for something that happens in another thread."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not done():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -182,14 +182,14 @@ def test_a_put_waits_for_one_that_is_slow_to_be_written(in_memory: Desk) -> None
             ops = list(ops)
             if any(isinstance(op, PutOp) for op in ops):
                 begun.set()
-                go.wait(60)
+                go.wait(120)
             return super().batch(ops)
 
     in_memory.inner = Slow()
     store = in_memory.gated()
     with ThreadPoolExecutor(2) as threads:
         slow = threads.submit(store.put, NAMESPACE, "one", {"content": STORED})
-        begun.wait(60)
+        begun.wait(120)
         other = threads.submit(store.put, NAMESPACE, "two", {"content": "Trams run every ten minutes."})
         until(lambda: len(in_memory.client.memories().items) == 2)
         time.sleep(2 * sum(WAITS))  # longer than it waits for another process

@@ -36,7 +36,7 @@ def test_the_count_of_all_is_locked_first_only_near_the_limit(
     event.listen(
         store._engine, "before_cursor_execute", lambda c, cursor, statement, *rest: seen.append(statement)
     )
-    answer = store.writer.submit(_submission("The gate is closed.")).result(30)
+    answer = store.writer.submit(_submission("The gate is closed.")).result(120)
     assert isinstance(answer, Decided)
     about_it = [statement for statement in seen if "queue_total" in statement]
     assert sum("FOR UPDATE" in statement for statement in about_it) == (
@@ -94,7 +94,7 @@ def test_the_writer_tries_again_with_the_count_locked(database_url: str) -> None
     else:
         with writing(other) as connection:
             connection.execute(SET_TOTAL, {"pending": 5000})
-    answer = store.writer.submit(_submission("The gate is closed.")).result(30)
+    answer = store.writer.submit(_submission("The gate is closed.")).result(120)
     assert isinstance(answer, QueueFull)
     assert _total(store) == 5000
     other.dispose()

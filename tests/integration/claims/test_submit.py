@@ -38,7 +38,7 @@ EARLIER = (
 
 
 def _send(store: Store, content: str, *, key: str | None = None, **about: Any) -> SubmitAnswer:
-    return store.writer.submit(submission_of(examined(content, **about), key=key)).result(30)
+    return store.writer.submit(submission_of(examined(content, **about), key=key)).result(120)
 
 
 def _decide(store: Store, content: str, **about: Any) -> ValidationResult:
@@ -74,7 +74,7 @@ def _log_is_whole(store: Store) -> None:
 
 def test_a_stored_claim(store: Store) -> None:
     sent = submission_of(examined("The mailer retries 5 times.", validity_horizon=NOW + timedelta(days=1)))
-    answer = store.writer.submit(sent).result(30)
+    answer = store.writer.submit(sent).result(120)
     assert isinstance(answer, Decided)
     result = answer.answer
     assert (result.outcome, result.rule, result.queue_id) == (Outcome.STORED, "trusted_source", None)
@@ -235,10 +235,10 @@ def test_equal_claims_in_one_group_are_as_if_sent_one_by_one(store: Store) -> No
 def _in_one_group(store: Store, submissions: list[Any]) -> list[SubmitAnswer]:
     """Sends them while the writer is kept busy, so that they wait together."""
     go = threading.Event()
-    store.writer.run([], lambda connection: go.wait(30))
+    store.writer.run([], lambda connection: go.wait(120))
     futures = [store.writer.submit(submission) for submission in submissions]
     go.set()
-    return [future.result(30) for future in futures]
+    return [future.result(120) for future in futures]
 
 
 def test_a_full_queue_writes_nothing(store: Store) -> None:

@@ -93,7 +93,7 @@ class Path:
 
         @contextmanager
         def read() -> Iterator[Connection]:
-            self.go.wait(60)
+            self.go.wait(120)
             with store.read() as connection:
                 yield connection
             between()
@@ -103,7 +103,7 @@ class Path:
 
     def send(self, submission: Submission) -> WriterAnswer:
         self.go.set()
-        return self.comparer.submit(submission).result(60)
+        return self.comparer.submit(submission).result(120)
 
     def close(self) -> None:
         self.go.set()
@@ -139,7 +139,7 @@ def test_one_agent_with_long_near_duplicates_stops_no_other_owner(
     attack = [send(f"ann {number}", near(1000 + number)) for number in range(BATCH)]
     other = send("bob", near(0, "bob"))
     way.go.set()
-    assert codes(result(other.result(60))) == ["unique"]  # type: ignore[union-attr]
+    assert codes(result(other.result(120))) == ["unique"]  # type: ignore[union-attr]
     answers = [future.result(120) for future in attack]  # type: ignore[union-attr]
     assert order.index("bob") < 20
     assert [name for name in order if name != "bob"] == [f"ann {number}" for number in range(BATCH)]
@@ -253,9 +253,9 @@ def test_an_owner_has_so_many_claims_waiting(
     ]
     other = way.comparer.submit(submission_of(examined("Gate two is closed.", owner_id="bob")))
     with pytest.raises(StoreBusy, match="too many claims"):
-        futures[5].result(60)
+        futures[5].result(120)
     way.go.set()
-    assert all(isinstance(future.result(60), Decided) for future in (first, *futures[:3], other))
+    assert all(isinstance(future.result(120), Decided) for future in (first, *futures[:3], other))
 
 
 def test_a_claim_goes_on_to_the_writer_when_nothing_can_be_looked_up(
@@ -275,7 +275,7 @@ def test_a_claim_goes_on_to_the_writer_when_nothing_can_be_looked_up(
     failures.append(StorageError("the database cannot be read"))
     one = submission_of(examined("Gate one is closed."))
     look = way.comparer.look(one.examined.comparing(), one.keys)
-    assert look.result(60) == DedupUnavailable(detail="the database cannot be read")
+    assert look.result(120) == DedupUnavailable(detail="the database cannot be read")
 
 
 def test_a_short_claim_alone_does_not_wait_but_never_overtakes(
@@ -306,8 +306,8 @@ def test_what_waits_is_written_at_the_end_and_nothing_after(store: Store, path: 
     futures = [way.comparer.submit(submission_of(examined(f"Gate {n} is closed."))) for n in range(20)]
     assert gone.cancel()
     way.close()
-    assert all(isinstance(future.result(60), Decided) for future in futures)
+    assert all(isinstance(future.result(120), Decided) for future in futures)
     with pytest.raises(StoreClosed):
-        way.comparer.submit(submission_of(examined("Gate one is open."))).result(60)
+        way.comparer.submit(submission_of(examined("Gate one is open."))).result(120)
     one = submission_of(examined("Gate zero is closed."))
-    assert store.comparer.look(one.examined.comparing(), one.keys).result(60) == Neighbours()
+    assert store.comparer.look(one.examined.comparing(), one.keys).result(120) == Neighbours()

@@ -147,11 +147,11 @@ def test_an_item_that_nothing_stood_against_is_held_against_what_was_stored_sinc
 
 def test_two_of_one_transaction_are_held_against_each_other(store: Store) -> None:
     go = threading.Event()
-    store.writer.run([], lambda connection: go.wait(30))
+    store.writer.run([], lambda connection: go.wait(120))
     texts = (EARLIER, CLAIM, "Backups of the archive run at two.", "Backups of the archive run at three.")
     futures = [store.writer.submit(submission_of(examined(text))) for text in texts]
     go.set()
-    answers = [future.result(30) for future in futures]
+    answers = [future.result(120) for future in futures]
     assert [isinstance(one, Decided) and one.answer.rule for one in answers] == [
         Rule.TRUSTED_SOURCE,
         Rule.CONFLICT,

@@ -139,7 +139,7 @@ def test_long_claims_at_the_border(store: Store, size: int) -> None:
     words = [chr(0x4E00 + number) for number in range(size * 2)]
     base = words[:size]
     allowed = size // 24  # the most words a that can be replaced: (n - a) / (n + a) >= 23 / 25
-    store.writer.submit(submission_of(examined(" ".join(base)))).result(30)
+    store.writer.submit(submission_of(examined(" ".join(base)))).result(120)
     for replaced in (1, allowed - 1, allowed, allowed + 1):
         for _ in range(3):
             mixed = chance.sample(base, size - replaced) + words[size : size + replaced]
@@ -165,7 +165,7 @@ def _reached(store: Store, content: str, now: datetime = NOW, owner_id: str = "a
 
 
 def test_what_leaves_the_index_is_no_neighbour(store: Store) -> None:
-    answer = store.writer.submit(submission_of(examined("The gate is closed."))).result(30)
+    answer = store.writer.submit(submission_of(examined("The gate is closed."))).result(120)
     assert isinstance(answer, Decided)
     memory_id = str(answer.answer.memory_id)
     assert _reached(store, "The gate is closed.") == [memory_id]
@@ -173,7 +173,7 @@ def test_what_leaves_the_index_is_no_neighbour(store: Store) -> None:
         store.writer.run(
             [owner_id],
             lambda c, owner_id=owner_id: index.remove(c, owner_id, ItemKind.MEMORY, memory_id),  # type: ignore[misc]
-        ).result(30)
+        ).result(120)
         assert _reached(store, "The gate is closed.") == left
 
 
@@ -187,7 +187,7 @@ def test_neighbours_are_of_one_owner_in_force_and_in_order(store: Store) -> None
         horizon = None if hours is None else NOW + timedelta(hours=hours)
         answer = store.writer.submit(
             submission_of(examined(f"{long} gone {hours}", owner_id=owner_id, validity_horizon=horizon))
-        ).result(30)
+        ).result(120)
         assert isinstance(answer, Decided)
         expected[owner_id, hours] = str(answer.answer.memory_id or answer.answer.queue_id)
     asked = f"{long} gone"

@@ -136,7 +136,7 @@ def decides_as_by_brute_force(store: Store, size: int, slots: int, values: int, 
         store.writer.run(
             ["ann"],
             lambda c, gone=gone: index.remove(c, "ann", ItemKind.MEMORY, gone),  # type: ignore[misc]
-        ).result(30)
+        ).result(120)
         del stored[gone]
     for item_id, content in contents.items():
         keys = signature_keys(tokens(content), "fact", THRESHOLD)

@@ -171,7 +171,7 @@ def killed_after(url: str, steps: int) -> None:
 def test_a_job_that_was_killed_goes_on(filled: Store, filled_url: str, steps: int) -> None:
     process = FORKED.Process(target=killed_after, args=(filled_url, steps))
     process.start()
-    process.join(60)
+    process.join(120)
     assert process.exitcode == -signal.SIGKILL
     items = sum(map(len, in_force(filled).values()))
     with filled.read() as connection:
@@ -268,17 +268,17 @@ def test_what_is_just_being_written_is_not_left_behind(filled: Store, filled_url
         neighbour = Neighbour(kind=ItemKind.MEMORY, id=one.id, content=one.content)
         index.add(connection, one.owner_id, neighbour, one.memory_type.value)
         began.set()
-        assert go_on.wait(30)
+        assert go_on.wait(120)
 
     writing_it = filled.writer.run([one.owner_id], slow)
-    assert began.wait(30)
+    assert began.wait(120)
     job = threading.Thread(target=lambda: open_for(filled_url, THERE).close())
     job.start()
     time.sleep(1.5)
     assert job.is_alive()
     go_on.set()
-    writing_it.result(30)
-    job.join(60)
+    writing_it.result(120)
+    job.join(120)
     again = open_for(filled_url, THERE)
     assert one.id in in_force(again)[one.owner_id]
     assert_exact(again, THERE)

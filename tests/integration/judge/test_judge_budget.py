@@ -93,7 +93,7 @@ def test_threads_at_a_barrier(store: Store) -> None:
     barrier = threading.Barrier(16)
 
     def one(_: int) -> Report:
-        barrier.wait(30)
+        barrier.wait(120)
         return try_to_take(store, DAY, 1, 20, 4)
 
     with ThreadPoolExecutor(16) as pool:

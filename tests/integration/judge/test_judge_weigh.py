@@ -92,7 +92,7 @@ def weighed(
     *readings: SourceReading,
     content: str = CLAIM,
     policy: Policy = ON,
-    seconds: float = 5.0,
+    seconds: float = 30.0,
     neighbours: DedupFacts | None = None,
     judge_of: Callable[[Outbound], Judge] | None = None,
 ) -> tuple[Examined, Judge | None]:

@@ -271,7 +271,7 @@ def test_processes_keep_the_limits_together_and_all_get_their_turn(tmp_path: Pat
             process.start()
         counts = dict(report.get(timeout=60) for _ in processes)
         for process in processes:
-            process.join(60)
+            process.join(120)
             assert process.exitcode == 0
         report.close()
         report.join_thread()
@@ -333,7 +333,7 @@ def hold_and_die(folder: Path) -> None:
 def test_a_process_that_dies_keeps_no_slot(tmp_path: Path) -> None:
     process = FORKED.Process(target=hold_and_die, args=(tmp_path,))
     process.start()
-    process.join(60)
+    process.join(120)
     assert process.exitcode == 0
 
     async def run() -> float:

@@ -364,7 +364,7 @@ def test_deliveries_are_listed_newest_first_by_owner_and_page(store: Store) -> N
 
 
 def _take_three(barrier: Barrier, got: list[list[LeasedDelivery]], now: datetime, store: Store) -> None:
-    barrier.wait(30)
+    barrier.wait(120)
     got.append(take(store, now, most=3))
 
 
@@ -380,7 +380,7 @@ def test_two_who_ask_at_once_never_both_hold_it(store: Store, database_url: str)
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(60)
+                thread.join(120)
             assert sorted(len(one) for one in got) == [0, 0, 0, 3]
     finally:
         other.close()

@@ -383,7 +383,7 @@ def test_what_a_killed_process_sent_is_sent_again_under_the_same_id(either: Desk
 
     either.site.routes[PATH] = kill
     process.start()
-    process.join(60)
+    process.join(120)
     assert process.exitcode == -signal.SIGKILL
     either.site.routes[PATH] = Answer()
     assert either.work(NOW + LEASE - SECOND) == {}
@@ -471,7 +471,7 @@ def test_secrets_urls_and_texts_are_in_no_log(desk: Desk, caplog: pytest.LogCapt
 
 def until(look: Callable[[], Any]) -> Any:
     """What `look` gives, once that is something."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120
     while not (seen := look()):
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.05)

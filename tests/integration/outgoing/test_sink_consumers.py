@@ -60,7 +60,7 @@ def test_claims_of_one_group_bind_a_sink_once(store: Store) -> None:
 
 
 def _claim(barrier: Barrier, owner: str, token_id: str, store: Store) -> None:
-    barrier.wait(30)
+    barrier.wait(120)
     put(store, int(token_id), owner_id=owner, token_id=token_id)
 
 
@@ -75,7 +75,7 @@ def test_of_two_that_name_a_sink_at_once_one_serves_it(store: Store, database_ur
             for thread in threads:
                 thread.start()
             for thread in threads:
-                thread.join(60)
+                thread.join(120)
             found = {
                 token: acts.lease_deliveries(store, SINK, frozenset({owner}), NOW, 20, token_id=token)
                 for token in "1234"

@@ -254,7 +254,7 @@ def test_what_a_killed_process_sent_is_sent_again_under_the_same_id(desk: Desk, 
 
     desk.site.routes[PATH] = kill
     process.start()
-    process.join(60)
+    process.join(120)
     assert process.exitcode == -signal.SIGKILL
     assert desk.look(hook).told_seq == 1  # nobody could note it
     desk.site.routes[PATH] = Answer()

@@ -34,7 +34,7 @@ def hub_of(store: Store, most_for_one: int = MOST_FOR_ONE) -> Hub:
     return Hub(store, look_seconds=LOOK, most_for_one=most_for_one)
 
 
-def go(work: Callable[[], Awaitable[T]], seconds: float = 20) -> T:
+def go(work: Callable[[], Awaitable[T]], seconds: float = 120) -> T:
     """Runs it; at the end no task may be left but those that end by themselves when asked to."""
 
     async def main() -> T:

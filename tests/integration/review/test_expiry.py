@@ -132,7 +132,7 @@ def test_a_sweep_that_was_killed_leaves_nothing_half_done(
     passing = expiring(store, 160)
     process = FORKED.Process(target=killed_at, args=(database_url, count))
     process.start()
-    process.join(60)
+    process.join(120)
     assert process.exitcode == -signal.SIGKILL
     assert_consistent(store, SOON)
     assert verify(store).faults == 0

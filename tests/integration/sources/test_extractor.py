@@ -312,5 +312,5 @@ def test_a_process_whose_service_is_gone_ends_without_a_word() -> None:
         worker.stdout.close()
         worker.stdin.write(request)
         worker.stdin.flush()
-        assert worker.wait(30) == 0
+        assert worker.wait(120) == 0
         assert worker.stderr.read() == b""

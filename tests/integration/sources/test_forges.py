@@ -81,7 +81,7 @@ def run(
     token: str | None = None,
     repository: str | None = "acme/app",
     clock: Callable[[], datetime] = lambda: NOW,
-    seconds: float = 5.0,
+    seconds: float = 30.0,
 ) -> SourceReading:
     async def running() -> SourceReading:
         outbound = Outbound(allow_networks=(HERE,), spacing_seconds=0, tls=TLS)

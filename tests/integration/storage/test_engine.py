@@ -118,12 +118,12 @@ def test_processes_that_start_together_migrate_once(empty_database_url: str) -> 
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(120)
     assert [process.exitcode for process in processes] == [0, 0, 0]
 
 
 def _open(url: str, barrier: object) -> None:
-    barrier.wait(60)  # type: ignore[attr-defined]
+    barrier.wait(120)  # type: ignore[attr-defined]
     store = Store.open(url, threshold=THRESHOLD)
     with store.read() as connection:
         found = builds(connection).built
@@ -290,10 +290,10 @@ def test_an_owner_is_locked_for_one_writer_at_a_time(database_url: str) -> None:
         if connection.dialect.name == "postgresql":  # owners do not wait for one another
             goes = threading.Thread(target=lock, args=("bob", free))
             goes.start()
-            assert free.wait(20)
-            goes.join(20)
-    assert held.wait(20)
-    waits.join(20)
+            assert free.wait(120)
+            goes.join(120)
+    assert held.wait(120)
+    waits.join(120)
     engine.dispose()
 
 
@@ -318,7 +318,7 @@ def test_writers_that_lock_in_different_orders_do_not_wait_for_each_other(databa
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(120)
     assert failures == []
     engine.dispose()
 

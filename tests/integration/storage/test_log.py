@@ -29,14 +29,14 @@ def _append(store: Store, owner_id: str, subject_id: str) -> LogEntry:
             by="rüdiger\n",
             now=NOW + timedelta(seconds=1),
         ),
-    ).result(30)
+    ).result(120)
 
 
 @pytest.fixture
 def chained(store: Store) -> Store:
     """Owner ann has five entries, bob two, and the service itself one."""
     for number in range(3):
-        store.writer.submit(submission_of(examined(f"Gate {number} is closed."))).result(30)
+        store.writer.submit(submission_of(examined(f"Gate {number} is closed."))).result(120)
     for owner_id in ("bob", "ann", "bob", "ann", ""):
         _append(store, owner_id, f"rev_{owner_id}")
     return store

@@ -46,10 +46,10 @@ class Held:
 
         def work(connection: Connection) -> None:
             started.set()
-            self.go.wait(20)
+            self.go.wait(120)
 
         self.done = store.writer.run([], work)
-        started.wait(60)
+        started.wait(120)
 
 
 def test_what_waits_together_is_committed_together(store: Store) -> None:
@@ -59,7 +59,7 @@ def test_what_waits_together_is_committed_together(store: Store) -> None:
     futures = [store.writer.submit(_claim(number)) for number in range(100)]
     event.listen(store._engine, "commit", note)
     held.go.set()
-    assert all(isinstance(future.result(30), Decided) for future in futures)
+    assert all(isinstance(future.result(120), Decided) for future in futures)
     event.remove(store._engine, "commit", note)
     assert len(commits) == 2  # the work that held the writer, and all of the claims
     assert _count(store) == 100
@@ -67,7 +67,7 @@ def test_what_waits_together_is_committed_together(store: Store) -> None:
 
 def test_an_answer_is_told_only_when_it_is_on_disk(store: Store) -> None:
     for number in range(20):
-        answer = store.writer.submit(_claim(number)).result(30)
+        answer = store.writer.submit(_claim(number)).result(120)
         assert isinstance(answer, Decided)
         with store.read() as connection:
             assert decisions.get(connection, str(answer.answer.decision_id), owners=None) == answer.json
@@ -87,7 +87,7 @@ def test_work_and_claims_keep_their_order(store: Store) -> None:
         futures.append(store.writer.run([], count))
     held.go.set()
     for future in futures:
-        future.result(30)
+        future.result(120)
     assert seen == [2, 4, 6]
 
 
@@ -96,10 +96,10 @@ def test_one_bad_claim_spoils_no_other(store: Store) -> None:
     bad = submission_of(examined("A time without a zone.", now=NOW.replace(tzinfo=None)))
     futures = [store.writer.submit(one) for one in (_claim(1), bad, _claim(2))]
     held.go.set()
-    assert isinstance(futures[0].result(30), Decided)
-    assert isinstance(futures[2].result(30), Decided)
+    assert isinstance(futures[0].result(120), Decided)
+    assert isinstance(futures[2].result(120), Decided)
     with pytest.raises(ValueError, match="without a zone"):
-        futures[1].result(30)
+        futures[1].result(120)
     assert (_count(store), _count(store, "log_entry")) == (2, 2)
 
 
@@ -109,10 +109,10 @@ def test_a_refused_row_takes_the_rows_before_it_along(store: Store) -> None:
     first = _claim(1)
     futures = [store.writer.submit(c) for c in (first, _claim(2), replace(_claim(3), suffix=first.suffix))]
     held.go.set()
-    assert isinstance(futures[0].result(30), Decided)
-    assert isinstance(futures[1].result(30), Decided)
+    assert isinstance(futures[0].result(120), Decided)
+    assert isinstance(futures[1].result(120), Decided)
     with pytest.raises(StorageError, match="refused"):
-        futures[2].result(30)
+        futures[2].result(120)
     assert (_count(store), _count(store, "decision"), _count(store, "log_entry")) == (2, 2, 2)
     with store.read() as connection:
         assert log.verify(connection) == []
@@ -124,9 +124,9 @@ def test_an_exception_in_work_rolls_back_and_goes_to_the_caller(store: Store) ->
         raise LookupError("on purpose")
 
     with pytest.raises(LookupError, match="on purpose"):
-        store.writer.run(["ann"], work).result(30)
+        store.writer.run(["ann"], work).result(120)
     assert _count(store, "owner") == 0
-    assert store.writer.run(["ann"], lambda connection: 7).result(30) == 7
+    assert store.writer.run(["ann"], lambda connection: 7).result(120) == 7
     assert _count(store, "queue_total WHERE pending = 0") == 1
 
 
@@ -135,7 +135,7 @@ def test_a_statement_the_database_refuses_is_a_storage_error(store: Store) -> No
         connection.execute(text("UPDATE queue_total SET pending = NULL"))
 
     with pytest.raises(StorageError, match="the database refused the write"):
-        store.writer.run([], work).result(30)
+        store.writer.run([], work).result(120)
 
 
 def test_a_caller_that_gave_up_before_its_turn_wrote_nothing(store: Store) -> None:
@@ -143,7 +143,7 @@ def test_a_caller_that_gave_up_before_its_turn_wrote_nothing(store: Store) -> No
     gone, kept = store.writer.submit(_claim(1)), store.writer.submit(_claim(2))
     assert gone.cancel()
     held.go.set()
-    assert isinstance(kept.result(30), Decided)
+    assert isinstance(kept.result(120), Decided)
     assert _count(store) == 1
 
 
@@ -153,12 +153,12 @@ def test_closing_writes_what_waits_and_refuses_the_rest(store: Store) -> None:
     closing = threading.Thread(target=store.writer.close)
     closing.start()
     held.go.set()
-    closing.join(60)
+    closing.join(120)
     assert all(isinstance(future.result(0), Decided) for future in futures)
     with pytest.raises(StoreClosed):
-        store.writer.submit(_claim(9)).result(30)
+        store.writer.submit(_claim(9)).result(120)
     with pytest.raises(StoreClosed):
-        store.writer.run([], lambda connection: None).result(30)
+        store.writer.run([], lambda connection: None).result(120)
 
 
 def test_too_many_waiting_claims_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_too_many_waiting_claims_are_refused_at_once(store: Store, monkeypatch: 
     with pytest.raises(StoreBusy, match="too many claims"):
         futures[3].result(0)
     held.go.set()
-    assert all(isinstance(future.result(30), Decided) for future in futures[:3])
+    assert all(isinstance(future.result(120), Decided) for future in futures[:3])
 
 
 def test_a_coroutine_waits_without_a_thread(store: Store) -> None:
@@ -195,7 +195,7 @@ def test_a_loop_that_ended_does_not_stop_the_writer(store: Store) -> None:
     held = Held(store)
     asyncio.run(leave())
     held.go.set()
-    assert isinstance(store.writer.submit(_claim("next")).result(30), Decided)
+    assert isinstance(store.writer.submit(_claim("next")).result(120), Decided)
 
 
 def test_sqlite_held_by_another_process_is_busy_not_lost(tmp_path: Path) -> None:
@@ -206,10 +206,10 @@ def test_sqlite_held_by_another_process_is_busy_not_lost(tmp_path: Path) -> None
     futures = [store.writer.submit(_claim(number)) for number in range(3)]
     for future in futures:
         with pytest.raises(StoreBusy, match="busy"):
-            future.result(30)
+            future.result(120)
     other.execute("ROLLBACK")
     other.close()
-    assert isinstance(store.writer.submit(_claim(1)).result(30), Decided)
+    assert isinstance(store.writer.submit(_claim(1)).result(120), Decided)
     assert _count(store) == 1
     store.close()
 
@@ -236,15 +236,15 @@ def postgresql_store(postgresql: Postgresql) -> Any:
 
 def test_a_crashed_server_is_busy_until_it_is_back(postgresql_store: Store, postgresql: Postgresql) -> None:
     store = postgresql_store
-    first = store.writer.submit(_claim(1)).result(30)
+    first = store.writer.submit(_claim(1)).result(120)
     postgresql.crash()
     try:
         for future in [store.writer.submit(_claim(number)) for number in (2, 3)]:
             with pytest.raises(StoreBusy):
-                future.result(60)
+                future.result(120)
     finally:
         postgresql.start()
-    second = store.writer.submit(_claim(4)).result(60)
+    second = store.writer.submit(_claim(4)).result(120)
     assert isinstance(first, Decided)
     assert isinstance(second, Decided)
     assert _count(store) == 2
@@ -263,7 +263,7 @@ def test_a_connection_lost_before_the_commit_is_tried_again(postgresql_store: St
         connection.execute(text("UPDATE queue_total SET pending = pending + 1"))
         return len(tries)
 
-    assert store.writer.run([], work).result(30) == 2
+    assert store.writer.run([], work).result(120) == 2
     assert _count(store, "queue_total WHERE pending = 1") == 1
 
 
@@ -293,11 +293,11 @@ def test_a_connection_lost_in_the_commit_is_never_a_success(postgresql_store: St
     held.go.set()
     for future in futures:
         with pytest.raises(StoreBusy, match="connection to the database was lost"):
-            future.result(60)
+            future.result(120)
     assert _count(store) == _count(store, "decision") == 0
     with writing(store._engine) as connection:
         connection.execute(text("DROP TRIGGER die ON decision"))
-    assert isinstance(store.writer.submit(_claim(1)).result(30), Decided)
+    assert isinstance(store.writer.submit(_claim(1)).result(120), Decided)
 
 
 def test_a_commit_that_happened_is_told_although_its_answer_was_lost(postgresql_store: Store) -> None:
@@ -314,7 +314,7 @@ def test_a_commit_that_happened_is_told_although_its_answer_was_lost(postgresql_
             _kill(store, backend)
 
     event.listen(store._engine, "commit", lose)
-    answer = store.writer.submit(_claim(1)).result(60)
+    answer = store.writer.submit(_claim(1)).result(120)
     event.remove(store._engine, "commit", lose)
     assert len(lost) == 1
     assert isinstance(answer, Decided)
@@ -335,7 +335,7 @@ def test_a_killed_process_loses_nothing_it_answered(store: Store, database_url: 
             answered.append(receive.recv())
     except EOFError:
         pass
-    process.join(60)
+    process.join(120)
     receive.close()
     with store.read() as connection:
         assert log.verify(connection) == []
@@ -344,7 +344,7 @@ def test_a_killed_process_loses_nothing_it_answered(store: Store, database_url: 
     assert set(answered) <= kept
     assert {entry.subject_id for entry in entries if entry.action is Action.CLAIM_STORED} == kept
     assert _count(store) == len(kept)
-    assert isinstance(store.writer.submit(_claim("after")).result(30), Decided)
+    assert isinstance(store.writer.submit(_claim("after")).result(120), Decided)
 
 
 def _write_forever(url: str, send: Any) -> None:
@@ -354,6 +354,6 @@ def _write_forever(url: str, send: Any) -> None:
         futures = [store.writer.submit(_claim(number + n)) for n in range(16)]
         number += 16
         for future in futures:
-            answer = future.result(30)
+            answer = future.result(120)
             assert isinstance(answer, Decided)
             send.send(answer.answer.decision_id)
