@@ -54,13 +54,13 @@ def test_answers_are_validation_results_in_order_with_the_id_of_the_line(
     rows = [
         claim("We use a queue, see ADR-003.", id={"any": ["json"]}),
         claim("We use a queue."),
-        claim("x", id=None),
+        {"content": "x", "id": None},  # a fact that a model made up its mind about
     ]
     answers = checked(rows, tmp_path, "--repo", repository.path)
     assert [answer.get("id", "none given") for answer in answers] == [{"any": ["json"]}, "none given", None]
     assert [(answer["outcome"], answer["rule"]) for answer in answers] == [
         ("stored", "stated"),
-        ("queued", "ungrounded"),
+        ("stored", "corroborated"),
         ("queued", "ungrounded"),
     ]
     assert answers[0]["evidence"]["source_id"] == "ADR-003"
@@ -110,7 +110,7 @@ def test_an_earlier_claim_that_no_longer_holds_is_not_in_the_way(tmp_path: Path)
 @pytest.mark.parametrize(
     ("bad", "code"),
     [
-        ({"content": "x"}, "invalid_request"),
+        ({"memory_type": "fact", "source": "user"}, "invalid_request"),
         (claim("x", colour="red"), "invalid_request"),
         (claim("   "), "invalid_request"),
         (claim("a\x00b"), "invalid_request"),
