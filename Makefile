@@ -53,8 +53,8 @@ test: browser $(VENV)/node/.ready
 	$(MAKE) --no-print-directory -j 2 lint tests
 
 # Half of its time a test waits for a program that it has started, so four processes of tests keep two cores busy.
-# A file is run by one of them, so that what its tests share is made once, and in the order of the folders: the long
-# files are in the first of them, and at the end there are only short ones to wait for.
+# A file is run by one of them, so that what its tests share is made once, and in the order of the rooms: the long
+# files are in the first of them, `acceptance`, and at the end there are only short ones to wait for.
 # What they compile they keep, whatever the environment says: each of them and each program would compile it again.
 tests: browser $(VENV)/node/.ready
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vouchgate.storage.dedup import contradicting, index
 
-SECONDS = 5.0  # for what takes some milliseconds; the bounds on numbers of texts stay as they are
+SECONDS = 0.5  # for what takes some milliseconds; the bounds on numbers of texts stay as they are
 
 
 def be_patient() -> None:

@@ -205,7 +205,7 @@ def test_repair_while_claims_come_in(store: Store) -> None:
 
     def send() -> None:
         try:
-            for content in flood(31, 3, 60, 2, count=80, edited=0.2):
+            for content in flood(31, 3, 60, 2, count=40, edited=0.2):
                 for owner_id in OWNERS:
                     one = examined(content, owner_id=owner_id, under=ROOM)
                     assert isinstance(store.writer.submit(submission_of(one)).result(), Decided)
