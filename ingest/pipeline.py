@@ -112,7 +112,7 @@ class Examined:
     readings: tuple[SourceReading, ...]
     findings: Findings  # of the checks that need no facts
     similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
-    suggested: tuple[Suggested, ...] = ()  # to show, too
+    suggested: tuple[Suggested, ...] | None = None  # to show, too; None: nobody looked for what it could cite
     facts: Facts = NO_FACTS
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
     # What was compared before, and need not be again; no answer depends on it. None: nothing was.
@@ -249,7 +249,7 @@ class Examined:
             similarity_score=decision.similarity_score,
             conflicting_memory_id=_nearest_memory(decision),
             similar=self.similar,
-            suggested=self.suggested,
+            suggested=self.suggested or (),
             rejected_before=rejected_before,
             memory_id=memory_id,
             queue_id=queue_id,

@@ -125,6 +125,10 @@ def _settle_waiting(
         unknown = " ".join(f.message for f in decision.findings if f.verdict is Verdict.UNKNOWN)
         at = rechecks.not_before(again.now, examined.readings)
         return _try_later(connection, item, due, why=unknown, policy=policy, now=again.now, not_before=at)
+    if decision.rule is Rule.UNGROUNDED and examined.suggested is not None:  # no document states it yet
+        at = again.now + rechecks.memory_interval(policy.recheck, item.id)
+        rechecks.postpone(connection, due, at, attempts=0)
+        return RecheckResult.AGAIN
     if decision.tier is not Tier.STORED:
         acts.redecide(connection, item, _new_decision(item, again, examined, decision), policy)
         return RecheckResult.REDECIDED

@@ -346,6 +346,12 @@ class _SubmissionGroup:
             )
             if answer.rule == Rule.CITATION_UNKNOWN:  # nothing else stands against it, so that is tried again
                 self._schedule(submission, ItemKind.PENDING, answer.queue_id)
+            elif answer.rule == Rule.UNGROUNDED and submission.examined.suggested is not None:
+                policy = submission.examined.policy
+                row = rechecks.uncited_row(
+                    policy, owner_id, answer.queue_id, submission.examined.capture_time
+                )
+                rows.rechecks += [] if row is None else [row]
         elif action is Action.CLAIM_REPEATED and answer.queue_id is not None:
             rows.seen[owner_id, answer.queue_id] += 1
 

@@ -113,6 +113,14 @@ def pending_row(
     return _row(owner_id, item_id, ItemKind.PENDING, due)
 
 
+def uncited_row(policy: Policy, owner_id: str, item_id: str, at: datetime) -> dict[str, Any] | None:
+    """The row of an item that cites nothing, which is looked up again as often as memories are read again: documents
+    may state it by then. None when the policy has nothing checked again."""
+    if policy.recheck.attempts == 0:
+        return None
+    return _row(owner_id, item_id, ItemKind.PENDING, at + memory_interval(policy.recheck, item_id))
+
+
 def memory_row(
     policy: Policy, owner_id: str, memory_id: str, readings: Sequence[SourceReading], at: datetime
 ) -> dict[str, Any] | None:

@@ -194,7 +194,7 @@ class Rechecker:
         examined = await self._examine(then.evidence.claim, fresh=fresh)
         if examined.similar is None:  # what the owner was shown stays shown
             examined = replace(examined, similar=then.similar)
-        if not examined.suggested:
+        if not examined.suggested and then.suggested:
             examined = replace(examined, suggested=then.suggested)
         took_ms = (time.perf_counter() - begun) * 1000
         again = await asyncio.to_thread(_prepared, decision_id, examined, now, took_ms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.policy import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.review.recheck import RecheckResult
 from vouchgate.sources.reader import Sources
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.store import Store
@@ -204,6 +205,24 @@ def test_a_repository_that_cannot_be_searched_costs_nobody_a_claim(
     with closing(sources), closing(search):
         assert asyncio.run(search.find(BACKUPS, 30)) == ((), ())
     assert "could not be searched" in caplog.text
+
+
+def test_what_waits_is_looked_up_again_and_stored_when_a_document_states_it(
+    repository: TestRepository, store: Store
+) -> None:
+    policy, claim = load_policy(), "The observatory closes its dome at 12 degrees below zero."
+    store.save_policy(policy, datetime.now(UTC))
+    sources, search = _parts(repository)
+    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=search)) as examiner:
+        rechecker = Rechecker(store, policy, examiner.examine, sources.read)
+        answer = store.writer.submit(submission_of(asyncio.run(examiner.examine(_claim(claim))))).result()
+        assert isinstance(answer, Decided) and answer.answer.rule is Rule.UNGROUNDED
+        first = asyncio.run(rechecker.job.run_once(datetime.now(UTC) + timedelta(days=1)))
+        again = asyncio.run(rechecker.job.run_once(datetime.now(UTC) + timedelta(days=15)))
+        repository.commit("Say so", {"docs/handbook/dome.md": f"# Dome\n\n{claim}\n"})
+        then = asyncio.run(rechecker.job.run_once(datetime.now(UTC) + timedelta(days=28)))
+    assert (dict(first), dict(again)) == ({}, {RecheckResult.AGAIN: 1})
+    assert dict(then) == {RecheckResult.PROMOTED: 1}
 
 
 def test_what_was_stored_so_is_stale_when_its_document_changes(
