@@ -64,13 +64,13 @@ class ReviewOut(PendingMemory):
     `similar`: the stored memories that were near its claim when it was sent, nearest first; null when that was
     not looked for or could not be found out. `suggested`: documents of the repositories that may say so, or say
     otherwise, of a claim that cites nothing. `priority`: why it stands where it does in the queue, the weightiest
-    first; empty once it is decided. Left out where there is none: `next_check`, when its sources are read again by
-    themselves; `rejection`, which its owner gave a claim in the same words (`rejected_before`); `undo_until`, from
-    when on the decision cannot be taken back.
+    first; empty once it is decided. Left out where there is none: `suggested`; `next_check`, when its sources are read
+    again by themselves; `rejection`, which its owner gave a claim in the same words (`rejected_before`);
+    `undo_until`, from when on the decision cannot be taken back.
     """
 
     similar: tuple[SimilarMemory, ...] | None
-    suggested: tuple[Suggested, ...] = ()
+    suggested: tuple[Suggested, ...] = Field(default=(), exclude_if=lambda found: not found)
     priority: tuple[str, ...]
     next_check: datetime | None = Field(default=None, exclude_if=lambda time: time is None)
     rejection: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)

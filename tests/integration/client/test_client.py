@@ -93,8 +93,8 @@ def test_a_verdict_is_given_back_whatever_it_is(client: Client) -> None:
 
 
 def test_what_next_step_tells_to_do_works(client: Client) -> None:
-    queued = client.save("The export job writes to the ledger at night.")
-    assert "with that citation written in the text" in next_step(queued)
+    queued = client.save("It is for the ledger that the export job has its two hours of every night.")
+    assert "docs/adrs/0007-exports.md speaks of it: read it" in next_step(queued)
     assert client.save("The export job writes to the ledger at night, see ADR-0007.").approved
 
 

@@ -208,7 +208,7 @@ PORTS = "Public endpoints carry their version in the path, says ADR-0007."
     [
         ("Public endpoints carry their version in the path.", "support_states", "stated", "stated"),
         (
-            "We put the version of a public endpoint into the path.",
+            "Versions of public endpoints: in the path, as partners asked.",
             "support_on_topic",
             "spoken_of",
             "ungrounded",
