@@ -26,18 +26,21 @@ def decide_from_history(
     ValueError for counts below zero."""
     if attempts < 0 or max_attempts < 0:
         raise ValueError("attempts are counted from 0")
-    rules = policy.corroboration
     weighed = weigh(task, history.hits)
-    outcome, why = _outcome(weighed, rules)
+    outcome, why = _outcome(weighed, policy.corroboration)
     if outcome is None and attempts < max_attempts:
         tried = {(one.path, one.query) for one in history.attempts}
         tried |= {(one.path, one.query) for one in history.failures}
         queries = queries_of(task.claim)
-        for path, query in ((path, query) for query in queries for path in rules.paths):
+        for path, query in ((path, query) for query in queries for path in policy.corroboration.paths):
             if (path, query) not in tried:
                 return NeedMoreSearch(path=path, query=query, why=why)
-    verdict = Verdict(outcome or Outcome.INVALID, why, weighed.evidence(rules))
-    return Final(result=_result(task, history, weighed, verdict))
+    return Final(result=_result(task, history, weighed, policy))
+
+
+def conclude(task: SearchTask, history: SearchHistory, policy: Policy) -> AgentResult:
+    """What a history says of a claim when nothing more is looked for; INVALID when that is not enough."""
+    return _result(task, history, weigh(task, history.hits), policy)
 
 
 def _outcome(weighed: Weighed, rules: CorroborationPolicy) -> tuple[Outcome | None, str]:
@@ -55,7 +58,9 @@ def _outcome(weighed: Weighed, rules: CorroborationPolicy) -> tuple[Outcome | No
     return None, f"{weights}, from {count} voices"
 
 
-def _result(task: SearchTask, history: SearchHistory, weighed: Weighed, verdict: Verdict) -> AgentResult:
+def _result(task: SearchTask, history: SearchHistory, weighed: Weighed, policy: Policy) -> AgentResult:
+    outcome, why = _outcome(weighed, policy.corroboration)
+    verdict = Verdict(outcome or Outcome.INVALID, why, weighed.evidence(policy.corroboration))
     telling = [hit for voice in (*weighed.supporting, *weighed.refuting) for hit in voice]
     return AgentResult(
         outcome=verdict.outcome,

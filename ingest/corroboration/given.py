@@ -12,11 +12,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from vouchgate.ingest.claims.types import Frozen, Label, Stance
-from vouchgate.ingest.corroboration.decision import decide_from_history
+from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import (
     TENTHS,
-    Final,
-    NeedMoreSearch,
     Outcome,
     SearchHistory,
     SearchTask,
@@ -99,19 +97,16 @@ def corroborate(sent: GivenClaim, policy: Policy) -> Corroborated:
     task, history = history_of(sent, policy)
     hits = history.hits
     names = [source.id or str(number) for number, source in enumerate(sent.sources)]
-    following = decide_from_history(task, history, 0, 1, policy)
-    final = following if isinstance(following, Final) else decide_from_history(task, history, 1, 1, policy)
-    if not isinstance(final, Final):
-        raise AssertionError("a search whose attempts are spent is over")
+    result = conclude(task, history, policy)
     voices = tuple(
         tuple(name for name, hit in zip(names, hits, strict=True) if hit in voice)
         for voice in weigh(task, hits).voices
     )
     group_of = {name: number for number, voice in enumerate(voices) for name in voice}
     return Corroborated(
-        label=final.result.label,
-        outcome="NeedMoreSearch" if isinstance(following, NeedMoreSearch) else final.result.outcome,
-        why=str(final.result.debug["why"]),
+        label=result.label,
+        outcome="NeedMoreSearch" if result.outcome is Outcome.INVALID else result.outcome,
+        why=str(result.debug["why"]),
         groups=voices,
         hits=tuple(
             GivenHit(
@@ -124,5 +119,5 @@ def corroborate(sent: GivenClaim, policy: Policy) -> Corroborated:
             )
             for name, hit in zip(names, hits, strict=True)
         ),
-        proof=final.result.proof,
+        proof=result.proof,
     )

@@ -85,7 +85,6 @@ def weight_of(source: Found, policy: Policy) -> int:
 
 
 def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) -> Hit:
-    digest = digest_of(text)
     found = Found(
         citation=Citation(type=CitationType.URL, value=reading.url, key=reading.url),
         source_id=reading.url,
@@ -100,7 +99,7 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
         cut=len(reading.text) > TEXT_CHARACTERS,
     )
     found = hold(claim, (), found)
-    held = found.held or ()
+    held, digest = found.held or (), found.text_digest
     stance = stance_of(held)
     name = f"{reading.url or reading.name}\n{reading.title}\n{digest}"
     return Hit(

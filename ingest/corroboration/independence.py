@@ -14,7 +14,7 @@ from typing import TypeVar
 from vouchgate.ingest.corroboration.history import Hit
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.language.words import RUN, runs, tokens
-from vouchgate.ingest.scoring.score import QUOTED_WORDS
+from vouchgate.ingest.scoring.score import QUOTED_WORDS, are_others
 from vouchgate.ingest.scoring.sites import author_of
 
 Key = TypeVar("Key", bound=Hashable)
@@ -76,7 +76,6 @@ def independent(hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], ...]:
     """The hits by voices. A hit that says nothing joins nobody to anybody but by its site and text."""
     groups = Groups(len(hits))
     groups.join_equal((at, hit.group or hit.digest) for at, hit in enumerate(hits))
-    groups.join_equal((at, author_of(hit.site)) for at, hit in enumerate(hits) if hit.site)
     for one in range(len(hits)):
         for other in range(one):
             if one_voice(hits[one].site, hits[one].cites, hits[other].site, hits[other].cites):
@@ -88,11 +87,10 @@ def independent(hits: Sequence[Hit]) -> tuple[tuple[Hit, ...], ...]:
 
 
 def one_voice(site: str, cites: Iterable[str], other: str, other_cites: Iterable[str]) -> bool:
-    """Whether one of two sites hosts the other, or one of the two pages links to the other's site."""
+    """Whether two sites are one author's, one hosts the other, or one of the two pages links to the other's site."""
     if not site or not other:
         return False
-    hosts = any(a.startswith(b + "/") or a.endswith("." + b) for a, b in ((site, other), (other, site)))
-    return hosts or _names(cites, other) or _names(other_cites, site)
+    return not are_others(site, other) or _names(cites, other) or _names(other_cites, site)
 
 
 def _names(cites: Iterable[str], site: str) -> bool:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from vouchgate.ingest.claims.types import Label, Stance
 from vouchgate.ingest.corroboration.history import Hit, Outcome, SearchTask, in_order
 from vouchgate.ingest.corroboration.independence import independent
 from vouchgate.ingest.policy import CorroborationPolicy
+from vouchgate.ingest.scoring.score import aware
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def is_aligned(task: SearchTask, hit: Hit) -> bool:
         return True
     if hit.published is None:
         return task.window_days is None
-    as_of, published = _utc(task.as_of), _utc(hit.published)
+    as_of, published = aware(task.as_of), aware(hit.published)
     if published > as_of:
         return False
     return task.window_days is None or published >= as_of - timedelta(days=task.window_days)
@@ -91,7 +92,3 @@ def _says(voice: Sequence[Hit]) -> Stance | None:
 
 def _vote(voice: Sequence[Hit]) -> int:
     return min(hit.weight for hit in voice if hit.weight and hit.stance in (Stance.STATES, Stance.REFUTES))
-
-
-def _utc(time: datetime) -> datetime:
-    return time if time.utcoffset() is not None else time.replace(tzinfo=UTC)

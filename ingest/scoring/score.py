@@ -55,7 +55,7 @@ def freshness_of(dated: datetime | None, at: datetime) -> float:
     """1 for a page of this year, less for older ones. A date after `at` says nothing, like none at all."""
     if dated is None:
         return UNDATED
-    age = _aware(at) - _aware(dated)
+    age = aware(at) - aware(dated)
     if age < timedelta(0):
         return UNDATED
     return next((value for years, value in FRESHNESS if age < years * _YEAR), OLDER)
@@ -173,15 +173,15 @@ def _weighted(source: Found, policy: Policy, freshness: float) -> float:
     return round(score / without_judge, 6) if without_judge > 0 else 0.0
 
 
-def _aware(time: datetime) -> datetime:
-    """A page's date without a zone is read as UTC, so that it compares at all."""
+def aware(time: datetime) -> datetime:
+    """The same time: a page's date without a zone is read as UTC, so that it compares at all."""
     return time if time.utcoffset() is not None else time.replace(tzinfo=UTC)
 
 
 def _apart(one: Found, other: Found) -> bool:
     """Whether two sources are two in all but their words."""
     return (
-        _others(one.site, other.site)
+        are_others(one.site, other.site)
         and "" not in (one.digest, other.digest)
         and one.digest != other.digest
         and (not one.text_group or one.text_group != other.text_group)
@@ -190,8 +190,8 @@ def _apart(one: Found, other: Found) -> bool:
     )
 
 
-def _others(one: str, other: str) -> bool:
-    """Whether two sites are two people's: neither is the other, or hosts it."""
+def are_others(one: str, other: str) -> bool:
+    """Whether two sites are two people's: both are known, and neither is the other, or hosts it."""
     if not one or not other or author_of(one) == author_of(other):
         return False
     return not any(a.startswith(b + "/") or a.endswith("." + b) for a, b in ((one, other), (other, one)))

@@ -27,9 +27,8 @@ log = logging.getLogger(__name__)
 
 MOST_PASSAGES = 12  # that are looked at
 MOST_HELD = 5  # that the claim is held against; a passage takes some three milliseconds
-LEAST_SHARED = (
-    0.5  # of the claim's telling words, for a passage to be held against it: that is ten times the work
-)
+# Of the claim's telling words, for a passage to be held against it: that is ten times the work of counting them.
+LEAST_SHARED = 0.5
 MOST_FOUND = 3  # documents that are read for a claim, and that are suggested
 MOST_QUOTED = 300  # characters of a suggestion
 _TELLING = (Stance.STATES, Stance.SPEAKS, Stance.REFUTES)
