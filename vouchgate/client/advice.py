@@ -157,6 +157,11 @@ _BY_RULE: Mapping[str, str] = {
     Rule.REMOVAL: _ONLY_OWNER,
     Rule.PLACE_CHANGE: _ONLY_OWNER,
 }
+# Where something was found for a claim that cites nothing.
+_SUGGESTED = (
+    "{waits} because nothing but you vouches for it; {found}: read it, and if it says so, send the claim again in its"
+    " words, citing it in the text and quoting it, else tell the user that it waits."
+)
 # The rules whose sentence depends on what was found, and the findings that can set it, the one to act on first.
 _SET_BY: Mapping[str, Sequence[str]] = {
     Rule.SPECULATION: ("admitted_uncertainty", "undecided_suggestion", "personal_speculation"),
@@ -188,9 +193,9 @@ def next_step(verdict: ValidationResult) -> str:
             return "It would be stored: save it, with the same text and citations."
         return f"Nothing more to do: it is stored as {verdict.memory_id}."
     finding = _set_by(verdict)
-    if finding is None and verdict.rule == Rule.UNGROUNDED and verdict.suggested:
-        return _look_at(verdict)
     sentence = _BY_RULE.get(verdict.rule) if finding is None else _BY_CODE[finding.code]
+    if finding is None and verdict.rule == Rule.UNGROUNDED and verdict.suggested:
+        sentence = _SUGGESTED
     if sentence is None:  # a rule of a newer service
         sentence = (
             "{waits}: read the reason, and tell the user."
@@ -207,19 +212,17 @@ def next_step(verdict: ValidationResult) -> str:
         earlier=f" ({verdict.conflicting_memory_id})" if verdict.conflicting_memory_id else "",
         memory=f", as {verdict.conflicting_memory_id}" if verdict.conflicting_memory_id else "",
         cited=_cited(finding),
+        found=_found(verdict),
         successor=_successor(verdict, finding),
     )
 
 
-def _look_at(verdict: ValidationResult) -> str:
-    """What to do about a claim for which something was found that it does not cite."""
-    waits = "It would wait for its owner" if verdict.decision_id is None else "It waits for its owner"
-    found = verdict.suggested[0]
-    does = "may say otherwise" if found.stance is Stance.REFUTES else "speaks of it"
-    return (
-        f"{waits} because nothing but you vouches for it; {found.citation} {does}: read it, and if it says so, send the"
-        " claim again in its words, citing it in the text and quoting it, else tell the user that it waits."
-    )
+def _found(verdict: ValidationResult) -> str:
+    """What was found for a claim that does not cite it, and what it does to the claim; empty when nothing was."""
+    if not verdict.suggested:
+        return ""
+    nearest = verdict.suggested[0]
+    return f"{nearest.citation} {'may say otherwise' if nearest.stance is Stance.REFUTES else 'speaks of it'}"
 
 
 def _set_by(verdict: ValidationResult) -> Finding | None:
