@@ -27,6 +27,7 @@ from vouchgate.ingest.claims.types import (
     DedupFacts,
     DeliveryTarget,
     Found,
+    Looked,
     OwnPublishers,
     PendingMemory,
     Principal,
@@ -52,9 +53,12 @@ PublisherLookup = Callable[[str, Collection[str], datetime], OwnPublishers]
 
 
 class Harvest(Protocol):
-    """Finds what a claim could have cited, and what is only to be looked at, the best first. Never raises."""
+    """Finds what a claim could have cited, and what is only to be looked at, the best first, and says where it looked.
+    Never raises."""
 
-    async def find(self, claim: str, seconds: float) -> tuple[Sequence[Citation], Sequence[Suggested]]: ...
+    async def find(
+        self, claim: str, seconds: float
+    ) -> tuple[Sequence[Citation], Sequence[Suggested], Sequence[Looked]]: ...
 
 
 def waits_for_evidence(examined: Examined) -> bool:
@@ -187,7 +191,8 @@ class Examiner:
         until = time.perf_counter() + seconds
         if self._harvest is None:
             return examined
-        citations, suggested = await self._harvest.find(examined.claim.stated, seconds)
+        citations, suggested, looked = await self._harvest.find(examined.claim.stated, seconds)
+        examined = replace(examined, suggested=tuple(suggested), looked=tuple(looked))
         ordinary: list[SourceReading] = []
         cited = {reading.citation.key for reading in examined.readings}
         for citation in citations:
@@ -203,7 +208,7 @@ class Examiner:
                 return found
         if len(ordinary) > 1 and (found := await self._citing(inspected, examined, ordinary, until)):
             return found
-        return replace(examined, suggested=tuple(suggested))
+        return examined
 
     async def _citing(
         self, inspected: Inspected, examined: Examined, found: Sequence[SourceReading], until: float
@@ -220,7 +225,7 @@ class Examiner:
         left = max(until - time.perf_counter(), HOLDING_SECONDS)
         held = await self._compare_within_time(cited, readings, policy, examined.capture_time, left)
         rule = held.knowing(dedup=NOTHING_NEAR).decide().rule
-        return held if rule is Rule.CORROBORATED else None
+        return replace(held, looked=examined.looked) if rule is Rule.CORROBORATED else None
 
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""

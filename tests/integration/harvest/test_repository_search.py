@@ -196,7 +196,7 @@ def test_what_need_not_be_looked_up_is_not(repository: TestRepository) -> None:
     class Noting:
         async def find(self, claim: str, seconds: float) -> Harvested:
             asked.append(claim)
-            return Harvested((), ())
+            return Harvested((), (), ())
 
     sources, search = _parts(repository)
     off = load_policy().model_copy(update={"harvest": "off"})
@@ -222,7 +222,8 @@ def test_only_the_protected_ref_and_no_memory_file_vouch(repository: TestReposit
     (repository.path / "docs/handbook/new.md").write_text("The moon base has 12 rooms for guests.\n")
     sources, search = _parts(repository)
     with closing(sources), closing(search):
-        assert asyncio.run(search.find("The moon base has 12 rooms for guests.", 30)) == ((), ())
+        found = asyncio.run(search.find("The moon base has 12 rooms for guests.", 30))
+    assert (found.citations, found.suggested, [each.found for each in found.looked]) == ((), (), [0])
 
 
 def test_a_moved_ref_is_seen_and_what_cannot_be_read_is_left_out(repository: TestRepository) -> None:
@@ -253,7 +254,10 @@ def test_a_repository_that_cannot_be_searched_costs_nobody_a_claim(
     sources, search = _parts(repository)
     repository.path.rename(repository.path.with_name("away"))
     with closing(sources), closing(search):
-        assert asyncio.run(search.find(BACKUPS, 30)) == ((), ())
+        found = asyncio.run(search.find(BACKUPS, 30))
+    assert (found.citations, found.suggested) == ((), ())
+    (look,) = found.looked
+    assert look.path == "repository" and "Backups" in look.query and look.failure
     assert "could not be searched" in caplog.text
 
 
