@@ -1,0 +1,108 @@
+"""Which sentences say nothing that could be true or false. Rules over words; in doubt a sentence is a claim."""
+
+from __future__ import annotations
+
+import re
+
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.documents.types import Reason
+
+_LEADING = re.compile(
+    r"[\W_]*(?:(?:note|tip|hint|important|warning|step \d+|todo)\s*:\s*)?[\W_]*", re.IGNORECASE
+)
+_WORDS = re.compile(r"[\w'’]+|`[^`]*`|[;:—–?]|\d")
+_QUESTION_END = re.compile(r"\?[\"'”’)\]*_`\s]*\Z")
+_DIGIT = re.compile(r"\d")
+_LABEL = re.compile(
+    r"\W*(?:[\w'’-]+\s+){0,3}(?:sources?|references?|ref|citations?|see also|further reading|via|links?|bibliography)"
+    r"(?:\s+[\w'’/&-]+){0,4}\s*[*_]*:",
+    re.IGNORECASE,
+)
+_LONGEST_LABEL = 12  # words before the colon of what only names its source
+
+
+def reason_for(said: str, *, cites: bool) -> Reason | None:
+    """Why a sentence, without its markup, is no claim; None when it may be one. One that `cites` claims to be
+    supported, so that nothing but a plain question or order excuses it."""
+    body = said[_LEADING.match(said).end() :].replace("’", "'")  # type: ignore[union-attr]
+    words = [word.lower() for word in _WORDS.findall(body[:400])]
+    if not words:
+        return None
+    if _is_question(body, words):
+        return Reason.QUESTION
+    if _is_order(body, words):
+        return Reason.IMPERATIVE
+    small = body[:400].lower()
+    if _ABOUT.match(small) and not _reports(words) and not cites:
+        return Reason.ABOUT_DOCUMENT
+    if _OPINION.match(small) and not cites and _DIGIT.search(body) is None:
+        return Reason.OPINION
+    return None
+
+
+def names_sources(said: str) -> bool:
+    """Whether a line begins as one that lists sources does: `Sources:`, `Supporting reference:`."""
+    return _LABEL.match(said) is not None
+
+
+def is_source_heading(said: str) -> bool:
+    """Whether this is the heading of a list of sources."""
+    words = re.sub(r"[\W\d_]+", " ", said.lower()).strip()
+    return words in _SOURCE_HEADINGS
+
+
+def is_label(said: str) -> bool:
+    """Whether words before a reference only name it: few, without a verb, and a colon at the end or no end at all."""
+    body = said.strip().rstrip("*_ ")
+    return body.endswith(":") and len(body.split()) <= _LONGEST_LABEL and not asserts(body)
+
+
+def asserts(said: str) -> bool:
+    """Whether there is a verb that makes these words a sentence."""
+    return not _FINITE.isdisjoint(re.findall(r"[\w'’]+", said.lower()))
+
+
+def _is_question(body: str, words: list[str]) -> bool:
+    if _QUESTION_END.search(body) is None:
+        return False
+    first = 1 if words[0] in _BEFORE_QUESTIONS and len(words) > 1 else 0
+    return words[first] in _QUESTIONS
+
+
+def _is_order(body: str, words: list[str]) -> bool:
+    verb = words[0]
+    if (
+        verb in ("please", "then", "now", "next", "first", "finally", "just", "always", "never")
+        and len(words) > 1
+    ):
+        words = words[2:] if words[1] in (",",) else words[1:]
+        verb = words[0]
+    if len(words) < 2 or not _STATES.isdisjoint(words) or any(sign in words for sign in (";", "—", "–")):
+        return False
+    following = words[1]
+    fits = following in _ARTICLES or following.startswith("`")
+    if verb in _AMBIGUOUS:
+        return fits
+    return verb in _IMPERATIVES and (fits or following in _AFTER_VERB)
+
+
+def _reports(words: list[str]) -> bool:
+    """Whether a sentence about the document says with it what is the case: "this report shows that …", a number."""
+    return "that" in words or any(word[0].isdigit() for word in words)
+
+
+_LISTS = read_data("documents.toml")
+_QUESTIONS = frozenset(_LISTS["questions"])
+_BEFORE_QUESTIONS = frozenset(_LISTS["before_questions"])
+_IMPERATIVES = frozenset(_LISTS["imperatives"])
+_AMBIGUOUS = frozenset(_LISTS["ambiguous_imperatives"])
+_ARTICLES = frozenset(_LISTS["articles"])
+_AFTER_VERB = frozenset(_LISTS["after_verb"])
+_STATES = frozenset(_LISTS["states_something"])
+_FINITE = frozenset(_LISTS["finite"])
+_SOURCE_HEADINGS = frozenset(_LISTS["source_headings"])
+_ABOUT = re.compile("|".join(_LISTS["about_document"]))
+_OPINION = re.compile("|".join(_LISTS["opinion"]))
+WANTED = re.compile(
+    r"\[\s*(?:" + "|".join(map(re.escape, _LISTS["source_wanted"])) + r")\s*\]", re.IGNORECASE
+)
