@@ -186,6 +186,13 @@ class CorroborationPolicy(Frozen):
     wire: tuple[str, ...] = ("afp.com", "ap.org", "apnews.com", "dpa.com", "reuters.com")
 
 
+class DocumentPolicy(Frozen):
+    """What whole documents must come to; the score of their sources is held against `confidence_floor`."""
+
+    unverified: int = Field(default=1, ge=0)  # claims that cite nothing, or are stated only in part, at most
+    verified: int = Field(default=3, ge=0)  # claims that must be verified at least, or all there are
+
+
 class Policy(Frozen):
     """The document in force. Two policies with one digest decide alike. What came to it later has a default, which is
     left out of the document, so that those kept before have the digest that they had."""
@@ -226,6 +233,9 @@ class Policy(Frozen):
     harvest: Literal["repositories", "off"] = Field(default="off", exclude_if=lambda where: where == "off")
     corroboration: CorroborationPolicy = Field(
         default=CorroborationPolicy(), exclude_if=lambda rules: rules == CorroborationPolicy()
+    )
+    documents: DocumentPolicy = Field(
+        default=DocumentPolicy(), exclude_if=lambda rules: rules == DocumentPolicy()
     )
     reputation: Reputation
     values: ValueWords

@@ -56,6 +56,13 @@ Input = Annotated[str, typer.Argument(metavar="FILE", help="A file of JSON lines
 Offline = Annotated[
     bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
 ]
+Official = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GLOB",
+        help="Files of the repository that may make a FACT, such as docs/**/*.md. Repeat it.",
+    ),
+]
 _CHECK_EXAMPLE = (
     """Example: echo '{"content":"We use Redis","memory_type":"fact","source":"user"}' | vouchgate check"""
 )
@@ -147,13 +154,7 @@ def check(
             metavar="URL", help="Compare with what is kept in this database too; it is not written to."
         ),
     ] = None,
-    official: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GLOB",
-            help="Files of the repository that may make a FACT, such as docs/**/*.md. Repeat it.",
-        ),
-    ] = None,
+    official: Official = None,
     offline: Offline = False,
 ) -> None:
     """Say what would become of claims; write nothing.
@@ -172,6 +173,79 @@ def check(
     from vouchgate.cli import check as command
 
     raise typer.Exit(command.run(file, settings, compare_with_database=database_url is not None))
+
+
+@app.command("gate-doc", epilog="Example: vouchgate gate-doc report.md --format github")
+def gate_doc(
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Documents, folders of them, or -.")],
+    *,
+    repo: Repos = None,
+    policy: operator.PolicyFile = None,
+    official: Official = None,
+    offline: Offline = False,
+    format_: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="text, json, sarif, html, github or junit.")
+    ] = "text",
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KINDS",
+            help="Only fail on these: false, broken, unknown, unverified, verified, score, no_claims.",
+        ),
+    ] = None,
+    allow_no_claims: Annotated[
+        bool, typer.Option("--allow-no-claims", help="Pass a document in which nothing can be checked.")
+    ] = False,
+    only_marked: Annotated[
+        bool, typer.Option("--only-marked", help="Check what is marked [citation needed] or [verify].")
+    ] = False,
+    harvest: Annotated[
+        bool, typer.Option("--harvest", help="Look for official sources of claims that cite nothing.")
+    ] = False,
+    changed_since: Annotated[
+        str | None,
+        typer.Option(metavar="REV", help="Check claims on changed lines, or whose cited files changed."),
+    ] = None,
+    record: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep what was read.")] = None,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Read what was kept, offline, as of then.")
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Share what was read with later runs.")
+    ] = None,
+    cache_hours: Annotated[float, typer.Option(min=0, help="How long that is used.")] = 24.0,
+    baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="TOML of claims that pass until a day.")
+    ] = None,
+    retry_seconds: Annotated[
+        float, typer.Option(min=0, max=600, help="Until a source that was down is asked again.")
+    ] = 30.0,
+) -> None:
+    """Check every claim of documents against what it cites.
+
+    Status 0: passed. 1: a claim is false, a citation is broken, or too little is verified. 3: something could not
+    be found out. 2: a document cannot be read, or an option makes no sense.
+    """
+    settings = operator.settings_from(
+        repo=repo, policy=policy, official_paths=official, offline=offline or replay is not None or None
+    )
+    from vouchgate.cli import gate_doc as command
+
+    options = command.Options(
+        format=format_,
+        fail_on=command.Options().fail_on if fail_on is None else tuple(filter(None, map(str.strip, fail_on.split(",")))),
+        allow_no_claims=allow_no_claims,
+        only_marked=only_marked,
+        harvest=harvest,
+        changed_since=changed_since,
+        record=record,
+        replay=replay,
+        cache=cache,
+        cache_hours=cache_hours,
+        baseline=baseline,
+        retry_seconds=retry_seconds,
+    )
+    raise typer.Exit(command.run(files, settings, options))
 
 
 @app.command(epilog="""Example: echo '{"text":"Maybe it fails, see ADR-003"}' | vouchgate detect""")

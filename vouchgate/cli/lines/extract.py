@@ -16,7 +16,7 @@ def run(files: Sequence[str]) -> int:
     status = 0
     for file in files:
         try:
-            document = read_document(file, _content(file))
+            document = read_document(file, content_of(file))
         except Unreadable as error:
             complain(f"{file} cannot be read: {error}")
             status = USAGE
@@ -51,7 +51,7 @@ def rows(document: Document) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def _content(file: str) -> bytes:
+def content_of(file: str) -> bytes:
     """What is in a file, or comes on standard input; no more than a document may have and a byte. Raises Unreadable."""
     if file == "-":
         return sys.stdin.buffer.read(LARGEST + 1)

@@ -1,0 +1,1 @@
+"""Whole documents: their sources read, each claim held against them, and the answer written down."""

@@ -1,0 +1,70 @@
+"""Links to files beside a document: what they are called in its repository."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from vouchgate.ingest.citations import given_citation
+from vouchgate.ingest.claims.types import Citation, CitationType
+from vouchgate.ingest.documents.types import Document, Reference
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_LINES = re.compile(r"#L\d")
+
+
+def with_files_beside(document: Document, root: Path | None) -> Document:
+    """The document, whose links to files are citations of these files in the repository whose top is `root`."""
+    place = path_in(document.name, root)
+    if place is None:
+        return document
+    folder = str(PurePosixPath(place).parent)
+
+    def named(reference: Reference) -> Reference:
+        if reference.dangling or not _is_file(reference):
+            return reference
+        return replace(reference, citation=_citation(folder, reference.target))
+
+    claims = tuple(replace(each, references=tuple(map(named, each.references))) for each in document.claims)
+    return replace(document, claims=claims, references=tuple(map(named, document.references)))
+
+
+def path_in(name: str, root: Path | None) -> str | None:
+    """The path of a file in the work tree at `root`; None for one outside of it."""
+    if root is None or name == "-":
+        return None
+    try:
+        return Path(name).resolve().relative_to(root.resolve()).as_posix()
+    except (OSError, ValueError):
+        return None
+
+
+def is_itself(citation: Citation, own: str | None) -> bool:
+    """Whether a citation names the document that cites it, `own` its path in the repository."""
+    if own is None or citation.type != CitationType.PATH:
+        return False
+    return citation.value == own or citation.value.startswith((f"{own}:", f"{own}#", f"{own}@"))
+
+
+def _is_file(reference: Reference) -> bool:
+    """Whether it is a link to a file, written as it lies to the document: not a path that stands in the text."""
+    cited = reference.citation
+    if _SCHEME.match(reference.target):
+        return False
+    return cited is None or (cited.type == CitationType.PATH and cited.start is None)
+
+
+def _citation(folder: str, target: str) -> Citation | None:
+    place, mark, lines = target.partition("#")
+    kept = f"#{lines}" if _LINES.match(mark + lines) else ""
+    path = unquote(place.partition("?")[0])
+    path = path.lstrip("/") if path.startswith("/") else posixpath.normpath(posixpath.join(folder, path))
+    if path.startswith("../") or path in ("..", "."):
+        return None
+    try:
+        return given_citation(CitationType.PATH, path + kept)
+    except ValueError:
+        return None

@@ -1,0 +1,87 @@
+"""The sources of documents read, all at once, and each claim held against its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from vouchgate.documents.beside import is_itself
+from vouchgate.gate.gathering import SourceReader
+from vouchgate.ingest.claims.types import Citation, Missing, SourceReading, Unreachable
+from vouchgate.ingest.documents.gate import Accepted, CheckedDocument
+from vouchgate.ingest.documents.types import Document
+from vouchgate.ingest.documents.verdict import CheckedClaim, check_claim, everything_cited
+from vouchgate.ingest.policy import Policy
+
+AT_ONCE = 64  # sources asked at the same time; a host is asked as the policy's `[web]` allows
+SECONDS = 60.0  # for one source, its turn included
+AGAIN_AFTER = 30.0  # seconds, until a source that was down is asked once more
+_PASSING = frozenset({"timeout", "server_error", "connection", "dns", "rate_limited"})
+
+Progress = Callable[[int, int], None]  # sources read, of how many
+
+
+async def read_sources(
+    source: SourceReader,
+    cited: Sequence[Citation],
+    *,
+    again_after: float = AGAIN_AFTER,
+    progress: Progress = lambda done, of: None,
+) -> dict[str, SourceReading]:
+    """A reading for each citation, by its key. One whose source was down is asked once more after `again_after`
+    seconds; what cannot be read then is UNKNOWN. Raises what the source raises."""
+    turn, done = asyncio.Semaphore(AT_ONCE), 0
+
+    async def read(citation: Citation, *, fresh: bool) -> SourceReading:
+        nonlocal done
+        async with turn:
+            try:
+                async with asyncio.timeout(SECONDS):
+                    reading = await source.read(citation, fresh=fresh)
+            except TimeoutError:
+                detail = f"{citation.value} could not be looked up within {SECONDS:g} s."
+                reading = Unreachable(citation=citation, code="timeout", detail=detail)
+        if not fresh:
+            done += 1
+            progress(done, len(cited))
+        return reading
+
+    readings = {r.citation.key: r for r in await asyncio.gather(*(read(each, fresh=False) for each in cited))}
+    down = [r.citation for r in readings.values() if isinstance(r, Unreachable) and r.code in _PASSING]
+    if down:
+        await asyncio.sleep(again_after)
+        again = await asyncio.gather(*(read(each, fresh=True) for each in down))
+        readings |= {reading.citation.key: reading for reading in again}
+    return readings
+
+
+def check_document(
+    document: Document,
+    readings: Mapping[str, SourceReading],
+    policy: Policy,
+    now: datetime,
+    *,
+    baseline: Mapping[str, Accepted],
+    own: str | None = None,
+) -> CheckedDocument:
+    """The verdict on every claim of a document. `baseline` lets claims pass until their day; `own` is the document's
+    path in the repository: it does not vouch for itself."""
+    selves = {each.key: _itself(each) for each in everything_cited([document]) if is_itself(each, own)}
+    readings = {**readings, **selves}
+    claims: tuple[CheckedClaim, ...] = tuple(
+        check_claim(claim, readings, policy, now) for claim in document.claims
+    )
+    checked = CheckedDocument(document, claims, {})
+    accepted = {
+        name: entry
+        for name in map(checked.fingerprint_of, claims)
+        if (entry := baseline.get(name)) is not None and entry.until >= now.date()
+    }
+    return CheckedDocument(document, claims, accepted)
+
+
+def _itself(citation: Citation) -> Missing:
+    return Missing(
+        citation=citation, detail=f"{citation.value} is this document, which does not vouch for itself."
+    )

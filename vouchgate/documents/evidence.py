@@ -1,0 +1,52 @@
+"""Evidence that nobody cited, for claims of documents that cite nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from vouchgate.documents.beside import is_itself, path_in
+from vouchgate.gate.examiner import Harvest
+from vouchgate.gate.gathering import SourceReader, gather
+from vouchgate.ingest.claims.types import Found, SourceReading
+from vouchgate.ingest.documents.types import Document, DocumentClaim, Reference
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.score import is_official
+
+
+async def harvested(
+    documents: Sequence[Document], search: Harvest, source: SourceReader, policy: Policy, root: Path | None
+) -> tuple[list[Document], dict[str, SourceReading]]:
+    """The documents, whose claims without a reference refer to the official source that was found for them, and what
+    was read. A document never vouches for itself."""
+    readings: dict[str, SourceReading] = {}
+    found: list[Document] = []
+    for document in documents:
+        own = path_in(document.name, root)
+        claims: list[DocumentClaim] = []
+        for claim in document.claims:
+            reading = None if claim.references else await _official(claim, search, source, policy, own)
+            if reading is None:
+                claims.append(claim)
+                continue
+            cited = reading.citation
+            readings[cited.key] = reading
+            reference = Reference(claim.start, claim.start, cited.value, cited)
+            claims.append(replace(claim, references=(reference,)))
+        found.append(replace(document, claims=tuple(claims)))
+    return found, readings
+
+
+async def _official(
+    claim: DocumentClaim, search: Harvest, source: SourceReader, policy: Policy, own: str | None
+) -> Found | None:
+    """The first official source that the search names for a claim."""
+    citations, *_ = await search.find(claim.text, policy.deadline_seconds)
+    for citation in citations:
+        if is_itself(citation, own):
+            continue
+        (reading,) = await gather(source, (citation,), policy.deadline_seconds, fresh=False)
+        if isinstance(reading, Found) and is_official(reading, policy):
+            return reading
+    return None

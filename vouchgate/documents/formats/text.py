@@ -1,0 +1,37 @@
+"""For people, like a compiler: one line for each claim that is not verified, and the answer last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vouchgate.documents.report import Lines, Report, problems, shown, total
+
+
+def write(report: Report) -> str:
+    """The report as lines."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    for checked in report.documents:
+        lines = Lines(checked.document.text)
+        for one in problems(checked):
+            line, column = lines.at(one.claim.start)
+            place, entry = (
+                f"{checked.document.name}:{line}:{column}",
+                checked.accepted.get(checked.fingerprint_of(one)),
+            )
+            yield f"{place}: {one.verdict.value}{' (accepted)' if entry else ''}: {shown(one.message, 300)}"
+            yield f"    {shown(one.claim.text)}"
+            for source in one.sources:
+                if source.quotation:
+                    yield f"    {shown(source.address or source.cited, 100)}: “{shown(source.quotation)}”"
+            if entry:
+                yield f"    accepted until {entry.until}: {shown(entry.reason)}"
+        for slip in checked.findings:
+            line, column = lines.at(slip.start)
+            yield f"{checked.document.name}:{line}:{column}: {slip.slip.value}: {shown(slip.text)}"
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in report.gated.counts.items() if n)
+    files = len(report.documents)
+    yield f"{total(report.documents)} claims in {files} document{'' if files == 1 else 's'}: {counts or 'none'}"
+    yield "passed" if report.gated.passed else f"not passed: {'; '.join(report.gated.reasons)}"

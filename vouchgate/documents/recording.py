@@ -1,0 +1,117 @@
+"""What was read for documents, kept in a folder: for a run offline that says the same, and for the next run.
+
+The folder has one file a source, named by the digest of its citation, and `run.json` with the time of the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from vouchgate.gate.gathering import SourceReader
+from vouchgate.ingest.claims.types import Citation, Found, SourceReading, Unreachable
+
+RUN = "run.json"
+_READING: TypeAdapter[SourceReading] = TypeAdapter(SourceReading)
+
+
+class RecordingError(ValueError):
+    """A folder that holds no recording, or one that was changed; the message names it."""
+
+
+def write(folder: Path, readings: dict[str, SourceReading], now: datetime) -> None:
+    """Keeps what was read at this time, in place of what is there. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for key, reading in readings.items():
+        _put(folder / _name(key), key, reading, now)
+    (folder / RUN).write_text(json.dumps({"at": now.isoformat()}) + "\n", "utf-8")
+
+
+def time_of(folder: Path) -> datetime:
+    """When the recorded run was. Raises RecordingError."""
+    try:
+        return datetime.fromisoformat(json.loads((folder / RUN).read_text("utf-8"))["at"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordingError(f"{folder} holds no recording: {RUN} cannot be read") from error
+
+
+class Replayed:
+    """Reads what a recorded run read, and nothing else. What was not read then is UNKNOWN."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
+        """As the source that was asked then. Raises RecordingError for a file that was changed."""
+        kept = _get(self._folder / _name(citation.key))
+        if kept is None:
+            detail = f"{citation.value} is not in the recording."
+            return Unreachable(citation=citation, code="offline", detail=detail)
+        return kept[1].model_copy(update={"citation": citation})
+
+
+class Cached:
+    """Reads what an earlier run read not long ago, and the rest from the source. What was not there, or could not be
+    found out, is asked again."""
+
+    def __init__(self, folder: Path, source: SourceReader, most: timedelta, now: datetime) -> None:
+        self._folder = folder
+        self._source = source
+        self._after = now - most
+        self._now = now
+
+    async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
+        """As the source. Never raises for what is in the folder: a file that cannot be used is read again."""
+        path = self._folder / _name(citation.key)
+        try:
+            kept = None if fresh else _get(path)
+        except RecordingError:
+            kept = None
+        if kept is not None and kept[0] >= self._after:
+            return kept[1].model_copy(update={"citation": citation})
+        reading = await self._source.read(citation, fresh=fresh)
+        if isinstance(reading, Found):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _put(path, citation.key, reading, self._now)
+        return reading
+
+
+def _name(key: str) -> str:
+    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:32] + ".json"
+
+
+def _put(path: Path, key: str, reading: SourceReading, now: datetime) -> None:
+    fields: dict[str, Any] = {"key": key, "at": now.isoformat(), "reading": reading.model_dump(mode="json")}
+    if isinstance(reading, Found):
+        fields |= {"text": reading.text, "later": reading.later}
+    fields["digest"] = _digest(fields)
+    made = path.with_suffix(".new")
+    made.write_text(json.dumps(fields, indent=1, sort_keys=True) + "\n", "utf-8")
+    made.replace(path)
+
+
+def _get(path: Path) -> tuple[datetime, SourceReading] | None:
+    try:
+        fields = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise RecordingError(f"{path} cannot be read") from error
+    try:
+        if fields.pop("digest") != _digest(fields):
+            raise RecordingError(f"{path} was changed since it was recorded")
+        reading = _READING.validate_python(fields["reading"])
+        if isinstance(reading, Found):
+            reading = reading.model_copy(update={"text": fields["text"], "later": fields["later"]})
+        return datetime.fromisoformat(fields["at"]), reading
+    except (KeyError, TypeError, AttributeError, ValidationError) as error:
+        raise RecordingError(f"{path} is no recorded source") from error
+
+
+def _digest(fields: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
