@@ -18,6 +18,7 @@ _LABEL = re.compile(
     r"(?:\s+[\w'’/&-]+){0,4}\s*[*_]*:",
     re.IGNORECASE,
 )
+_BESIDE = re.compile(r"[;—–]|, (?:and|but|so|because|which|while|whereas|although|though|yet)\b")
 _LONGEST_LABEL = 12  # words before the colon of what only names its source
 
 
@@ -25,24 +26,24 @@ def reason_for(said: str, *, cites: bool) -> Reason | None:
     """Why a sentence, without its markup, is no claim; None when it may be one. One that `cites` claims to be
     supported, so that nothing but a plain question or order excuses it."""
     body = said[_LEADING.match(said).end() :].replace("’", "'")  # type: ignore[union-attr]
-    words = [word.lower() for word in _WORDS.findall(body[:400])]
+    start = body[:400].lower()
+    words = _WORDS.findall(start)
     if not words:
         return None
     if _is_question(body, words):
         return Reason.QUESTION
-    if _is_order(body, words):
+    if _is_order(body, words) and not (cites and _DIGIT.search(body)):
         return Reason.IMPERATIVE
-    small = body[:400].lower()
-    if _ABOUT.match(small) and not _reports(words) and not cites:
+    if _ABOUT.match(start) and not _reports(words) and not cites:
         return Reason.ABOUT_DOCUMENT
-    if _OPINION.match(small) and not cites and _DIGIT.search(body) is None:
+    if _OPINION.match(start) and not cites and _DIGIT.search(body) is None and _BESIDE.search(start) is None:
         return Reason.OPINION
     return None
 
 
 def names_sources(said: str) -> bool:
     """Whether a line begins as one that lists sources does: `Sources:`, `Supporting reference:`."""
-    return _LABEL.match(said) is not None
+    return ":" in said[:80] and _LABEL.match(said) is not None
 
 
 def is_source_heading(said: str) -> bool:

@@ -51,6 +51,7 @@ _LETTER = re.compile(r"[^\W_]")
 _LINE = re.compile(r"[^\n]*\n?")
 _FEW_WORDS = 5  # of links on a line of their own; more with a verb among them are a claim
 _LONGEST_ENTRY = 1000  # characters of one source in a list of them
+_LONGEST_HEADING = 80  # characters of the heading of a list of sources
 _BOLD_LEVEL = 7  # of a line in bold: under every heading that is marked as one
 
 
@@ -231,7 +232,7 @@ class _Assembly:
             return not rest.strip() or (
                 refers and (not asserts(rest) or is_source_heading(said.partition(":")[0]))
             )
-        if is_source_heading(said) and is_bold(self.text[slice(*span)]):
+        if len(said) < _LONGEST_HEADING and is_bold(self.text[slice(*span)]) and is_source_heading(said):
             return True
         if flow.kind is FlowKind.NOTE and not asserts(said):
             return True

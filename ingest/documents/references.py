@@ -17,6 +17,7 @@ from vouchgate.ingest.documents.types import Reference, Span
 _LONGEST_ENTRY = 1000  # characters; what is longer is text, whatever number it begins with
 _MOST_NUMBERS = 50  # of one reference such as [3-7]
 _NO_SOURCE = re.compile(r"(?:mailto|tel|javascript|data|about):|#|\Z", re.IGNORECASE)
+_APART = "|"  # stands in no citation of any kind
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}:")
 _NOTE = re.compile(r"\[\^([^\]\s\[]{1,100})\]|\[([1-9]\d{0,3}|#[\w-]{1,50}|[A-Z][\w-]{1,50})\]_(?!\w)")
 _NUMBERED = re.compile(r"\[([1-9]\d{0,3}(?:\s?[,;–-]\s?[1-9]\d{0,3}){0,20})\](?![(\w:])")
@@ -174,9 +175,9 @@ def _seen_text(text: str, flows: Iterable[Flow]) -> str:
     at = 0
     for start, end in sorted(visible):
         if start >= at and end > start:
-            pieces += ("\0" * (start - at), text[start:end])
+            pieces += (_APART * (start - at), text[start:end])
             at = end
-    pieces.append("\0" * (len(text) - at))
+    pieces.append(_APART * (len(text) - at))
     return "".join(pieces)
 
 

@@ -4,7 +4,7 @@ with everything that nobody reads as words blanked out."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vouchgate.ingest.documents.layout import Flow, FlowKind, LineEnds, Mark, MarkKind
@@ -12,14 +12,20 @@ from vouchgate.ingest.documents.types import Span
 from vouchgate.ingest.language.sentences import sentences
 
 _WRAPPED = 45  # characters; a shorter line was ended by its writer, as for the splitter of sentences
+_WIDTH = 72  # characters; what would have made a line longer than that may have been put on the next
+_OPEN_END = re.compile(
+    r"\b(?:a|an|and|are|as|at|by|for|from|in|is|of|on|or|see|that|the|to|with|our|its|their|this)\Z"
+)
+_FIRST = re.compile(r"\W{0,20}(\w)\S*")
 _OWN_LINE = re.compile(
-    r"(?:[-*+•#|>●▪‣◦]|\(?\d{1,3}[.)]\s|\*\*[^*\n]{1,100}(?:\*\*:?|:\*\*)\s*$)", re.MULTILINE
+    r"(?:[-*+]\s|[•#|>●▪‣◦]|\(?\d{1,3}[.)]\s|\*\*[^*\n]{1,100}(?:\*\*:?|:\*\*)\s*$)", re.MULTILINE
 )
 _BOLD = re.compile(r"\s*(\*\*|__)(?!\s)[^*_\n]{1,200}?(?:\1\s*:?|:\1)\s*\Z")
 _BULLET = re.compile(r"(?<!\S)[•●▪‣◦∙⁃](?=\s)")
+_DIGIT_STOP = re.compile(r"\d[.)]\s")
 _NUMBER = re.compile(r"(?<!\S)\(?(\d{1,3})[.)](?=\s+\S)")
 _SOURCES = re.compile(r"(?<=[.!?)\]])\s+(?=(?:\w+ )?(?:Sources?|References?):)")
-_EMPHASIS = re.compile(r"(?<!\\)(?:\*{2,3}|_{2,3}|~~)|(?<![\w*\\])[*_](?=\S)|(?<=[^\s\\])[*_](?![\w*])")
+_EMPHASIS = re.compile(r"[*_~]+")
 _CITING_ONLY = re.compile(
     r"[(\[](?=[^()\[\]\x01]*+\x01)(?:[\s,;&\x01\x02]|and\b|see\b|also\b|e\.g\.|cf\.|source:|sources:)*+[)\]]",
     re.IGNORECASE,
@@ -52,9 +58,11 @@ class Shown:
         if BLANK in piece:
             if "(" in piece or "[" in piece:
                 piece = _EMPTY.sub(" ", piece)
-            piece = _ORPHAN.sub("", piece).replace(BLANK, "")
+            if f" {BLANK}" in piece:
+                piece = _ORPHAN.sub("", piece)
+            piece = piece.replace(BLANK, "")
         if "*" in piece or "_" in piece or "~" in piece:
-            piece = _EMPHASIS.sub("", piece)
+            piece = _EMPHASIS.sub(_unless_text, piece)
         return " ".join(piece.split())
 
     def bare_words(self, start: int, end: int) -> str:
@@ -62,9 +70,12 @@ class Shown:
         return self.bare[start - self.start : end - self.start]
 
 
-def show(text: str, flow: Flow, references: Iterable[Span]) -> Shown:
+def show(text: str, flow: Flow, references: Sequence[Span]) -> Shown:
     """The words of a flow, without the references at those places. A link keeps its words."""
-    start, end = flow.lines[0][0], max(line[1] for line in flow.lines)
+    start, end = flow.lines[0][0], flow.lines[-1][1]
+    if len(flow.lines) == 1 and not flow.marks and not references:
+        words = text[start:end]
+        return Shown(start, words, words, words, (), {}, {})
     gaps = [(before[1], after[0]) for before, after in zip(flow.lines, flow.lines[1:], strict=False)]
     breaks = sorted(mark.start for mark in flow.marks if mark.kind is MarkKind.BREAK)
     bounds = [place - start for place in breaks]
@@ -127,20 +138,37 @@ def _blank_mark(
             code.append((mark.start, mark.end))
 
 
+def _unless_text(match: re.Match[str]) -> str:
+    """Nothing for a mark of emphasis; the sign itself between two letters, between two spaces, or alone as `~`."""
+    signs, text = match[0], match.string
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+    if len(signs) > 1 and (signs[0] != "_" or not (before.isalnum() and after.isalnum())):
+        return ""
+    within = before.isalnum() and after.isalnum()
+    apart = not before.strip() and not after.strip()
+    return signs if signs == "~" or within or apart else ""
+
+
 def is_bold(line: str) -> bool:
     """Whether a line is nothing but words in bold: a heading that was not marked as one."""
-    return _BOLD.match(line) is not None
+    return line[-1:] in ("*", "_", ":") and _BOLD.match(line) is not None
 
 
 def split_sentences(shown: Shown) -> Iterator[Span]:
     """Where the sentences of a flow stand in the document, without the bullets and numbers before them."""
     text = shown.split
     cuts: list[tuple[int, int]] = [(bound, bound) for bound in shown.bounds]
-    if len(text) > 1:
+    if not text.isascii():
         cuts += (match.span() for match in _BULLET.finditer(text))
+    if "ource" in text or "eference" in text:
         cuts += ((match.end(), match.end()) for match in _SOURCES.finditer(text))
     cuts += _numbers(text, shown.bounds)
     at = 0
+    if not cuts:
+        opened, closed, base = shown.opened, shown.closed, shown.start
+        for start, end in sentences(text, None):
+            yield opened.get(base + start, base + start), closed.get(base + end, base + end)
+        return
     for first, last in [*sorted(cuts), (len(text), len(text))]:
         if first < at:
             continue
@@ -152,12 +180,12 @@ def split_sentences(shown: Shown) -> Iterator[Span]:
 
 def _numbers(text: str, bounds: tuple[int, ...]) -> Iterator[Span]:
     """The numbers of a list that runs on in the text ("1. Mix. 2. Bake."), or that begin a line."""
-    found = list(_NUMBER.finditer(text))
+    found = list(_NUMBER.finditer(text)) if _DIGIT_STOP.search(text) else []
     begins = {0, *bounds}
     listed = 0  # the number of the item before
     for index, match in enumerate(found):
         number = int(match[1])
-        leads = number == 1 and index + 1 < len(found) and found[index + 1][1] == "2"
+        leads = number == 1 and index + 1 < len(found) and found[index + 1][1] == "2" and match[0][-1] == "."
         first = match.start()
         while first and first not in begins and match.start() - first < 8 and text[first - 1].isspace():
             first -= 1
@@ -171,7 +199,11 @@ def _ends(text: str, line: Span, following: Span) -> bool:
     after = text[following[0] : following[1]]
     if _OWN_LINE.match(after) or is_bold(text[line[0] : line[1]]):
         return True
-    return line[1] - line[0] < _WRAPPED and not after[:1].islower()
+    length = line[1] - line[0]
+    if length >= _WRAPPED or _OPEN_END.search(text, line[0], line[1]):
+        return False
+    first = _FIRST.match(after)
+    return first is None or (length + len(first[0]) < _WIDTH and not first[1].islower())
 
 
 def _blanked(text: str, start: int, end: int, blanks: list[tuple[int, int, str]]) -> str:

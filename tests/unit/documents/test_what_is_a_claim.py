@@ -150,6 +150,9 @@ def test_sentences_end_where_lists_run_on() -> None:
 def test_lines_of_a_wrapped_paragraph_are_one_text() -> None:
     wide = f"The kiln on the hill burns oak, {'and oak alone, ' * 6}since\nThe Potter's winter."
     assert len(claims(wide)) == 1
+    assert claims("See the\n[Kiln book](https://oven.example/a) for more.") == ["See the Kiln book for more."]
+    assert claims("The kiln is hot\n-- so they say") == ["The kiln is hot -- so they say"]
+    assert claims("Name: Kiln\nTown: Oven") == ["Name: Kiln", "Town: Oven"]
     assert claims("The kiln is hot  \nThe door is shut") == ["The kiln is hot", "The door is shut"]
     assert claims("The kiln is hot\\\nThe door is shut") == ["The kiln is hot", "The door is shut"]
 
