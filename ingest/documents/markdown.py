@@ -22,6 +22,8 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _MARKED = re.compile(r"[\[<`\\&!]")  # a text without any of these has no mark
 _PREFIX = re.compile(r"[>\s]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*")
 _WORD = re.compile(r"\w")
+_TASK = re.compile(r"\[[ xX]\]\s+(?=\S)")
+_ALERT = re.compile(r"\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\Z")
 _HOLDING = ("bullet_list", "ordered_list", "table_", "footnote_reference")  # what is in these is one block
 _FOOTNOTE = re.compile(r"[\s>]*\[\^[^\]\s]+\]:[ \t]*")
 
@@ -164,9 +166,12 @@ class _Reader:
             if found < 0:  # a character that the library replaced
                 found = len(_PREFIX.match(line)[0])  # type: ignore[index]
                 wanted = line[found:]
+            task = _TASK.match(wanted) if flow.kind is FlowKind.ITEM and not flow.lines else None
+            if _ALERT.match(wanted):
+                wanted = ""
             if wanted:
                 begin = start + found
-                flow.lines.append((begin, begin + len(wanted)))
+                flow.lines.append((begin + (task.end() if task else 0), begin + len(wanted)))
                 pieces.append((at + len(content) - len(content.lstrip()), begin))
                 self._broken(flow, begin + len(wanted), end)
             at += len(content) + 1

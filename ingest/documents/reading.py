@@ -56,8 +56,9 @@ _BOLD_LEVEL = 7  # of a line in bold: under every heading that is marked as one
 
 
 def read_document(name: str, content: bytes) -> Document:
-    """The document of that name, whose ending says what format it has; the text tells a page of HTML. Raises
-    Unreadable for what is no text in UTF-8, is empty, or has more than LARGEST bytes."""
+    """The document of that name: its path in its repository, where it has one, whose ending says what format it has;
+    the text tells a page of HTML. Raises Unreadable for what is no text in UTF-8, is empty, or has more than LARGEST
+    bytes."""
     text = _decoded(content)
     body = _front_matter(text)
     layout = _reader(name, text)(text, body)
@@ -111,7 +112,7 @@ class _Assembly:
     def __init__(self, name: str, text: str, layout: Layout) -> None:
         self.name, self.text, self.layout = name, text, layout
         self.flows = layout.flows
-        self.found: Found = find_references(text, layout, self._source_sections())
+        self.found: Found = find_references(text, layout, self._source_sections(), name)
         self.places = [reference.start for reference in self.found.references]
         self.shown: list[Shown | None] = []
         self.sentences: list[Sentence] = []

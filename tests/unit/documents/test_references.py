@@ -145,6 +145,12 @@ def test_what_is_cited_in_the_text(cited: str) -> None:
     assert read(f"The kiln is hot ({cited}).\n").text[reference.start : reference.end] == cited
 
 
+def test_links_to_files_lead_from_the_folder_of_the_document() -> None:
+    text = "It is so ([a](../src/kiln.py)). And ([b](oak.md#heat)). And ([c](/README.md)). And ([d](../../x.md))."
+    found = [one.citation and one.citation.key for one in read(text, "docs/kilns.md").references]
+    assert found == ["path:src/kiln.py", "path:docs/oak.md", "path:README.md", None]
+
+
 def test_destinations_are_as_they_are_written_and_the_checks_know_them() -> None:
     text = (
         "It is so ([a](https://oven.example/k%20b?x=1&y=ü)). And ([ADR-0005](../adrs/0005-oak.md#why)). "
