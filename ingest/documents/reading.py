@@ -202,7 +202,7 @@ class _Assembly:
         for span, sources, said in zip(spans, kinds, words, strict=True):
             ended = sources and (said.endswith(":") or is_source_heading(said)) and span == spans[-1]
             reason = None
-            if not sources and is_bold(self.text[slice(*span)]) and (len(spans) > 1 or _is_title(flow, said)):
+            if not sources and is_bold(self.text[slice(*span)]) and _is_title(flow, said):
                 reason = Reason.HEADING
                 _descend(path, _BOLD_LEVEL, said)
             elif not sources:
@@ -350,5 +350,6 @@ def _descend(path: list[tuple[int, str]], level: int, said: str) -> None:
 
 
 def _is_title(flow: Flow, said: str) -> bool:
-    """Whether a paragraph in bold is a heading that was not marked as one: it ends no sentence."""
-    return flow.kind is FlowKind.PARAGRAPH and said[-1:] not in (".", "!", "?")
+    """Whether words in bold are a heading that was not marked as one: they end no sentence, and no verb makes them
+    one."""
+    return flow.kind is FlowKind.PARAGRAPH and said[-1:] not in (".", "!", "?") and not asserts(said)

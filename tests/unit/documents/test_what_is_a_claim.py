@@ -147,6 +147,11 @@ def test_lines_of_a_wrapped_paragraph_are_one_text() -> None:
     assert claims("The kiln is hot\\\nThe door is shut") == ["The kiln is hot", "The door is shut"]
 
 
+def test_only_a_title_in_bold_is_a_heading() -> None:
+    text = "**Why oak**\nIt is hot.\n\n**The kiln is cold**\n\nIt is old. **It works.** It is red.\n\n- **Ash**\n"
+    assert claims(text) == ["It is hot.", "The kiln is cold", "It is old.", "It works.", "It is red.", "Ash"]
+
+
 def test_boxes_of_tasks_and_labels_of_notes_are_markup() -> None:
     assert claims("- [x] The kiln is hot\n- [ ] It is old\n") == ["The kiln is hot", "It is old"]
     assert claims("> [!NOTE]\n> The kiln is hot.\n") == ["The kiln is hot."]
