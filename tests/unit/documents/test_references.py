@@ -212,3 +212,11 @@ def test_entries_are_no_claims_and_hide_none() -> None:
         f"It is old [1].\n\n## References\n\n1. The kiln is old. Potters' Press. {A}\n\nThe kiln is empty.\n"
     )
     assert claims(text) == ["It is old.", "The kiln is empty."]
+
+
+def test_thousands_of_notes_are_each_for_their_own_sentence() -> None:
+    numbers = range(2000)
+    text = "".join(f"Pot {n} is whole.[^{n}]\n\n" for n in numbers) + "".join(
+        f"[^{n}]: {A}{n}\n" for n in numbers
+    )
+    assert vouching(text) == {f"Pot {n} is whole.": [f"{A}{n}"] for n in numbers}
