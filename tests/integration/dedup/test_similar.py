@@ -32,7 +32,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup.compare import jaccard
-from vouchgate.ingest.dedup.similar import MAX_SHOWN, band_keys
+from vouchgate.ingest.dedup.similar import MAX_SHOWN, band_keys, nearest
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.sources.git.source import GitSource
@@ -55,8 +55,10 @@ _owners = itertools.count()
 
 def find(store: Store, content: str, owner_id: str = "ann", **asked: Any) -> tuple[SimilarMemory, ...]:
     about: dict[str, Any] = {"memory_type": "fact", "threshold": THRESHOLD, "now": NOW} | asked
+    keys = band_keys(content, about["memory_type"])
     with store.read() as connection:
-        return similar.find(connection, owner_id, content, **about)
+        near = similar.candidates(connection, owner_id, keys, about["memory_type"], now=about["now"])
+    return nearest(content, near, about["threshold"])
 
 
 def shown(store: Store, content: str, **asked: Any) -> list[str]:

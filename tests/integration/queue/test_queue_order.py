@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event, text
+from sqlalchemy import event, insert, text
 
 from tests.claims import NOW, policy
 from tests.reviews import queue_of, reviewer, waiting
@@ -45,7 +45,7 @@ def put(store: Store, *items: PendingMemory) -> None:
 
     def work(connection: Any) -> None:
         for item in items:
-            pending.insert(connection, item)
+            connection.execute(insert(pending.TABLE), pending.row_of(item))
             more = int(item.status is ReviewStatus.PENDING)
             connection.execute(count, {"owner": item.owner_id, "more": more})
 
