@@ -1,9 +1,6 @@
 """The commands, their options and their help. What each does is in the module of its name, loaded when it runs.
 
-`app` holds the commands of every day; `token` and `review` are in `vouchgate.cli.operator`, `log`, `db`, `policy`
-and `replay` in `vouchgate.cli.records`, those for webhooks in `vouchgate.cli.webhooks`, for deliveries in
-`vouchgate.cli.deliveries`, those that look after the indexes in `vouchgate.cli.index`, the MCP server in
-`vouchgate.cli.mcp`.
+`app` holds the commands of every day; the others are in a module for each group of them.
 """
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs, so that `detect` starts fast)
 
@@ -19,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
+from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, tokens, webhooks
 from vouchgate.cli.importing import command as imports
 from vouchgate.extras import missing
 
@@ -275,14 +272,9 @@ def doctor(repo: Repos = None) -> None:
     raise typer.Exit(command.run(operator.settings_from(repo=repo)))
 
 
-operator.register(app)
-deliveries.register(app)
-imports.register(app)
-index.register(app)
-mcp.register(app)
-mcp_gate.register(app)
-records.register(app)
-webhooks.register(app)
+# In this order they are listed.
+for part in (tokens, operator, deliveries, imports, index, mcp, mcp_gate, records, webhooks):
+    part.register(app)
 
 
 @cache
