@@ -116,7 +116,7 @@ Ending = Literal[ReviewStatus.APPROVED, ReviewStatus.REJECTED, ReviewStatus.EXPI
 class QueueFilter(Frozen):
     """Which items to list, and in what order. What is None does not restrict."""
 
-    owners: frozenset[str]
+    owners: frozenset[str] = frozenset()
     status: ReviewStatus = ReviewStatus.PENDING
     rule: Rule | None = None  # that queued it
     sender: str | None = None  # id of the principal that submitted it

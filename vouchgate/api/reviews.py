@@ -41,7 +41,7 @@ from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
-from vouchgate.storage.queue.pending import Order
+from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.wire import ApproveIn, RejectIn, Text, UndoIn, Wire
 
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
@@ -174,8 +174,7 @@ def list_reviews(
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ReviewPage:
     """The owner's items, what presses most first unless another order is asked for."""
-    items = service_of(request).queue.search(
-        principal,
+    wanted = QueueFilter(
         status=status,
         rule=rule,
         sender=submitted_by,
@@ -186,6 +185,7 @@ def list_reviews(
         after=after,
         limit=limit,
     )
+    items = service_of(request).queue.search(principal, wanted)
     return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 

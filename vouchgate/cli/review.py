@@ -40,7 +40,7 @@ from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens
-from vouchgate.storage.queue.pending import Order
+from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.store import Store
 
 _QUEUES = (
@@ -103,9 +103,8 @@ def listing(
 ) -> int:
     """Items of the reviewer's own queue in this order; of those that wait under this rule only, if one is named."""
     with open_review_session(settings) as desk:
-        items = desk.queue.search(
-            desk.principal, status=status, rule=rule, order=order, after=after, limit=limit
-        )
+        wanted = QueueFilter(status=status, rule=rule, order=order, after=after, limit=limit)
+        items = desk.queue.search(desk.principal, wanted)
     if as_json:
         for item in items:
             write_json(item.model_dump(mode="json"))

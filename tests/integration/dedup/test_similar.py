@@ -43,6 +43,7 @@ from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import similar, upkeep
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.identity.tokens import create
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 from vouchgate.wire import ClaimIn
 
@@ -306,7 +307,7 @@ def test_the_gate_shows_what_is_similar_to_a_claim_that_waits(store: Store) -> N
             Outcome.STORED,
             [memory.id],
         )
-    item = queue_of(store).search(reviewer(), order="oldest")[0]
+    item = queue_of(store).search(reviewer(), QueueFilter(order="oldest"))[0]
     decision = queue_of(store).decision_of(item)
     assert decision is not None and decision.similar == expected
 
