@@ -30,6 +30,16 @@ PolicyFile = Annotated[
 Token = Annotated[
     str | None, typer.Option(metavar="TOKEN", help="A reviewer's token; or set VOUCHGATE_TOKEN.")
 ]
+Repos = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DIR",
+        help="A git work tree, or an address, that ADRs, commits and files are checked in. Repeat it.",
+    ),
+]
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 
 

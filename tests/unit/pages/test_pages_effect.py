@@ -29,18 +29,18 @@ STRICT = policy_with(auto_approve_ai_synthesis=False)
 
 def test_approving_says_what_it_will_store() -> None:
     def lines(answer: ValidationResult, **more: Any) -> list[tuple[str, str, bool | None]]:
-        return [(o.act, o.line, o.supersede) for o in view_of(answer, **more).effect.options]
+        return [(o.label, o.line, o.supersede) for o in view_of(answer, **more).effect.options]
 
     medium = "Stores it as an inference of medium confidence that you vouch for"
-    assert lines(UNGROUNDED) == [("approve", f"{medium}.", None)]
+    assert lines(UNGROUNDED) == [("Approve", f"{medium}.", None)]
     assert lines(CONFLICT, conflict=memory_of(), policy=LOW) == [
-        ("replace", f"{medium}, in place of mem_1.", True),
-        ("keep_both", f"{medium}, and keeps mem_1 too.", False),
+        ("Approve and replace", f"{medium}, in place of mem_1.", True),
+        ("Approve and keep both", f"{medium}, and keeps mem_1 too.", False),
     ]
     until = answer_of(claim_of(PLAIN, validity_horizon=NOW + timedelta(days=1)))
-    assert lines(until) == [("approve", f"{medium} until 2026-03-05.", None)]
+    assert lines(until) == [("Approve", f"{medium} until 2026-03-05.", None)]
     assert lines(answer_of(claim_of(UNCLEAR), policy=STRICT)) == [
-        ("approve", "Stores it as a fact of high confidence that you vouch for.", None)
+        ("Approve", "Stores it as a fact of high confidence that you vouch for.", None)
     ]
     assert (
         view_of(answer_of(claim_of(UNCLEAR), policy=STRICT)).effect.before

@@ -330,7 +330,7 @@ def test_a_conflict_with_what_is_not_in_force_any_more_leaves_one_way_to_approve
     assert view.conflict is not None
     assert view.conflict.status == status.value
     assert said in view.conflict.note
-    assert [option.act for option in view.effect.options] == ["approve"]
+    assert [option.label for option in view.effect.options] == ["Approve"]
 
 
 def test_the_text_of_an_earlier_claim_that_was_not_read_again_is_that_of_the_decision() -> None:
