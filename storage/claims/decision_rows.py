@@ -67,7 +67,16 @@ class DecisionRows:
         )
         self.similar += similar.rows_of(owner_id, memory_id, bands)
         self.vectors += vectors.rows_of(owner_id, ItemKind.MEMORY, memory_id, examined.embedding)
-        self._schedule(rechecks.memory_row(examined.policy, owner_id, memory_id, examined.readings, at))
+        self._schedule(
+            rechecks.memory_row(
+                examined.policy,
+                owner_id,
+                memory_id,
+                examined.readings,
+                at,
+                memory_type=examined.claim.memory_type,
+            )
+        )
         self.spot_checks += spot_checks.rows_of(answer, digest, examined.policy, at)
 
     def add_item(
