@@ -29,7 +29,7 @@ from prometheus_client import values
 # The process to fork from is started with the first of the others, and ends with the one that runs the tests.
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.running.loaded"])
-_spawned = util.spawnv_passfds  # type: ignore[attr-defined]  # what starts an interpreter for multiprocessing
+_spawned = util.spawnv_passfds  # what starts an interpreter for multiprocessing
 
 
 class Program:
@@ -106,11 +106,11 @@ def _run(
     sys.stdout = _reopened(sys.__stdout__, 1, "w")
     sys.stderr = _reopened(sys.__stderr__, 2, "w")
     sys.argv = ["vouchgate", *arguments]
-    util.spawnv_passfds = _forked  # type: ignore[attr-defined]
+    util.spawnv_passfds = _forked  # type: ignore[assignment]  # called with these alone
     runpy.run_module("vouchgate.cli", run_name="__main__", alter_sys=True)
 
 
-def _forked(path: bytes, arguments: Sequence[str], kept: Sequence[int]) -> int:
+def _forked(path: bytes, arguments: Sequence[Any], kept: Sequence[int]) -> int:
     """In place of a new interpreter, for the process that a service forks its workers from: it has loaded all that this
     one has, and is otherwise as a new one would be. One test has a service start it as it does (`anew` of `serve`)."""
     if "forkserver" not in arguments[-1]:
