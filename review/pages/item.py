@@ -17,6 +17,7 @@ from vouchgate.ingest.claims.types import (
     DeliveryOp,
     Finding,
     ItemKind,
+    Looked,
     Memory,
     PendingMemory,
     RejectedBefore,
@@ -39,7 +40,7 @@ from vouchgate.review.pages.earlier import (
     earlier_claim,
     similar_views,
 )
-from vouchgate.review.pages.effect import Option, effect_of
+from vouchgate.review.pages.effect import Effect, effect_of
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views
 from vouchgate.review.pages.source import SourceView, source_views
 from vouchgate.review.pages.text import Pieces, pieces, plain_line
@@ -108,6 +109,7 @@ class ItemView:
     similar: tuple[SimilarView, ...]
     similar_note: str
     suggested: tuple[Suggestion, ...]
+    looked: tuple[str, ...]  # where the gate looked for what could vouch for it
     waited: str
     created: Moment
     expires: Moment
@@ -117,9 +119,7 @@ class ItemView:
     next_check: Moment | None
     valid_until: Moment | None
     rejected: RejectedView | None
-    options: tuple[Option, ...]
-    before: str
-    blocked: str
+    effect: Effect
     metadata: tuple[Fact, ...]
     removal: bool  # it asks for something to go, so there is no text to edit
     became: ItemOutcome | None
@@ -151,7 +151,6 @@ def item_view(
     decided = () if answer is None else deciding(answer, policy)
     earlier = None if answer is None else earlier_claim(item.content, answer, conflict, policy, now)
     claim, legend = _marked(item, findings, earlier)
-    effect = effect_of(item, answer, conflict, policy, now)
     waits = item.status is ReviewStatus.PENDING and item.expires_at > now
     return ItemView(
         id=item.id,
@@ -171,6 +170,7 @@ def item_view(
         similar=tuple(similar_views(item.content, similar or ())),
         similar_note=_similar_note(similar),
         suggested=() if answer is None else tuple(map(_suggestion, answer.suggested)),
+        looked=() if answer is None else tuple(map(_look, answer.looked)),
         waited=_waited(item, now),
         created=moment(item.created_at, now),
         expires=moment(item.expires_at, now),
@@ -180,14 +180,32 @@ def item_view(
         next_check=moment_or_none(next_check, now) if waits else None,
         valid_until=moment_or_none(item.validity_horizon, now),
         rejected=_rejected(rejected, now),
-        options=effect.options,
-        before=effect.before,
-        blocked=effect.blocked,
+        effect=effect_of(item, answer, conflict, policy, now),
         metadata=facts_of(item.metadata | _delivery(answer)),
         removal=item.removal_of is not None,
         became=_item_outcome(item, decider, undo_until, now),
         decision_id=item.decision_id,
     )
+
+
+_PLACES = {
+    "corpus": "In the folders",
+    "repository": "In the repositories",
+    "official_api": "At official services",
+    "web_search": "On the web",
+}
+
+
+def _look(look: Looked) -> str:
+    """Where the gate looked, and what came of it."""
+    what = (
+        f"{look.found} document{'' if look.found == 1 else 's'} that may speak of it"
+        if look.found
+        else "nothing"
+    )
+    place, query = _PLACES.get(look.path, look.path), plain_line(look.query, _TITLE)
+    failed = plain_line(look.failure, _TITLE)
+    return f"{place}, for “{query}”: {f'not found out. {failed}' if failed else what}"
 
 
 def _suggestion(found: Suggested) -> Suggestion:

@@ -92,7 +92,6 @@ class SourceView:
     heading: Pieces
     cited: Pieces
     cited_kind: str
-    state: str
     state_words: str
     kind: str
     detail: Pieces
@@ -113,6 +112,7 @@ class SourceView:
     score_note: str
     standing: Pieces
     official: bool
+    harvested: bool  # the gate found it, nobody cited it
     judgement: Pieces
     quote: Pieces
     cut: bool
@@ -160,7 +160,6 @@ def source_view(
         heading=pieces(citation.value if found is None else found.source_id),
         cited=pieces(citation.value),
         cited_kind=label_of(citation.type),
-        state=reading.kind,
         state_words=_state(reading),
         kind=worst(findings),
         detail=pieces(reading.detail),
@@ -181,6 +180,7 @@ def source_view(
         score_note=score_note,
         standing=() if found is None else _standing(found),
         official=found is not None and is_official(found, policy),
+        harvested=citation.harvested,
         judgement=judgement,
         quote=quote,
         cut=found is not None and found.cut,
