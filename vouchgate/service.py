@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
-from vouchgate.harvest.repository import open_harvest
+from vouchgate.harvest.documents import open_harvest
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.settings import Settings, database_to_open, plain
@@ -79,7 +79,7 @@ def open_service(
             open_sources(settings, policy, git, SourceCache(store, policy.remember), shared)
         )
         judge = _judge(settings, policy, store)
-        harvest = opened.enter_context(open_harvest(git))
+        harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))
         gate = Gate(policy, store, sources, paraphraser, judge, harvest=harvest)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)

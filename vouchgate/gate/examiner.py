@@ -75,13 +75,13 @@ class Examiner:
         judge: Judge | None = None,
         meaning: ParaphraseLookup | None = None,
         neighbours: Callable[[Examined], Awaitable[DedupFacts]] | None = None,
-        harvest: Harvest | None = None,
+        harvest: Sequence[Harvest] = (),
         publishers: PublisherLookup | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Without a database it asks no `judge`, looks nothing up by `meaning`, and knows no `neighbours`: the
         earlier claims like one, which save the judge a question. Nor does it know what owners say of `publishers`.
-        `harvest` looks for what a claim does not cite."""
+        `harvest` are the places, in order, where what a claim does not cite is looked for."""
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
         self.secrets = SecretDetector()
@@ -89,7 +89,7 @@ class Examiner:
         self._judge = judge
         self._meaning = meaning
         self._neighbours = neighbours
-        self._harvest = harvest if policy.harvest != "off" else None
+        self._harvest = tuple(harvest) if policy.harvest != "off" else ()
         self._publishers = publishers
         self._clock = clock
         # For what takes the processor or a look-up too long for the event loop.
@@ -166,7 +166,7 @@ class Examiner:
             )
         else:
             examined = examine(inspected, (), self.policy, captured)
-            if self._harvest is not None and waits_uncited(examined):
+            if self._harvest and waits_uncited(examined):
                 left = started + self.policy.deadline_seconds - time.perf_counter()
                 examined = await self._corroborated(inspected, examined, left)
         if by_meaning is not None:
@@ -180,30 +180,38 @@ class Examiner:
 
     async def _corroborated(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
         """The claim with the source that was found for it, when that may make a FACT alone and states all of it; else
-        as it is, with what its owner may look at."""
-        started = time.perf_counter()
-        claim = examined.claim
-        if self._harvest is None:
-            return examined
-        citations, suggested = await self._harvest.find(claim.stated, seconds)
-        for citation in citations:
-            left = seconds - (time.perf_counter() - started)
-            if left <= 0:
+        as it is, with what its owner may look at. Each place has an equal share of what is left of the time."""
+        until = time.perf_counter() + seconds
+        suggested: list[Suggested] = []
+        for number, harvest in enumerate(self._harvest):
+            share = (until - time.perf_counter()) / (len(self._harvest) - number)
+            if share <= 0:
                 break
-            cited = replace(
-                inspected, claim=claim.model_copy(update={"citations": (citation,)}), citations=(citation,)
-            )
-            readings = await gather(self._sources, (citation,), left, fresh=False)
-            if not any(
-                isinstance(reading, Found) and is_official(reading, self.policy) for reading in readings
-            ):
-                continue
-            left = max(seconds - (time.perf_counter() - started), HOLDING_SECONDS)
-            policy = await self._policy_for(claim.owner_id, readings, examined.capture_time)
-            found = await self._compare_within_time(cited, readings, policy, examined.capture_time, left)
-            if found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
-                return found
+            citations, others = await harvest.find(examined.claim.stated, share)
+            suggested += others
+            for citation in citations:
+                found = await self._citing(citation, inspected, examined, until)
+                if found is not None and found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
+                    return found
         return replace(examined, suggested=tuple(suggested))
+
+    async def _citing(
+        self, citation: Citation, inspected: Inspected, examined: Examined, until: float
+    ) -> Examined | None:
+        """The claim as if it cited this; None when that makes no FACT, or could not be found out in time."""
+        left = until - time.perf_counter()
+        if left <= 0:
+            return None
+        claim, captured = examined.claim, examined.capture_time
+        cited = replace(
+            inspected, claim=claim.model_copy(update={"citations": (citation,)}), citations=(citation,)
+        )
+        readings = await gather(self._sources, (citation,), left, fresh=False)
+        if not any(isinstance(reading, Found) and is_official(reading, self.policy) for reading in readings):
+            return None
+        left = max(until - time.perf_counter(), HOLDING_SECONDS)
+        policy = await self._policy_for(claim.owner_id, readings, captured)
+        return await self._compare_within_time(cited, readings, policy, captured, left)
 
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""

@@ -25,12 +25,12 @@ from vouchgate.ingest.sources.git.commits import Candidates, CommitRecord
 from vouchgate.ingest.sources.git.files import read_file
 from vouchgate.ingest.sources.git.grounding import Grounding, RefWriter
 from vouchgate.ingest.sources.git.mirror import Mirror
-from vouchgate.ingest.sources.git.patterns import MEMORY_FILES, PathPatterns
 from vouchgate.ingest.sources.git.record_dirs import checked_directories
 from vouchgate.ingest.sources.git.records import read_by_number
 from vouchgate.ingest.sources.git.refs import Tip, checked_ref, name_of
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
-from vouchgate.ingest.sources.passage_index import Passage
+from vouchgate.ingest.sources.passage_index import FoundPassage
+from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 
 _log = logging.getLogger(__name__)
 
@@ -86,9 +86,9 @@ class GitSource:
                 citation=citation, code="error", detail="The git repository could not be read."
             )
 
-    def search(self, words: str, most: int, seconds: float) -> list[tuple[str, Passage]]:
-        """The passages of every repository's prose that have most of the words, best first in each, with the name of
-        the repository. Blocking. Raises SourceError when one could not be searched in time: what is not found then may
+    def search(self, words: str, most: int, seconds: float) -> list[FoundPassage]:
+        """The passages of every repository's prose that have most of the words, best first in each. Blocking.
+        Raises SourceError when one could not be searched in time: what is not found then may
         be there."""
         deadline = time.monotonic() + seconds
         found = []
@@ -97,13 +97,12 @@ class GitSource:
                 tip = grounding.tip(repository)
                 if tip is not None and tip.tree:
                     passages = grounding.prose.search(repository, tip.tree, words, most)
-                    found += [(repository.name, passage) for passage in passages]
+                    found += [FoundPassage(repository.name, passage) for passage in passages]
         return found
 
-    @property
-    def has_repositories(self) -> bool:
-        """Whether there is anything to search."""
-        return bool(self._groundings)
+    def __len__(self) -> int:
+        """How many repositories there are."""
+        return len(self._groundings)
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the configured repositories, one sentence each: what `unusable` says, and addresses that
