@@ -35,6 +35,14 @@ class FoundPassage(NamedTuple):
     may_vouch: bool = True
 
 
+class Search(NamedTuple):
+    """What a search over several repositories or corpora found, best first in each. `failures` are sentences on those
+    that could not be searched: what is not found then may be there."""
+
+    found: tuple[FoundPassage, ...]
+    failures: tuple[str, ...]
+
+
 class PassageIndex:
     """Documents by name. Safe to call from several threads, but for `follow`; `close` it when done."""
 

@@ -30,11 +30,9 @@ from vouchgate.ingest.corroboration.hits import Reading, quotation_of, stance_of
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.sources.answers import NoAnswer
 from vouchgate.ingest.sources.corpus.source import CorpusSource
-from vouchgate.ingest.sources.git.repository import SourceError
 from vouchgate.ingest.sources.git.source import GitSource
-from vouchgate.ingest.sources.passage_index import FoundPassage
+from vouchgate.ingest.sources.passage_index import FoundPassage, Search
 from vouchgate.ingest.support.holding import hold
 
 log = logging.getLogger(__name__)
@@ -57,9 +55,8 @@ T = TypeVar("T")
 class Library(Protocol):
     """Documents that are searched and read, both blocking."""
 
-    def search(self, words: str, most: int, seconds: float) -> list[FoundPassage]:
-        """The passages with most of the words, best first. Raises NoAnswer or SourceError when it could not be
-        searched in time."""
+    def search(self, words: str, most: int, seconds: float) -> Search:
+        """The passages with most of the words, within this many seconds."""
         ...
 
     def read(self, citation: Citation) -> SourceReading:
@@ -93,31 +90,29 @@ class DocumentSearch:
         it, the best first; nothing when there is nothing, or it could not be found out in time, which is a line in the
         log."""
         found = await self._in_time(lambda: self._find(claim, seconds), seconds)
-        return Harvested((), ()) if isinstance(found, str) else found
+        return found or Harvested((), ())
 
     async def look(self, query: str, seconds: float) -> Look:
         """The documents with the best passages for these words, as `SearchPath.look`."""
         looked = await self._in_time(lambda: self._look(query, seconds), seconds)
-        return Look(failures=(looked,)) if isinstance(looked, str) else looked
+        return looked or Look(failures=(f"The {self.name} could not be searched.",))
 
-    async def _in_time(self, work: Callable[[], T], seconds: float) -> T | str:
-        """What the work comes to, or why that could not be found out."""
+    async def _in_time(self, work: Callable[[], T], seconds: float) -> T | None:
+        """What the work comes to; None, and a line in the log, when that could not be found out."""
         try:
             return await asyncio.wait_for(
                 asyncio.get_running_loop().run_in_executor(self._pool, work), seconds
             )
         except TimeoutError:
-            why = f"it took longer than {seconds:.3g} s"
-        except (NoAnswer, SourceError) as error:
-            why = error.detail
+            log.warning("the %s could not be searched within %.3g s", self.name, seconds)
         except Exception:
-            log.exception("searching the %s failed", self.name)
-            return f"The {self.name} could not be searched."
-        log.warning("the %s could not be searched: %s", self.name, why)
-        return f"The {self.name} could not be searched: {why}"
+            log.exception("the %s could not be searched", self.name)
+        return None
 
     def _find(self, claim: str, seconds: float) -> Harvested:
-        passages = self._library.search(queries_of(claim)[0], MOST_PASSAGES, seconds)
+        passages, failures = self._library.search(queries_of(claim)[0], MOST_PASSAGES, seconds)
+        for failure in failures:
+            log.warning("the %s could not be searched: %s", self.name, failure)
         held = sorted(_held(claim, passages), key=lambda one: -one.score)
         states = dict.fromkeys(one.document for one in held if one.stance is Stance.STATES and one.may_vouch)
         citations = (self._citation_of(document) for document in states)
@@ -131,11 +126,10 @@ class DocumentSearch:
         )
 
     def _look(self, query: str, seconds: float) -> Look:
-        passages = self._library.search(query, MOST_PASSAGES, seconds)
-        documents = {one.passage.document: one for one in passages}
+        passages, missed = self._library.search(query, MOST_PASSAGES, seconds)
         readings: list[Reading] = []
-        failures: list[str] = []
-        for document in list(documents)[:MOST_LOOKED]:
+        failures = list(missed)
+        for document in list(dict.fromkeys(one.passage.document for one in passages))[:MOST_LOOKED]:
             citation = self._citation_of(document)
             read = None if citation is None else self._library.read(citation)
             if isinstance(read, Unreachable):

@@ -29,7 +29,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.sources.answers import NoAnswer
 from vouchgate.ingest.sources.corpus.folder import Listing, list_folder, read_document
-from vouchgate.ingest.sources.passage_index import FoundPassage, PassageIndex
+from vouchgate.ingest.sources.passage_index import FoundPassage, PassageIndex, Search
 from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 from vouchgate.ingest.sources.web.extractor import Extractor, NotRead
 from vouchgate.ingest.sources.web.page import ContentKind, Page, kind_of, one_line, read_plain
@@ -88,11 +88,19 @@ class CorpusSource:
             _log.exception("reading %a failed", citation.key)
             return Unreachable(citation=citation, code="error", detail="The corpus could not be read.")
 
-    def search(self, words: str, most: int, seconds: float) -> list[FoundPassage]:
-        """The passages of every corpus that have most of the words, best first in each. Blocking. Raises NoAnswer when
-        one could not be searched in time; what was read until then stays, so that the next search gets further."""
-        deadline = time.monotonic() + seconds
-        return [found for shelf in self._shelves.values() for found in shelf.search(words, most, deadline)]
+    def search(self, words: str, most: int, seconds: float) -> Search:
+        """The passages of every corpus that have most of the words. Blocking. Each corpus has an equal share of what is
+        left of the time; what was read of one until then stays, so that the next search gets further."""
+        until = time.monotonic() + seconds
+        found: list[FoundPassage] = []
+        failures: list[str] = []
+        for number, shelf in enumerate(self._shelves.values()):
+            share = (until - time.monotonic()) / (len(self._shelves) - number)
+            try:
+                found += shelf.search(words, most, time.monotonic() + share)
+            except NoAnswer as none:
+                failures.append(none.detail)
+        return Search(tuple(found), tuple(failures))
 
     def count(self, name: str, seconds: float) -> int:
         """How many documents a corpus has. Raises NoAnswer."""

@@ -29,7 +29,7 @@ from vouchgate.ingest.sources.git.record_dirs import checked_directories
 from vouchgate.ingest.sources.git.records import read_by_number
 from vouchgate.ingest.sources.git.refs import Tip, checked_ref, name_of
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
-from vouchgate.ingest.sources.passage_index import FoundPassage
+from vouchgate.ingest.sources.passage_index import FoundPassage, Search
 from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 
 _log = logging.getLogger(__name__)
@@ -86,19 +86,21 @@ class GitSource:
                 citation=citation, code="error", detail="The git repository could not be read."
             )
 
-    def search(self, words: str, most: int, seconds: float) -> list[FoundPassage]:
-        """The passages of every repository's prose that have most of the words, best first in each. Blocking.
-        Raises SourceError when one could not be searched in time: what is not found then may
-        be there."""
+    def search(self, words: str, most: int, seconds: float) -> Search:
+        """The passages of every repository's prose that have most of the words. Blocking."""
         deadline = time.monotonic() + seconds
-        found = []
+        found: list[FoundPassage] = []
+        failures: list[str] = []
         for grounding in self._groundings:
-            with grounding.open(deadline) as repository:
-                tip = grounding.tip(repository)
-                if tip is not None and tip.tree:
-                    passages = grounding.prose.search(repository, tip.tree, words, most)
-                    found += [FoundPassage(repository.name, passage) for passage in passages]
-        return found
+            try:
+                with grounding.open(deadline) as repository:
+                    tip = grounding.tip(repository)
+                    if tip is not None and tip.tree:
+                        passages = grounding.prose.search(repository, tip.tree, words, most)
+                        found += [FoundPassage(repository.name, passage) for passage in passages]
+            except SourceError as error:
+                failures.append(error.detail)
+        return Search(tuple(found), tuple(failures))
 
     def __len__(self) -> int:
         """How many repositories there are."""
