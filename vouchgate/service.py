@@ -20,6 +20,7 @@ from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources, outbound_of
 from vouchgate.storage.dedup.reindex import Report
 from vouchgate.storage.store import Store
+from vouchgate.workers.changes import ChangeWatch
 from vouchgate.workers.recheck import Rechecker
 from vouchgate.workers.runner import AT_ONCE
 from vouchgate.workers.webhooks import Webhooks
@@ -39,6 +40,7 @@ class Service:
     gate: Gate
     queue: ReviewQueue
     rechecker: Rechecker
+    changes: ChangeWatch
     webhooks: Webhooks
 
     def problems(self) -> tuple[str, ...]:
@@ -83,9 +85,10 @@ def open_service(
         gate = Gate(policy, store, sources, paraphraser, judge, harvest=harvest)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
+        changes = ChangeWatch(store, harvest)
         queue = ReviewQueue(store, policy)
         webhooks = open_webhooks(settings, policy, store)
-        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, webhooks)
+        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, changes, webhooks)
 
 
 def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:

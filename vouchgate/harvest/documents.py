@@ -30,7 +30,9 @@ from vouchgate.ingest.corroboration.hits import Reading, quotation_of, stance_of
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.language.terms import Kind, words_of
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.sources.answers import NoAnswer
 from vouchgate.ingest.sources.corpus.source import CorpusSource
+from vouchgate.ingest.sources.git.repository import SourceError
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.ingest.sources.passage_index import FoundPassage, Search
 from vouchgate.ingest.support.holding import hold
@@ -61,6 +63,10 @@ class Library(Protocol):
 
     def read(self, citation: Citation) -> SourceReading:
         """A document. Never raises."""
+        ...
+
+    def digest(self, seconds: float) -> str:
+        """What changes when any of the documents does. Raises when that could not be found out."""
         ...
 
 
@@ -97,6 +103,10 @@ class DocumentSearch:
         looked = await self._in_time(lambda: self._look(query, seconds), seconds)
         return looked or Look(failures=(f"The {self.name} could not be searched.",))
 
+    async def digest(self, seconds: float) -> str | None:
+        """What changes when any of the documents does; None when that could not be found out."""
+        return await self._in_time(lambda: self._library.digest(seconds), seconds)
+
     async def _in_time(self, work: Callable[[], T], seconds: float) -> T | None:
         """What the work comes to; None, and a line in the log, when that could not be found out."""
         try:
@@ -105,6 +115,8 @@ class DocumentSearch:
             )
         except TimeoutError:
             log.warning("the %s could not be searched within %.3g s", self.name, seconds)
+        except (NoAnswer, SourceError) as error:
+            log.warning("the %s could not be searched: %s", self.name, error.detail)
         except Exception:
             log.exception("the %s could not be searched", self.name)
         return None

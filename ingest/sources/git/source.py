@@ -6,6 +6,7 @@ of them could say so; anything else could not be found out. Only what is at a re
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Sequence
@@ -101,6 +102,15 @@ class GitSource:
             except SourceError as error:
                 failures.append(error.detail)
         return Search(tuple(found), tuple(failures))
+
+    def digest(self, seconds: float) -> str:
+        """What changes when a protected ref moves, sha256 hex. Blocking. Raises SourceError."""
+        deadline, tips = time.monotonic() + seconds, []
+        for grounding in self._groundings:
+            with grounding.open(deadline) as repository:
+                tip = grounding.tip(repository)
+                tips.append("" if tip is None else tip.tree)
+        return hashlib.sha256("\n".join(tips).encode()).hexdigest()
 
     def __len__(self) -> int:
         """How many repositories there are."""

@@ -35,12 +35,14 @@ from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.corpus import source as sources
+from vouchgate.review.recheck import RecheckResult
 from vouchgate.settings import Settings
 from vouchgate.sources.reader import Sources
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.store import Store
+from vouchgate.workers.changes import SOON, ChangeWatch
 from vouchgate.workers.recheck import Rechecker
 
 LEAVE = "Employees have 27 days of leave per year."
@@ -172,6 +174,33 @@ def test_a_memory_is_stale_when_its_document_changes_or_goes(desk: Open, store: 
     rechecker = Rechecker(store, opened.examiner.policy, examine, read, clock=lambda: later)
     asyncio.run(rechecker.job.run_once(later))
     assert all(memory(store, each, later).stale_since is not None for each in kept)
+
+
+def test_what_waits_is_looked_up_again_soon_after_documents_change(desk: Open, store: Store) -> None:
+    opened, now = desk(), datetime.now(UTC)
+    policy = opened.examiner.policy
+    store.save_policy(policy, now)
+    claim = "The workshop grinds 14 lenses per week."
+    examined = asyncio.run(opened.examiner.examine(_claim(claim)))
+    answer = store.writer.submit(submission_of(examined)).result()
+    assert isinstance(answer, Decided) and answer.answer.rule is Rule.UNGROUNDED
+    rechecker = Rechecker(store, policy, opened.examiner.examine, opened.sources.read)
+    watch = ChangeWatch(store, opened.searches, clock=lambda: now)
+
+    def recheck() -> dict[RecheckResult, int]:
+        asyncio.run(watch.look())
+        return dict(asyncio.run(rechecker.job.run_once(now + 2 * SOON)))
+
+    assert recheck() == {}
+    (opened.folder / "notes/other.md").write_text("Something else.\n")
+    assert recheck() == {RecheckResult.AGAIN: 1}
+    assert recheck() == {}
+    (opened.folder / "handbook/lenses.md").write_text(f"# Lenses\n\n{claim}\n")
+    (opened.folder / "notes").rename(opened.folder / "away")
+    assert recheck() == {}  # it is not known what changed
+    (opened.folder / "away").rename(opened.folder / "notes")
+    watch = ChangeWatch(store, opened.searches, clock=lambda: now)  # of another process
+    assert recheck() == {RecheckResult.PROMOTED: 1}
 
 
 def test_a_look_along_a_path_gives_whole_documents(desk: Open) -> None:
