@@ -655,6 +655,17 @@ class Suggested(Frozen):
     quotation: str  # the place that comes nearest, in its own words
 
 
+class Looked(Frozen):
+    """One look for what could vouch for a claim that cites nothing, or nothing that could be read."""
+
+    path: str  # where, as in the policy's `[corroboration] paths`
+    query: str
+    found: int = Field(ge=0)  # documents that have something to say of it
+    failure: str = Field(
+        default="", exclude_if=lambda why: not why
+    )  # why it could not be found out, a sentence
+
+
 class RejectedBefore(Frozen):
     """An owner's rejection of an earlier claim in the same words. No decision rests on it."""
 
@@ -681,6 +692,7 @@ class ValidationResult(Frozen):
     conflicting_memory_id: str | None  # the stored memory it duplicates or conflicts with
     similar: tuple[SimilarMemory, ...] | None = None  # nearest first; None: not looked for, or not known
     suggested: tuple[Suggested, ...] = Field(default=(), exclude_if=lambda found: not found)  # nearest first
+    looked: tuple[Looked, ...] = Field(default=(), exclude_if=lambda looks: not looks)
     # The latest rejection of these words; looked for unless the claim is stored. Left out of the JSON when None.
     rejected_before: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
     memory_id: str | None
@@ -731,6 +743,10 @@ class Memory(Frozen):
     # When its label or confidence was lowered, because it promised more than its sources are shown to say, and why.
     lowered_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)
     lowered_reason: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
+    # When its sources last said what they said when it was stored, or its owner that it still holds; at first when it
+    # was stored. What its owner confirmed it in spite of makes it stale no more.
+    confirmed_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)
+    confirmed_despite: str | None = Field(default=None, exclude=True)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -816,6 +832,7 @@ class Action(StrEnum):
     MEMORY_RESTORED = "memory.restored"  # in force again: the approval that replaced it was taken back
     MEMORY_STALE = "memory.stale"  # a source of it went away or changed
     MEMORY_FRESH = "memory.fresh"  # its sources are again as they were
+    MEMORY_CONFIRMED = "memory.confirmed"  # its owner says that it still holds
     MEMORY_RELABELLED = "memory.relabelled"  # judged again, its label or confidence promised too much
     SPOT_CHECK_RIGHT = "spot_check.right"  # its owner's word on a memory that was drawn
     SPOT_CHECK_WRONG = "spot_check.wrong"

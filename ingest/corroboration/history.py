@@ -102,6 +102,30 @@ class AgentResult(Frozen):
         return self
 
 
+class GivenHit(Frozen):
+    """One source that a caller brought, as it counted. `group` is its place in `groups`; null when its date keeps it
+    apart."""
+
+    id: str
+    stance: Stance
+    weight: float  # 1 is a primary source
+    group: int | None
+    quotation: str
+    evidence: str  # the id of the evidence: address and text
+
+
+class Corroborated(Frozen):
+    """What sources that a caller brought say together; `groups` are their ids by independent voice."""
+
+    label: Label
+    outcome: Outcome | Literal["NeedMoreSearch"]
+    why: str
+    groups: tuple[tuple[str, ...], ...]
+    hits: tuple[GivenHit, ...]
+    proof: str
+    verified: Literal[False] = False
+
+
 class Final(Frozen):
     """The search is over."""
 

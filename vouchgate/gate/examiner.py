@@ -27,6 +27,7 @@ from vouchgate.ingest.claims.types import (
     DedupFacts,
     DeliveryTarget,
     Found,
+    Looked,
     OwnPublishers,
     PendingMemory,
     Principal,
@@ -52,16 +53,22 @@ PublisherLookup = Callable[[str, Collection[str], datetime], OwnPublishers]
 
 
 class Harvest(Protocol):
-    """Finds what a claim could have cited, and what is only to be looked at, the best first. Never raises."""
+    """Finds what a claim could have cited, and what is only to be looked at, the best first, and says where it looked.
+    Never raises."""
 
-    async def find(self, claim: str, seconds: float) -> tuple[Sequence[Citation], Sequence[Suggested]]: ...
+    async def find(
+        self, claim: str, seconds: float
+    ) -> tuple[Sequence[Citation], Sequence[Suggested], Sequence[Looked]]: ...
 
 
-def waits_uncited(examined: Examined) -> bool:
-    """Whether a claim will wait for nothing but that it cites nothing."""
+def waits_for_evidence(examined: Examined) -> bool:
+    """Whether a claim will wait for nothing but that it cites nothing, or nothing that could be read."""
     if examined.claim.removes or examined.claim.source is not Source.AI_SYNTHESIS:
         return False
-    return examined.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.UNGROUNDED
+    decision = examined.knowing(dedup=NOTHING_NEAR).decide()
+    if decision.rule is Rule.UNGROUNDED:
+        return not examined.readings or bool(decision.decided_by)
+    return decision.rule is Rule.CITATION_UNKNOWN
 
 
 class Examiner:
@@ -166,9 +173,9 @@ class Examiner:
             )
         else:
             examined = examine(inspected, (), self.policy, captured)
-            if self._harvest and waits_uncited(examined):
-                left = started + self.policy.deadline_seconds - time.perf_counter()
-                examined = await self._corroborated(inspected, examined, left)
+        if self._harvest and waits_for_evidence(examined):
+            left = started + self.policy.deadline_seconds - time.perf_counter()
+            examined = await self._corroborated(inspected, examined, max(left, HOLDING_SECONDS))
         if by_meaning is not None:
             paraphrases, embedding = await by_meaning
             examined = replace(examined.knowing(paraphrases=paraphrases), embedding=embedding)
@@ -179,39 +186,53 @@ class Examiner:
         return await weigh(self._judge, inspected, examined, seconds=left, neighbours=self._neighbours)
 
     async def _corroborated(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
-        """The claim with the source that was found for it, when that may make a FACT alone and states all of it; else
-        as it is, with what its owner may look at. Each place has an equal share of what is left of the time."""
+        """The claim with the source that was found for it, when that may make a FACT alone and states all of it, or
+        with those of several people that state it; else as it is, with what its owner may look at. Each place that is
+        searched has an equal share of what is left of the time."""
         until = time.perf_counter() + seconds
-        suggested: list[Suggested] = []
+        ordinary: list[SourceReading] = []
+        cited = {reading.citation.key for reading in examined.readings}
         for number, harvest in enumerate(self._harvest):
             share = (until - time.perf_counter()) / (len(self._harvest) - number)
             if share <= 0:
                 break
-            citations, others = await harvest.find(examined.claim.stated, share)
-            suggested += others
+            citations, suggested, looked = await harvest.find(examined.claim.stated, share)
+            examined = replace(
+                examined,
+                suggested=(*(examined.suggested or ()), *suggested),
+                looked=(*examined.looked, *looked),
+            )
             for citation in citations:
-                found = await self._citing(citation, inspected, examined, until)
-                if found is not None and found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
+                left = until - time.perf_counter()
+                if left <= 0:
+                    break
+                if citation.key in cited:  # it could not be read
+                    continue
+                (reading,) = await gather(self._sources, (citation,), left, fresh=False)
+                if not isinstance(reading, Found) or not is_official(reading, self.policy):
+                    ordinary.append(reading)
+                elif found := await self._citing(inspected, examined, [reading], until):
                     return found
-        return replace(examined, suggested=tuple(suggested))
+        if len(ordinary) > 1 and (found := await self._citing(inspected, examined, ordinary, until)):
+            return found
+        return examined
 
     async def _citing(
-        self, citation: Citation, inspected: Inspected, examined: Examined, until: float
+        self, inspected: Inspected, examined: Examined, found: Sequence[SourceReading], until: float
     ) -> Examined | None:
-        """The claim as if it cited this; None when that makes no FACT, or could not be found out in time."""
-        left = until - time.perf_counter()
-        if left <= 0:
-            return None
-        claim, captured = examined.claim, examined.capture_time
+        """The claim citing these too; None when they do not make it `corroborated`."""
+        claim, citations = examined.claim, tuple(reading.citation for reading in found)
         cited = replace(
-            inspected, claim=claim.model_copy(update={"citations": (citation,)}), citations=(citation,)
+            inspected,
+            claim=claim.model_copy(update={"citations": (*claim.citations, *citations)}),
+            citations=(*inspected.citations, *citations),
         )
-        readings = await gather(self._sources, (citation,), left, fresh=False)
-        if not any(isinstance(reading, Found) and is_official(reading, self.policy) for reading in readings):
-            return None
+        readings = (*examined.readings, *found)
+        policy = await self._policy_for(claim.owner_id, readings, examined.capture_time)
         left = max(until - time.perf_counter(), HOLDING_SECONDS)
-        policy = await self._policy_for(claim.owner_id, readings, captured)
-        return await self._compare_within_time(cited, readings, policy, captured, left)
+        held = await self._compare_within_time(cited, readings, policy, examined.capture_time, left)
+        rule = held.knowing(dedup=NOTHING_NEAR).decide().rule
+        return replace(held, looked=examined.looked) if rule is Rule.CORROBORATED else None
 
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""

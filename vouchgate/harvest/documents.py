@@ -20,6 +20,7 @@ from vouchgate.ingest.claims.types import (
     Citation,
     CitationType,
     Found,
+    Looked,
     SourceReading,
     Stance,
     Standing,
@@ -47,6 +48,7 @@ LEAST_SHARED = 0.5
 MOST_FOUND = 3  # documents that are read for a claim, and that are suggested
 MOST_LOOKED = 5  # documents that one look along a path reads
 MOST_QUOTED = 300  # characters of a suggestion
+NOT_SEARCHED = "It could not be searched in time."
 _TELLING = (Stance.STATES, Stance.SPEAKS, Stance.REFUTES)
 # What a document may be worth to be looked at: a decision that is over says what is not so any more.
 _COUNTED = (Standing.IN_FORCE, Standing.HINT)
@@ -75,6 +77,7 @@ class Harvested(NamedTuple):
 
     citations: tuple[Citation, ...]  # of documents that seem to state it
     suggested: tuple[Suggested, ...]  # for people to look at
+    looked: tuple[Looked, ...]
 
 
 class DocumentSearch:
@@ -93,15 +96,15 @@ class DocumentSearch:
 
     async def find(self, claim: str, seconds: float) -> Harvested:
         """Citations of the documents of which a passage states the claim, and documents that have something to say of
-        it, the best first; nothing when there is nothing, or it could not be found out in time, which is a line in the
-        log."""
+        it, the best first; nothing when there is nothing, or it could not be found out in time, which is said, and a
+        line in the log."""
         found = await self._in_time(lambda: self._find(claim, seconds), seconds)
-        return found or Harvested((), ())
+        return found or Harvested((), (), (self._looked(claim, 0, (NOT_SEARCHED,)),))
 
     async def look(self, query: str, seconds: float) -> Look:
         """The documents with the best passages for these words, as `SearchPath.look`."""
         looked = await self._in_time(lambda: self._look(query, seconds), seconds)
-        return looked or Look(failures=(f"The {self.name} could not be searched.",))
+        return looked or Look(failures=(NOT_SEARCHED,))
 
     async def digest(self, seconds: float) -> str | None:
         """What changes when any of the documents does; None when that could not be found out."""
@@ -135,7 +138,11 @@ class DocumentSearch:
                 Suggested(citation=one.document, stance=one.stance, quotation=one.quotation)
                 for one in sorted(suggested.values(), key=lambda one: -one.score)[:MOST_FOUND]
             ),
+            (self._looked(claim, min(len(suggested), MOST_FOUND), failures),),
         )
+
+    def _looked(self, claim: str, found: int, failures: Sequence[str]) -> Looked:
+        return Looked(path=self.name, query=queries_of(claim)[0], found=found, failure=" ".join(failures))
 
     def _look(self, query: str, seconds: float) -> Look:
         passages, missed = self._library.search(query, MOST_PASSAGES, seconds)
