@@ -57,10 +57,6 @@ class PassageIndex:
         self._last = 0
         self._versions: dict[str, Hashable] = {}
 
-    def __len__(self) -> int:
-        """How many documents there are."""
-        return len(self._rows)
-
     def close(self) -> None:
         """Frees what it holds."""
         with self._lock:

@@ -68,21 +68,32 @@ def list_folder(folder: Path, deadline: float) -> Listing:
                         left_out[f"what comes after the first {len(documents):,} documents"] = 1
                         return Listing(documents, tuple(sorted(left_out.items())))
                     if entry.is_dir(follow_symlinks=False):
-                        if len(parts) < DEEPEST and not entry.name.startswith("."):
+                        if len(parts) >= DEEPEST:
+                            left_out["a folder too deep in others"] += 1
+                        elif not entry.name.startswith("."):
                             waiting.append((*parts, entry.name))
                     elif entry.name.lower().endswith(ENDINGS):
                         path = "/".join((*parts, entry.name))
-                        found = entry.stat(follow_symlinks=False)
-                        if (why := _obstacle(path, found)) is None:
-                            documents[path] = Version(found.st_size, found.st_mtime_ns, found.st_ino)
+                        version = _version_of(entry, path)
+                        if isinstance(version, Version):
+                            documents[path] = version
                         else:
-                            left_out[why] += 1
+                            left_out[version] += 1
         except OSError as error:
             if not parts:
                 raise _unusable(folder, error) from error
             left_out["a folder that cannot be read"] += 1
         _in_time(folder, deadline)
     return Listing(documents, tuple(sorted(left_out.items())))
+
+
+def _version_of(entry: os.DirEntry[str], path: str) -> Version | str:
+    """The version of a document, or why it is none."""
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return "gone while the folder was listed"
+    return _obstacle(path, found) or Version(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def _obstacle(path: str, found: os.stat_result) -> str | None:

@@ -239,7 +239,9 @@ def test_a_search_out_of_time_ends_and_the_next_one_gets_further(
     assert len(read_whole) == 202 and len(set(read_whole)) == 202
 
 
-def test_a_folder_within_folders_without_end_ends(folder: Path, opened: Open) -> None:
+def test_a_folder_within_folders_without_end_ends(
+    folder: Path, opened: Open, caplog: pytest.LogCaptureFixture
+) -> None:
     at = folder
     for _ in range(200):
         at /= "d"
@@ -248,3 +250,4 @@ def test_a_folder_within_folders_without_end_ends(folder: Path, opened: Open) ->
     source = opened(Corpus("handbook", folder))
     assert documents(source, "vault bank 4711") == []
     assert documents(source, "employees leave") == ["corpus:handbook/policies/leave.md"]
+    assert "1, a folder too deep in others" in caplog.text
