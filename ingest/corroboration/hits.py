@@ -44,6 +44,7 @@ class Reading:
     published: datetime | None = None
     read_at: datetime | None = None
     name: str = ""  # what tells it from others of the same text, where it has no address
+    site: str = ""  # whose it is, where that does not follow from the address
     form: Form = "page"
     project: str = ""
     official: bool = False
@@ -92,7 +93,7 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
         detail="",
         title=reading.title,
         text=text,
-        site=site_of(reading.url),
+        site=reading.site or site_of(reading.url),
         official=reading.official,
         form=reading.form,
         project=reading.project,
