@@ -37,6 +37,7 @@ class Hit(Frozen):
 
     id: str
     url: str = ""  # empty when nobody said where it stands
+    name: str = ""  # of a text without an address, such as a path in a repository
     title: str = ""
     published: datetime | None = None
     read_at: datetime | None = None  # when it was confirmed; None when a caller brought it
@@ -122,8 +123,10 @@ Next = Annotated[Final | NeedMoreSearch, Field(discriminator="kind")]
 
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """The hits, each once, in an order that does not depend on how they came."""
-    return tuple(sorted({hit.id: hit for hit in sorted(hits, key=Hit.model_dump_json)}.values(), key=_by_id))
+    """The hits, each once, in an order that does not depend on how they came. What somebody brought and the gate read
+    too is what the gate read."""
+    ordered = sorted(hits, key=lambda hit: (hit.verified, hit.model_dump_json()))
+    return tuple(sorted({hit.id: hit for hit in ordered}.values(), key=_by_id))
 
 
 def _by_id(hit: Hit) -> str:
