@@ -36,6 +36,7 @@ from vouchgate.ingest.claims.types import (
     Found,
     HedgeMatch,
     ItemKind,
+    Looked,
     Neighbour,
     Neighbours,
     Outcome,
@@ -113,6 +114,7 @@ class Examined:
     findings: Findings  # of the checks that need no facts
     similar: tuple[SimilarMemory, ...] | None = None  # to show; `decide` never looks at it
     suggested: tuple[Suggested, ...] | None = None  # to show, too; None: nobody looked for what it could cite
+    looked: tuple[Looked, ...] = ()  # to show, too
     facts: Facts = NO_FACTS
     embedding: Embedding | None = None  # kept with the item; `decide` never looks at it
     # What was compared before, and need not be again; no answer depends on it. None: nothing was.
@@ -250,6 +252,7 @@ class Examined:
             conflicting_memory_id=_nearest_memory(decision),
             similar=self.similar,
             suggested=self.suggested or (),
+            looked=self.looked,
             rejected_before=rejected_before,
             memory_id=memory_id,
             queue_id=queue_id,
@@ -356,7 +359,9 @@ def remake(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         by_statements=by_statements,
     )
     known = Facts(**{name: getattr(evidence, name) for name in FACTS})
-    return replace(examined, similar=stored.similar, suggested=stored.suggested, facts=known)
+    return replace(
+        examined, similar=stored.similar, suggested=stored.suggested, looked=stored.looked, facts=known
+    )
 
 
 def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) -> tuple[str, ...]:

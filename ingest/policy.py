@@ -182,6 +182,8 @@ class CorroborationPolicy(Frozen):
     fact_weight: int = Field(
         default=6, ge=0, le=10
     )  # tenths a voice has at least that makes a FACT with another
+    # What becomes of a claim that cites nothing, which independent sources state that the gate found.
+    independent: Literal["store", "queue"] = Field(default="queue", exclude_if=lambda does: does == "queue")
     paths: tuple[str, ...] = (
         "corpus",
         "repository",

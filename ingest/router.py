@@ -26,6 +26,7 @@ HAVE_RULES = frozenset(
         "statements",
         "hidden",
         "instruction",
+        "corroboration",
     }
 )
 ASKING_AGAIN_IS_NO_USE = frozenset({UNCLEAR, UNREADABLE, "quote_unread"})
@@ -65,6 +66,11 @@ class Case:
     def citations(self) -> tuple[Finding, ...]:
         """Of each cited thing whether it is there, and whether it speaks of the claim."""
         return self.findings.cited
+
+    @cached_property
+    def harvested(self) -> tuple[Finding, ...]:
+        """The same of what the gate itself cited for it."""
+        return tuple(f for f in self.citations if f.citation is not None and f.citation.harvested)
 
     @cached_property
     def statements(self) -> Finding | None:
@@ -206,32 +212,44 @@ def _uncovered(case: Case, policy: Policy) -> Ruling | None:
 
 
 def _covered(case: Case, policy: Policy, code: str) -> tuple[Finding, ...] | None:
-    """What speaks for a claim whose statements its sources cover in this way; None when something speaks against it:
+    """What speaks for a claim whose statements what it cites covers in this way; None when something speaks against it:
     a source that does not vouch, a score under the floor, a policy that stores nothing a model says."""
     found = case.statements
-    if found is None or found.code != code or _is_opposed(case, policy):
+    if found is None or found.code != code or case.harvested or _is_opposed(case.citations, case, policy):
         return None
     return (*case.citations, found)
 
 
-def _is_opposed(case: Case, policy: Policy) -> bool:
+def _is_opposed(cited: tuple[Finding, ...], case: Case, policy: Policy) -> bool:
     return (
-        any(_stands_against(finding, policy) for finding in case.citations)
+        any(_stands_against(finding, policy) for finding in cited)
         or case.score is None
         or case.score < policy.confidence_floor
         or (case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis)
     )
 
 
+def _corroborated(case: Case, policy: Policy) -> Ruling | None:
+    """By what the gate found. What was cited beside it could not be read, or a rule before this one had it."""
+    said, found = case.findings.one("corroboration"), case.harvested
+    if not found or _is_opposed(found, case, policy):
+        return None
+    if said is None:  # official, and all there is
+        said = case.statements
+        if said is None or said.code != "stated":
+            return None
+    if said.verdict is not Verdict.PASS:
+        return None
+    tier, whose = Tier.STORED, "an official source"
+    if said.code == "independent":
+        tier = Tier.STORED if policy.corroboration.independent == "store" else Tier.QUEUED
+        whose = "independent sources"
+    return Ruling(Rule.CORROBORATED, tier, f"Stated by {whose} that the gate found", (*found, said))
+
+
 def _stated(case: Case, policy: Policy) -> Ruling | None:
     found = _covered(case, policy, "stated")
-    if not found:
-        return None
-    if all(finding.citation is not None and finding.citation.harvested for finding in case.citations):
-        return Ruling(
-            Rule.CORROBORATED, Tier.STORED, "Stated by an official source that the gate found", found
-        )
-    return Ruling(Rule.STATED, Tier.STORED, "Stated by its source", found)
+    return Ruling(Rule.STATED, Tier.STORED, "Stated by its source", found) if found else None
 
 
 def _spoken_of(case: Case, policy: Policy) -> Ruling | None:
@@ -246,7 +264,7 @@ def _pointer(case: Case, policy: Policy) -> Ruling | None:
 
 def _citation_verified(case: Case, policy: Policy) -> Ruling | None:
     """Only of decisions of before statements were held against sources one by one, which are made again as then."""
-    if case.by_statements or not case.citations or _is_opposed(case, policy):
+    if case.by_statements or not case.citations or _is_opposed(case.citations, case, policy):
         return None
     return Ruling(Rule.CITATION_VERIFIED, Tier.STORED, "Has verified citation", case.citations)
 
@@ -305,6 +323,7 @@ RULES: tuple[Match, ...] = (
     _citation_refuted,
     _doubted,
     _uncovered,
+    _corroborated,
     _stated,
     _spoken_of,
     _pointer,

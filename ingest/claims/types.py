@@ -651,6 +651,17 @@ class Suggested(Frozen):
     quotation: str  # the place that comes nearest, in its own words
 
 
+class Looked(Frozen):
+    """One look for what could vouch for a claim that cites nothing, or nothing that could be read."""
+
+    path: str  # where, as in the policy's `[corroboration] paths`
+    query: str
+    found: int = Field(ge=0)  # documents that have something to say of it
+    failure: str = Field(
+        default="", exclude_if=lambda why: not why
+    )  # why it could not be found out, a sentence
+
+
 class RejectedBefore(Frozen):
     """An owner's rejection of an earlier claim in the same words. No decision rests on it."""
 
@@ -677,6 +688,7 @@ class ValidationResult(Frozen):
     conflicting_memory_id: str | None  # the stored memory it duplicates or conflicts with
     similar: tuple[SimilarMemory, ...] | None = None  # nearest first; None: not looked for, or not known
     suggested: tuple[Suggested, ...] = Field(default=(), exclude_if=lambda found: not found)  # nearest first
+    looked: tuple[Looked, ...] = Field(default=(), exclude_if=lambda looks: not looks)
     # The latest rejection of these words; looked for unless the claim is stored. Left out of the JSON when None.
     rejected_before: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
     memory_id: str | None

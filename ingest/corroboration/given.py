@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from vouchgate.ingest.claims.types import Frozen, Label, Stance
+from vouchgate.ingest.claims.types import Frozen
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import (
     TENTHS,
     AgentResult,
+    Corroborated,
+    GivenHit,
     Outcome,
     SearchHistory,
     SearchTask,
@@ -52,31 +54,6 @@ class GivenClaim(Frozen):
         if sum(len(source.text) for source in self.sources) > MOST_TOGETHER:
             raise ValueError(f"the texts have at most {MOST_TOGETHER:,} characters together")
         return self
-
-
-class GivenHit(Frozen):
-    """One source as it counted. `group` is its place in `groups`; null when its date keeps it apart."""
-
-    id: str
-    stance: Stance
-    weight: float  # 1 is a primary source
-    group: int | None
-    quotation: str
-    evidence: str  # the id of the evidence: address and text
-    verified: bool  # read by the gate itself; what the caller brought is not
-
-
-class Corroborated(Frozen):
-    """The answer. `groups` are the sources' ids by independent voice. `verified`: everything that the FACT rests on was
-    read by the gate itself."""
-
-    label: Label
-    outcome: Outcome | Literal["NeedMoreSearch"]
-    why: str
-    groups: tuple[tuple[str, ...], ...]
-    hits: tuple[GivenHit, ...]
-    proof: str
-    verified: bool
 
 
 def task_of(sent: GivenClaim) -> SearchTask:

@@ -103,6 +103,31 @@ class AgentResult(Frozen):
         return self
 
 
+class GivenHit(Frozen):
+    """One source as it counted. `group` is its place in `groups`; null when its date keeps it apart."""
+
+    id: str
+    stance: Stance
+    weight: float  # 1 is a primary source
+    group: int | None
+    quotation: str
+    evidence: str  # the id of the evidence: address and text
+    verified: bool = False  # read by the gate itself; what the caller brought is not
+
+
+class Corroborated(Frozen):
+    """What sources say together; `groups` are their ids by independent voice. `verified`: all that the FACT rests on
+    was read by the gate itself."""
+
+    label: Label
+    outcome: Outcome | Literal["NeedMoreSearch"]
+    why: str
+    groups: tuple[tuple[str, ...], ...]
+    hits: tuple[GivenHit, ...]
+    proof: str
+    verified: bool
+
+
 class Final(Frozen):
     """The search is over."""
 

@@ -142,7 +142,7 @@ def label_of(sources: Sequence[Found], policy: Policy, *, of_listed: bool = True
         if not of_listed or is_listed(source, policy)
     ]
     pairs = combinations(known, 2)
-    two = any(_apart(one, other) and not said.shares(same) for (one, said), (other, same) in pairs)
+    two = any(are_apart(one, other) and not said.shares(same) for (one, said), (other, same) in pairs)
     return Label.FACT if two else Label.INFERENCE
 
 
@@ -178,16 +178,20 @@ def aware(time: datetime) -> datetime:
     return time if time.utcoffset() is not None else time.replace(tzinfo=UTC)
 
 
-def _apart(one: Found, other: Found) -> bool:
-    """Whether two sources are two in all but their words."""
+def are_apart(one: Found, other: Found) -> bool:
+    """Whether two pages are two publishers' texts, of which neither names the other."""
     return (
         are_others(one.site, other.site)
-        and "" not in (one.digest, other.digest)
-        and one.digest != other.digest
-        and (not one.text_group or one.text_group != other.text_group)
+        and are_two_texts(one, other)
         and not _links_to(one, other.site)
         and not _links_to(other, one.site)
     )
+
+
+def are_two_texts(one: Found, other: Found) -> bool:
+    """Whether two sources are two texts, as far as is known."""
+    different = "" not in (one.digest, other.digest) and one.digest != other.digest
+    return different and (not one.text_group or one.text_group != other.text_group)
 
 
 def are_others(one: str, other: str) -> bool:

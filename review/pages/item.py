@@ -17,6 +17,7 @@ from vouchgate.ingest.claims.types import (
     DeliveryOp,
     Finding,
     ItemKind,
+    Looked,
     Memory,
     PendingMemory,
     RejectedBefore,
@@ -108,6 +109,7 @@ class ItemView:
     similar: tuple[SimilarView, ...]
     similar_note: str
     suggested: tuple[Suggestion, ...]
+    looked: tuple[str, ...]  # where the gate looked for what could vouch for it
     waited: str
     created: Moment
     expires: Moment
@@ -171,6 +173,7 @@ def item_view(
         similar=tuple(similar_views(item.content, similar or ())),
         similar_note=_similar_note(similar),
         suggested=() if answer is None else tuple(map(_suggestion, answer.suggested)),
+        looked=() if answer is None else tuple(map(_look, answer.looked)),
         waited=_waited(item, now),
         created=moment(item.created_at, now),
         expires=moment(item.expires_at, now),
@@ -188,6 +191,26 @@ def item_view(
         became=_item_outcome(item, decider, undo_until, now),
         decision_id=item.decision_id,
     )
+
+
+_PLACES = {
+    "corpus": "In the folders",
+    "repository": "In the repositories",
+    "official_api": "At official services",
+    "web_search": "On the web",
+}
+
+
+def _look(look: Looked) -> str:
+    """Where the gate looked, and what came of it."""
+    what = (
+        f"{look.found} document{'' if look.found == 1 else 's'} that may speak of it"
+        if look.found
+        else "nothing"
+    )
+    place, query = _PLACES.get(look.path, look.path), plain_line(look.query, _TITLE)
+    failed = plain_line(look.failure, _TITLE)
+    return f"{place}, for “{query}”: {f'not found out. {failed}' if failed else what}"
 
 
 def _suggestion(found: Suggested) -> Suggestion:

@@ -113,6 +113,7 @@ class SourceView:
     score_note: str
     standing: Pieces
     official: bool
+    harvested: bool  # the gate found it, nobody cited it
     judgement: Pieces
     quote: Pieces
     cut: bool
@@ -181,6 +182,7 @@ def source_view(
         score_note=score_note,
         standing=() if found is None else _standing(found),
         official=found is not None and is_official(found, policy),
+        harvested=citation.harvested,
         judgement=judgement,
         quote=quote,
         cut=found is not None and found.cut,

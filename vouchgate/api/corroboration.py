@@ -10,8 +10,8 @@ from pydantic import Field
 from vouchgate.api.base import JsonRoute, caller, limit_rate, problem_responses
 from vouchgate.ingest.claims.types import Principal
 from vouchgate.ingest.corroboration.decision import decide_from_history
-from vouchgate.ingest.corroboration.given import Corroborated, GivenClaim, corroborate, history_of
-from vouchgate.ingest.corroboration.history import Attempt, Failure, Next
+from vouchgate.ingest.corroboration.given import GivenClaim, corroborate, history_of
+from vouchgate.ingest.corroboration.history import Attempt, Corroborated, Failure, Next
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 

@@ -13,6 +13,7 @@ from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_r
 from vouchgate.api.problems import Problem, ProblemError, refused, unavailable
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import (
+    Looked,
     Memory,
     MemoryType,
     PendingMemory,
@@ -63,14 +64,15 @@ class ReviewOut(PendingMemory):
 
     `similar`: the stored memories that were near its claim when it was sent, nearest first; null when that was
     not looked for or could not be found out. `suggested`: documents of the repositories that may say so, or say
-    otherwise, of a claim that cites nothing. `priority`: why it stands where it does in the queue, the weightiest
-    first; empty once it is decided. Left out where there is none: `suggested`; `next_check`, when its sources are read
-    again by themselves; `rejection`, which its owner gave a claim in the same words (`rejected_before`);
-    `undo_until`, from when on the decision cannot be taken back.
+    otherwise, of a claim that cites nothing; `looked`: where such were looked for. `priority`: why it stands where it
+    does in the queue, the weightiest first; empty once it is decided. Left out where there is none: `suggested` and
+    `looked`; `next_check`, when its sources are read again by themselves; `rejection`, which its owner gave a claim in
+    the same words (`rejected_before`); `undo_until`, from when on the decision cannot be taken back.
     """
 
     similar: tuple[SimilarMemory, ...] | None
     suggested: tuple[Suggested, ...] = Field(default=(), exclude_if=lambda found: not found)
+    looked: tuple[Looked, ...] = Field(default=(), exclude_if=lambda looks: not looks)
     priority: tuple[str, ...]
     next_check: datetime | None = Field(default=None, exclude_if=lambda time: time is None)
     rejection: RejectedBefore | None = Field(default=None, exclude_if=lambda found: found is None)
@@ -86,6 +88,7 @@ class ReviewOut(PendingMemory):
             **dict(item),
             similar=None if decision is None else decision.similar,
             suggested=() if decision is None else decision.suggested,
+            looked=() if decision is None else decision.looked,
             priority=tuple(explain(item, policy.head_start_days, now)) if waits else (),
             next_check=queue.next_check(item),
             rejection=queue.rejected_before(item),

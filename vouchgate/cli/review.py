@@ -179,6 +179,10 @@ def _item_lines(item: PendingMemory, decision: ValidationResult | None) -> list[
         f"found     {found.citation} ({found.stance}): {one_line(found.quotation)}"
         for found in (() if decision is None else decision.suggested)
     ]
+    lines += [
+        f"looked    {look.path}, for {one_line(look.query)}: {one_line(look.failure) or look.found}"
+        for look in (() if decision is None else decision.looked)
+    ]
     repeated = f", {item.seen} times by now" if item.seen > 1 else ""
     lines.append(f"sent      {item.created_at:%Y-%m-%d %H:%M}Z by {item.submitted_by}{repeated}")
     lines.append(f"expires   {item.expires_at:%Y-%m-%d %H:%M}Z")

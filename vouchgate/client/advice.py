@@ -146,6 +146,9 @@ _BY_RULE: Mapping[str, str] = {
         " with that citation written in the text (like ADR-007, commit a1b2c3d or src/auth.py:42), and quote its words"
         " with it, else tell the user that it waits."
     ),
+    Rule.CORROBORATED: (
+        "{waits}, with the independent sources that state it and that the gate found; nothing to do but tell the user."
+    ),
     Rule.CREDENTIAL: (
         "Take the credential out and never save one; send the claim again without it if it still says something, and"
         " tell the user that the credential was on its way into a memory, so that it can be replaced."

@@ -63,6 +63,7 @@ class AsyncClient:
 
     save = _asked(calls.save)
     check = _asked(calls.check)
+    corroborate = _asked(calls.corroborate)
     memories = _asked(calls.memories)
     memory = _asked(calls.memory)
     evidence = _asked(calls.evidence)

@@ -16,6 +16,7 @@ from vouchgate.client.errors import ApiError, Unsendable
 from vouchgate.client.models import Delivery, DeliveryState, OwnPending, Page, Who
 from vouchgate.client.steps import Call, HttpReply, Parameters, Value
 from vouchgate.ingest.claims.types import Evidence, Frozen, Memory, ValidationResult
+from vouchgate.ingest.corroboration.history import Corroborated
 
 VERDICTS = frozenset({200, 201, 202, 409, 422})
 _KEY = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?")  # as docs/api.md has it
@@ -129,6 +130,20 @@ def check(content: str, **options: Unpack[ClaimOptions]) -> Call[ValidationResul
     """What `save` would answer now. Nothing is kept."""
     claim, _ = claim_of(content, options)
     return Call("POST", "/v1/claims/check", answers.verdict, body=as_json(claim))
+
+
+def corroborate(
+    claim: str,
+    sources: Sequence[Mapping[str, object]],
+    *,
+    as_of: datetime | str | None = None,
+    window_days: int | None = None,
+) -> Call[Corroborated]:
+    """What sources that you found say of a claim together: each is `{"text"}`, and `"id"`, `"url"`, `"title"`,
+    `"published"`. Advice about what you brought; nothing is kept of it, and none of it vouches for a memory."""
+    said = {"claim": claim, "sources": list(sources), "as_of": as_of, "window_days": window_days}
+    body = as_json({name: value for name, value in said.items() if value is not None})
+    return Call("POST", "/v1/claims/corroborate", answers.body_reader(Corroborated), body=body)
 
 
 def memories(

@@ -27,6 +27,7 @@ from vouchgate.ingest.claims.types import (
     DedupFacts,
     DeliveryTarget,
     Found,
+    Looked,
     OwnPublishers,
     PendingMemory,
     Principal,
@@ -52,16 +53,22 @@ PublisherLookup = Callable[[str, Collection[str], datetime], OwnPublishers]
 
 
 class Harvest(Protocol):
-    """Finds what a claim could have cited, and what is only to be looked at, the best first. Never raises."""
+    """Finds what a claim could have cited, and what is only to be looked at, the best first, and says where it looked.
+    Never raises."""
 
-    async def find(self, claim: str, seconds: float) -> tuple[Sequence[Citation], Sequence[Suggested]]: ...
+    async def find(
+        self, claim: str, seconds: float
+    ) -> tuple[Sequence[Citation], Sequence[Suggested], Sequence[Looked]]: ...
 
 
-def waits_uncited(examined: Examined) -> bool:
-    """Whether a claim will wait for nothing but that it cites nothing."""
+def waits_for_evidence(examined: Examined) -> bool:
+    """Whether a claim will wait for nothing but that it cites nothing, or nothing that could be read."""
     if examined.claim.removes or examined.claim.source is not Source.AI_SYNTHESIS:
         return False
-    return examined.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.UNGROUNDED
+    decision = examined.knowing(dedup=NOTHING_NEAR).decide()
+    if decision.rule is Rule.UNGROUNDED:
+        return not examined.readings or bool(decision.decided_by)
+    return decision.rule is Rule.CITATION_UNKNOWN
 
 
 class Examiner:
@@ -166,9 +173,9 @@ class Examiner:
             )
         else:
             examined = examine(inspected, (), self.policy, captured)
-            if self._harvest is not None and waits_uncited(examined):
-                left = started + self.policy.deadline_seconds - time.perf_counter()
-                examined = await self._corroborated(inspected, examined, left)
+        if self._harvest is not None and waits_for_evidence(examined):
+            left = started + self.policy.deadline_seconds - time.perf_counter()
+            examined = await self._corroborated(inspected, examined, max(left, HOLDING_SECONDS))
         if by_meaning is not None:
             paraphrases, embedding = await by_meaning
             examined = replace(examined.knowing(paraphrases=paraphrases), embedding=embedding)
@@ -179,31 +186,46 @@ class Examiner:
         return await weigh(self._judge, inspected, examined, seconds=left, neighbours=self._neighbours)
 
     async def _corroborated(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
-        """The claim with the source that was found for it, when that may make a FACT alone and states all of it; else
-        as it is, with what its owner may look at."""
-        started = time.perf_counter()
-        claim = examined.claim
+        """The claim with the source that was found for it, when that may make a FACT alone and states all of it, or
+        with those of several people that state it; else as it is, with what its owner may look at."""
+        until = time.perf_counter() + seconds
         if self._harvest is None:
             return examined
-        citations, suggested = await self._harvest.find(claim.stated, seconds)
+        citations, suggested, looked = await self._harvest.find(examined.claim.stated, seconds)
+        examined = replace(examined, suggested=tuple(suggested), looked=tuple(looked))
+        ordinary: list[SourceReading] = []
+        cited = {reading.citation.key for reading in examined.readings}
         for citation in citations:
-            left = seconds - (time.perf_counter() - started)
+            left = until - time.perf_counter()
             if left <= 0:
                 break
-            cited = replace(
-                inspected, claim=claim.model_copy(update={"citations": (citation,)}), citations=(citation,)
-            )
-            readings = await gather(self._sources, (citation,), left, fresh=False)
-            if not any(
-                isinstance(reading, Found) and is_official(reading, self.policy) for reading in readings
-            ):
+            if citation.key in cited:  # it could not be read
                 continue
-            left = max(seconds - (time.perf_counter() - started), HOLDING_SECONDS)
-            policy = await self._policy_for(claim.owner_id, readings, examined.capture_time)
-            found = await self._compare_within_time(cited, readings, policy, examined.capture_time, left)
-            if found.knowing(dedup=NOTHING_NEAR).decide().rule is Rule.CORROBORATED:
+            (reading,) = await gather(self._sources, (citation,), left, fresh=False)
+            if not isinstance(reading, Found) or not is_official(reading, self.policy):
+                ordinary.append(reading)
+            elif found := await self._citing(inspected, examined, [reading], until):
                 return found
-        return replace(examined, suggested=tuple(suggested))
+        if len(ordinary) > 1 and (found := await self._citing(inspected, examined, ordinary, until)):
+            return found
+        return examined
+
+    async def _citing(
+        self, inspected: Inspected, examined: Examined, found: Sequence[SourceReading], until: float
+    ) -> Examined | None:
+        """The claim citing these too; None when they do not make it `corroborated`."""
+        claim, citations = examined.claim, tuple(reading.citation for reading in found)
+        cited = replace(
+            inspected,
+            claim=claim.model_copy(update={"citations": (*claim.citations, *citations)}),
+            citations=(*inspected.citations, *citations),
+        )
+        readings = (*examined.readings, *found)
+        policy = await self._policy_for(claim.owner_id, readings, examined.capture_time)
+        left = max(until - time.perf_counter(), HOLDING_SECONDS)
+        held = await self._compare_within_time(cited, readings, policy, examined.capture_time, left)
+        rule = held.knowing(dedup=NOTHING_NEAR).decide().rule
+        return replace(held, looked=examined.looked) if rule is Rule.CORROBORATED else None
 
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""

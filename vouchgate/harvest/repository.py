@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, Stance, Standing, Suggested
+from vouchgate.ingest.claims.types import Citation, CitationType, Found, Looked, Stance, Standing, Suggested
 from vouchgate.ingest.corroboration.hits import quotation_of, stance_of
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.language.terms import Kind, words_of
@@ -25,6 +25,7 @@ from vouchgate.ingest.support.holding import hold
 
 log = logging.getLogger(__name__)
 
+PATH = "repository"
 MOST_PASSAGES = 12  # that are looked at
 MOST_HELD = 5  # that the claim is held against; a passage takes some three milliseconds
 # Of the claim's telling words, for a passage to be held against it: that is ten times the work of counting them.
@@ -39,6 +40,7 @@ class Harvested(NamedTuple):
 
     citations: tuple[Citation, ...]  # of documents that seem to state it
     suggested: tuple[Suggested, ...]  # for people to look at
+    looked: tuple[Looked, ...]
 
 
 class RepositorySearch:
@@ -54,21 +56,25 @@ class RepositorySearch:
 
     async def find(self, claim: str, seconds: float) -> Harvested:
         """Citations of the documents of which a passage states the claim, and documents that have something to say of
-        it, the best first; nothing when there is nothing, or it could not be found out in time, which is a line in the
-        log."""
+        it, the best first; nothing when there is nothing, or it could not be found out in time, which is said, and
+        a line in the log."""
         found = asyncio.get_running_loop().run_in_executor(self._pool, self._find, claim, seconds)
         try:
             return await asyncio.wait_for(found, seconds)
         except TimeoutError:
-            log.warning("the repositories could not be searched for a claim within %.3g s", seconds)
+            failure = f"It took longer than {seconds:.3g} s."
+            log.warning("the repositories could not be searched for a claim: %s", failure)
         except SourceError as error:
-            log.warning("the repositories could not be searched for a claim: %s", error.detail)
+            failure = error.detail
+            log.warning("the repositories could not be searched for a claim: %s", failure)
         except Exception:
+            failure = "The search itself failed."
             log.exception("the repositories could not be searched for a claim")
-        return Harvested((), ())
+        return Harvested((), (), (Looked(path=PATH, query=queries_of(claim)[0], found=0, failure=failure),))
 
     def _find(self, claim: str, seconds: float) -> Harvested:
-        passages = self._git.search(queries_of(claim)[0], MOST_PASSAGES, seconds)
+        query = queries_of(claim)[0]
+        passages = self._git.search(query, MOST_PASSAGES, seconds)
         held = sorted(_held(claim, passages), key=lambda one: -one.score)
         states = dict.fromkeys(one.path for one in held if one.stance is Stance.STATES)
         citations = tuple(citation for path in states if (citation := citation_of(path)))
@@ -79,6 +85,7 @@ class RepositorySearch:
                 Suggested(citation=one.path, stance=one.stance, quotation=one.quotation)
                 for one in sorted(suggested.values(), key=lambda one: -one.score)[:MOST_FOUND]
             ),
+            (Looked(path=PATH, query=query, found=len(suggested)),),
         )
 
 

@@ -11,17 +11,20 @@ from typing import Any
 
 from vouchgate.client import OwnPending, Page, next_step
 from vouchgate.ingest.claims.types import Evidence, Found, Memory, SourceReading, ValidationResult
+from vouchgate.ingest.corroboration.history import Corroborated, Outcome
 from vouchgate.ingest.policy import MAX_CITATIONS, MAX_CONTENT_CHARACTERS
 from vouchgate.mcp.tools import (
     SHOWN_CHARACTERS,
     Checked,
     CitedSource,
+    CorroboratedClaim,
     FoundMemories,
     FoundMemory,
     MemoryEvidence,
     PendingClaim,
     PendingClaims,
     Saved,
+    WeighedSource,
 )
 from vouchgate.review.pages.text import UNSEEN, pieces
 
@@ -95,6 +98,24 @@ def decision_metadata(verdict: ValidationResult) -> dict[str, Any]:
         "queue_id": verdict.queue_id,
     }
     return {DECISION: about}
+
+
+def corroborated_result(found: Corroborated) -> CorroboratedClaim:
+    """What sources that the model brought say together."""
+    return CorroboratedClaim(
+        outcome=found.outcome.value if isinstance(found.outcome, Outcome) else found.outcome,
+        label=found.label,
+        why=visible_text(found.why, _SENTENCE),
+        sources=[
+            WeighedSource(
+                stance=hit.stance,
+                weight=hit.weight,
+                group=hit.group,
+                quotation=visible_text(hit.quotation, _EXCERPT),
+            )
+            for hit in found.hits
+        ],
+    )
 
 
 def memories_result(page: Page[Memory]) -> FoundMemories:

@@ -33,6 +33,7 @@ from vouchgate.mcp.tools import (
     TOOLS,
     Call,
     CheckClaim,
+    CorroborateClaim,
     GetEvidence,
     ListMyPending,
     SaveMemory,
@@ -136,6 +137,11 @@ async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[s
                 citations=_cited(call),
             )
             return shown.checked_result(verdict), shown.decision_metadata(verdict)
+        case CorroborateClaim():
+            sources = [each.model_dump(mode="json", exclude_defaults=True) for each in call.sources]
+            return shown.corroborated_result(
+                await client.corroborate(call.claim, sources, as_of=call.as_of)
+            ), None
         case SearchMemories():
             filters = {} if call.memory_type is None else {"memory_type": call.memory_type.value}
             page = await client.memories(

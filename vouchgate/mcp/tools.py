@@ -21,12 +21,15 @@ from vouchgate.ingest.claims.types import (
     MemoryType,
     Outcome,
     ReviewStatus,
+    Stance,
     Standing,
 )
 from vouchgate.ingest.policy import MAX_CITATIONS, MAX_CONTENT_CHARACTERS
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
 
 MOST_LISTED = 20  # of one page: with SHOWN_CHARACTERS each, as much as a model should have to read at once
+MOST_SOURCES = 20  # of one call; the API takes more
+MAX_SOURCE_CHARACTERS = 50_000
 SHOWN_CHARACTERS = 1000  # of a text in a list; `get_evidence` shows the whole
 
 INSTRUCTIONS = """Vouchgate decides which claims become memories. Saying something is not enough: a claim is stored \
@@ -149,7 +152,28 @@ class ListMyPending(Arguments):
     cursor: Cursor = None
 
 
-Call = SaveMemory | CheckClaim | SearchMemories | GetEvidence | ListMyPending
+class ReadSource(Arguments):
+    """A text that somebody read."""
+
+    text: Annotated[str, Field(min_length=1, max_length=MAX_SOURCE_CHARACTERS, description="The whole text.")]
+    url: Annotated[
+        str, Field(max_length=8192, description="Where it stands; sources of one site count once.")
+    ] = ""
+    title: Annotated[str, Field(max_length=1000)] = ""
+    published: datetime | None = None
+
+
+class CorroborateClaim(Arguments):
+    """Arguments of `corroborate_claim`."""
+
+    claim: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_CHARACTERS)]
+    sources: Annotated[list[ReadSource], Field(min_length=1, max_length=MOST_SOURCES)]
+    as_of: Annotated[
+        datetime | None, Field(description="The day that the claim is about; later sources do not count.")
+    ] = None
+
+
+Call = SaveMemory | CheckClaim | CorroborateClaim | SearchMemories | GetEvidence | ListMyPending
 
 
 class ToolResult(BaseModel):
@@ -184,6 +208,27 @@ class Checked(ToolResult):
     conflicting_memory_id: Annotated[str | None, Field(description="The memory it repeats or contradicts.")]
     checks_failed: list[str]
     rejected_before: Annotated[str | None, Field(description="Why its owner rejected these words before.")]
+
+
+class WeighedSource(ToolResult):
+    """One source, in the order in which they came."""
+
+    stance: Annotated[Stance, Field(description="`states` and `refutes` count, all else does not.")]
+    weight: Annotated[float, Field(description="1 is a primary source.")]
+    group: Annotated[
+        int | None,
+        Field(description="Sources of one group have one vote; null: its date keeps it apart."),
+    ]
+    quotation: str
+
+
+class CorroboratedClaim(ToolResult):
+    """What the sources that were brought come to. Nothing was saved, and none of it vouches for a memory."""
+
+    outcome: Literal["True", "False", "Invalid", "NeedMoreSearch"]
+    label: Label
+    why: str
+    sources: list[WeighedSource]
 
 
 class FoundMemory(ToolResult):
@@ -331,6 +376,17 @@ TOOLS: tuple[ToolSpec, ...] = (
         Checked,
         reads_only=True,
         looks_up=True,
+    ),
+    ToolSpec(
+        "corroborate_claim",
+        "Weigh sources",
+        "What texts that you read say of a claim together: which state it, which refute it, how many independent "
+        "voices they are, and whether that is enough. Advice only: it saves nothing, reads nothing, and what you bring "
+        "here never vouches for a memory; cite the sources when you save.",
+        CorroborateClaim,
+        CorroboratedClaim,
+        reads_only=True,
+        looks_up=False,
     ),
     ToolSpec(
         "search_memories",

@@ -68,6 +68,7 @@ def test_the_tools_and_what_they_promise(session: McpSession) -> None:
     assert list(session.tools) == [
         "save_memory",
         "check_claim",
+        "corroborate_claim",
         "search_memories",
         "get_evidence",
         "list_my_pending",
@@ -87,6 +88,26 @@ def test_the_tools_and_what_they_promise(session: McpSession) -> None:
     assert "never instructions" in str(session.tools["search_memories"].description)
     with pytest.raises(MCPError, match="no such tool"):
         session.call("approve", {"queue_id": "rev_1"})
+
+
+def test_what_a_model_read_is_weighed_and_vouches_for_nothing(session: McpSession, owner: str) -> None:
+    claim = "The lighthouse at Skagen has 210 steps."
+    sources = [
+        {"text": f"Whoever climbs it counts: {claim}", "url": "https://www.bbc.com/a"},
+        {"text": f"{claim} There is no lift.", "url": "https://www.reuters.com/b"},
+        {
+            "text": "The lighthouse is white.",
+            "url": "https://lights.example.org",
+            "published": "2020-01-01T00:00:00Z",
+        },
+    ]
+    weighed, _ = session.whole("corroborate_claim", claim=claim, sources=sources)
+    assert weighed["label"] == "FACT"
+    first, second, third = weighed["sources"]
+    assert (first["stance"], first["weight"], third["stance"]) == ("states", 0.6, "silent")
+    assert first["group"] != second["group"]
+    saved, _ = session.whole("save_memory", content=claim)
+    assert saved["outcome"] == "queued"
 
 
 def test_a_quotation_goes_with_its_citation(session: McpSession, owner: str) -> None:

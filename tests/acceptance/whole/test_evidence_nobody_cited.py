@@ -51,9 +51,13 @@ def test_what_a_document_only_speaks_of_waits_and_is_shown_to_its_owner(site: Si
     assert (sent["rule"], sent["suggested"][0]["citation"]) == ("ungrounded", "docs/notes.md")
     item = site.reviewer(owner).get(f"/v1/reviews/{sent['queue_id']}").json()
     assert item["suggested"] == sent["suggested"]
+    (gap,) = site.reviewer(owner).get("/v1/gaps").json()["items"]
+    assert (gap["queue_id"], gap["content"]) == (sent["queue_id"], LENSES)
+    assert gap["looked"] == sent["looked"] == item["looked"]
+    assert [(each["path"], each["found"]) for each in gap["looked"]] == [("repository", 1)]
     with httpx.Client(base_url=site.running.url, trust_env=False, follow_redirects=True) as client:
         browser = Browser(client)
         browser.sign_in(site.token(Role.REVIEWER, owner)[1])
         page = client.get(f"/review/items/{sent['queue_id']}")
         is_page(page, 200)
-    assert "Found in the repositories" in page.text and "may state it" in page.text and LENSES in page.text
+    assert "In the repositories, for" in page.text and "may state it" in page.text and LENSES in page.text

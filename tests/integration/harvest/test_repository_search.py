@@ -57,7 +57,8 @@ Sessions are kept in Redis and expire after 20 minutes of silence.
 GUIDE = (
     "# Operations\n\n## Backups\n\nBackups of the ledger run every night at 02:15 and are kept for 35 days.\n"
 )
-NOTES = "# Notes\n\nThe importer of invoices handles 600 files per hour.\n"
+MEASURED = "It was measured in March on the old server, with a full disk."
+NOTES = f"# Notes\n\nThe importer of invoices handles 600 files per hour. {MEASURED}\n"
 FILES = {"docs/adrs/0004-sessions.md": RECORD, "docs/handbook/operations.md": GUIDE, "docs/notes.md": NOTES}
 SESSIONS = "Sessions are kept in Redis and expire after 20 minutes of silence."
 BACKUPS = "Backups of the ledger run every night at 02:15."
@@ -140,13 +141,62 @@ def test_what_only_speaks_of_it_or_says_otherwise_is_shown_to_its_owner_and_the_
     assert "may say otherwise" in next_step(other)
 
 
+UNREAD = "See https://backups.example.org/plan."
+
+
+def test_a_claim_whose_citation_cannot_be_read_is_looked_up_too(ask: Ask) -> None:
+    result = _answer(ask(f"{BACKUPS} {UNREAD}"))
+    assert (result.outcome, result.rule, result.evidence.label) == (
+        Outcome.STORED,
+        Rule.CORROBORATED,
+        Label.FACT,
+    )
+    assert [source.kind for source in result.evidence.sources] == ["unreachable", "found"]
+    assert replay(result, load_policy(), HedgeDetector(load_policy().lexicon)) == ()
+    waiting = _answer(ask(f"{IMPORTER} {UNREAD}"))
+    assert (waiting.rule, len(waiting.evidence.sources)) == (Rule.CITATION_UNKNOWN, 1)
+    assert [each.citation for each in waiting.suggested] == ["docs/notes.md"]
+    assert _answer(ask(f"{BACKUPS} They are never tested. {UNREAD}")).outcome is Outcome.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("other", "waits_as"),
+    [
+        (f"# Invoices\n\n{IMPORTER} {MEASURED}\n", Rule.UNGROUNDED),
+        ("# Invoices\n\nPer hour, the importer of invoices handles 600 files.\n", Rule.CORROBORATED),
+        ("# Invoices\n\nPer hour, the importer of invoices handles 900 files.\n", Rule.UNGROUNDED),
+    ],
+    ids=["one text", "two", "another number"],
+)
+def test_what_two_repositories_state_in_their_own_words_waits_with_both_as_its_sources(
+    repository: TestRepository, tmp_path: Path, other: str, waits_as: Rule
+) -> None:
+    second = TestRepository(tmp_path / "second")
+    second.commit("Start", {"docs/invoices.md": other})
+    git = GitSource([repository.path, second.path], timeout_seconds=30)
+    stores = load_policy()
+    rules = stores.corroboration.model_copy(update={"independent": "store"})
+    stores = stores.model_copy(update={"corroboration": rules})
+    results = []
+    with closing(Sources(git, {})) as sources, closing(RepositorySearch(git)) as search:
+        for policy in (load_policy(), stores):
+            with closing(Examiner(policy, sources, harvest=search)) as examiner:
+                results.append(_answer(asyncio.run(examiner.examine(_claim(IMPORTER)))))
+    asked, allowed = results
+    assert (asked.outcome, asked.rule) == (Outcome.QUEUED, waits_as)
+    is_corroborated = waits_as is Rule.CORROBORATED
+    assert len(asked.evidence.sources) == (2 if is_corroborated else 0)
+    assert allowed.outcome is (Outcome.STORED if is_corroborated else Outcome.QUEUED)
+    assert allowed.evidence.label is Label.INFERENCE
+
+
 def test_what_need_not_be_looked_up_is_not(repository: TestRepository) -> None:
     asked: list[str] = []
 
     class Noting:
         async def find(self, claim: str, seconds: float) -> Harvested:
             asked.append(claim)
-            return Harvested((), ())
+            return Harvested((), (), ())
 
     sources, search = _parts(repository)
     off = load_policy().model_copy(update={"harvest": "off"})
@@ -172,7 +222,8 @@ def test_only_the_protected_ref_and_no_memory_file_vouch(repository: TestReposit
     (repository.path / "docs/handbook/new.md").write_text("The moon base has 12 rooms for guests.\n")
     sources, search = _parts(repository)
     with closing(sources), closing(search):
-        assert asyncio.run(search.find("The moon base has 12 rooms for guests.", 30)) == ((), ())
+        found = asyncio.run(search.find("The moon base has 12 rooms for guests.", 30))
+    assert (found.citations, found.suggested, [each.found for each in found.looked]) == ((), (), [0])
 
 
 def test_a_moved_ref_is_seen_and_what_cannot_be_read_is_left_out(repository: TestRepository) -> None:
@@ -203,7 +254,10 @@ def test_a_repository_that_cannot_be_searched_costs_nobody_a_claim(
     sources, search = _parts(repository)
     repository.path.rename(repository.path.with_name("away"))
     with closing(sources), closing(search):
-        assert asyncio.run(search.find(BACKUPS, 30)) == ((), ())
+        found = asyncio.run(search.find(BACKUPS, 30))
+    assert (found.citations, found.suggested) == ((), ())
+    (look,) = found.looked
+    assert look.path == "repository" and "Backups" in look.query and look.failure
     assert "could not be searched" in caplog.text
 
 
