@@ -67,9 +67,7 @@ def _result(task: SearchTask, history: SearchHistory, weighed: Weighed, policy: 
         proof=proof(task, history, weighed, verdict),
         evidence=tuple(hit.id for hit in verdict.evidence),
         sources=tuple(
-            ResultSource(
-                url=hit.url or hit.name, title=hit.title, pub_date=hit.published, excerpt=hit.quotation
-            )
+            ResultSource(url=hit.url, title=hit.title, pub_date=hit.published, excerpt=hit.quotation)
             for hit in telling
             if hit.stance in (Stance.STATES, Stance.REFUTES)
         ),

@@ -37,7 +37,6 @@ class Hit(Frozen):
 
     id: str
     url: str = ""  # empty when nobody said where it stands
-    name: str = ""  # of a text without an address, such as a path in a repository
     title: str = ""
     published: datetime | None = None
     read_at: datetime | None = None  # when it was confirmed; None when a caller brought it

@@ -45,6 +45,7 @@ class Reading:
     published: datetime | None = None
     read_at: datetime | None = None
     name: str = ""  # what tells it from others of the same text, where it has no address
+    site: str = ""  # whose it is, where that does not follow from the address
     form: Form = "page"
     project: str = ""
     official: bool = False
@@ -97,12 +98,12 @@ def weight_of(source: Found, policy: Policy) -> int:
 def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) -> Hit:
     found = Found(
         citation=Citation(type=CitationType.URL, value=reading.url, key=reading.url),
-        source_id=reading.url or (reading.name if reading.verified else ""),
+        source_id=reading.url,
         standing=Standing.IN_FORCE,
         detail="",
         title=reading.title,
         text=text,
-        site=site_of(reading.url),
+        site=reading.site or site_of(reading.url),
         official=reading.official,
         form=reading.form,
         project=reading.project,
@@ -115,7 +116,6 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
     return Hit(
         id=hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest(),
         url=reading.url,
-        name="" if reading.url else reading.name,
         title=reading.title,
         published=reading.published,
         read_at=reading.read_at,
@@ -123,7 +123,7 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
         stance=stance,
         held=held,
         quotation=quotation_of(held, stance, text_held(found, text))[:MOST_QUOTED],
-        site=found.site or _place(reading),
+        site=found.site or (urlsplit(reading.url).netloc if reading.url else ""),
         group=group,
         cites=_cited_sites(text, reading.links, found.site),
         weight=weight_of(found, policy),
@@ -136,13 +136,6 @@ def quotation_of(held: Sequence[Held], stance: Stance, text: str) -> str:
     """The places of a source's text that make its stance to a claim, in its own words."""
     places = dict.fromkeys(one.place for one in held if one.stance is stance and one.place is not None)
     return BETWEEN.join(" ".join(text[start:end].split()) for start, end in places)
-
-
-def _place(reading: Reading) -> str:
-    """Whose text it is where no site says so: who writes one file of a repository writes the others."""
-    if reading.url:
-        return urlsplit(reading.url).netloc
-    return f"repository:{reading.project}" if reading.verified else ""
 
 
 def _cited_sites(text: str, links: Sequence[str], own: str) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def _hit(hit: Hit) -> Iterator[str]:
 
 
 def _name(hit: Hit) -> str:
-    place = hit.url or hit.name or f"a text without an address ({hit.id[:12]})"
+    place = hit.url or f"a text without an address ({hit.id[:12]})"
     dated = f", {_day(hit.published)}" if hit.published else ", undated"
     return f"{plain(hit.title)}, {plain(place)}{dated}" if hit.title else f"{plain(place)}{dated}"
 

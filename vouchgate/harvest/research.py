@@ -220,7 +220,7 @@ def answer(recording: Recording, policy: Policy) -> Research:
     for reading, reply in read:
         said = normalize(reading, reply)
         claims += said.claims
-        place = reading.url or reading.name or reading.title
+        place = reading.url or reading.title
         gaps += (Failure(path="claims", query=place, why=why) for why in said.failures)
     if len(recording.readings) > len(read):
         why = f"texts that were found and no model was asked about: {len(recording.readings) - len(read)}"
@@ -280,7 +280,7 @@ def _lines(research: Research) -> Iterator[str]:
             yield f"- {plain(one.claim)}"
             for source in one.result.sources:
                 dated = f", {source.pub_date.date().isoformat()}" if source.pub_date else ""
-                yield f"  - {plain(source.url or source.title)}{dated}: “{plain(source.excerpt)}”"
+                yield f"  - {plain(source.url)}{dated}: “{plain(source.excerpt)}”"
         yield from (() if findings else ("None.",))
         yield ""
     yield from ("## Gaps", "")

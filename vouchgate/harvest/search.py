@@ -132,7 +132,6 @@ def reading_of(read: SourceReading, address: str, at: datetime) -> Reading | str
     return Reading(
         text=read.text,
         url=read.source_id if read.source_id.startswith(("http://", "https://")) else address,
-        name=read.source_id,
         title=read.title,
         published=read.dated,
         read_at=at,

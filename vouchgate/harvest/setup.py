@@ -8,9 +8,9 @@ from contextlib import ExitStack, closing, contextmanager
 from importlib.metadata import EntryPoint, entry_points
 
 from vouchgate.gate.judge import check_url
-from vouchgate.harvest.documents import RepositoryPath
 from vouchgate.harvest.endpoints import EndpointError, EndpointPath, load_endpoints
 from vouchgate.harvest.paths import SearchPath, in_order
+from vouchgate.harvest.repository_path import RepositoryPath
 from vouchgate.harvest.search import World
 from vouchgate.ingest.claims.types import Citation, CitationType, SourceReading
 from vouchgate.ingest.net.client import Outbound

@@ -110,7 +110,7 @@ def test_files_of_one_repository_are_one_voice_and_official_ones_make_a_fact(
 
 def test_owners_have_a_budget_each(tmp_path: Path, repository: TestRepository) -> None:
     (tmp_path / "policy.toml").write_text("[corroboration.budget.owner]\nlooks = 1\n", "utf-8")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"claim": f"The depot {n} is closed.", "sources": [], "user_id": n} for n in ("ann", "ann", "bob")
     ]
     options = ("--policy", tmp_path / "policy.toml", "--repo", repository.path, "--offline")

@@ -25,6 +25,7 @@ from vouchgate.ingest.corroboration.history import (
     Outcome,
     SearchHistory,
     SearchTask,
+    in_order,
 )
 from vouchgate.ingest.corroboration.hits import Reading, hits_of
 from vouchgate.ingest.corroboration.independence import text_groups
@@ -105,6 +106,11 @@ def test_sock_puppets_and_mirrors_make_no_fact() -> None:
     mirrors = given_sources(*({"text": STATED[0], "url": f"https://m{n}.example/p"} for n in range(10)))
     assert len(puppets.groups) == 2 and puppets.label is Label.INFERENCE
     assert len(mirrors.groups) == 1 and mirrors.label is Label.INFERENCE
+
+
+def test_what_was_brought_and_read_too_counts_as_read() -> None:
+    brought, read = hit(1), hit(1, verified=True)
+    assert in_order([brought, read]) == in_order([read, brought]) == (read,)
 
 
 def test_near_duplicates_are_one_text() -> None:

@@ -68,7 +68,7 @@ async def answer_of(
     history = searched.history.model_copy(update={"hits": hits_of(sent.claim, readings, policy)})
     names = names_of(sent)
     for reading in searched.readings:
-        name = reading.url or reading.name or reading.title
+        name = reading.url or reading.title
         names.append(f"{name} (read)" if name in names else name)
     result = conclude(task, history, policy)
     if model is not None:

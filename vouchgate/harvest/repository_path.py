@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from vouchgate.harvest.paths import Look
 from vouchgate.harvest.repository import MOST_PASSAGES, citation_of
@@ -42,9 +43,9 @@ class RepositoryPath:
         failures: list[str] = []
         documents = list(dict.fromkeys(passage.document for _, passage in passages))[:MOST_DOCUMENTS]
         for citation in filter(None, map(citation_of, documents)):
-            read = reading_of(self._git.read(citation), "", utc_now())
-            if isinstance(read, Reading):
-                readings.append(read)
+            read = reading_of(self._git.read(citation), citation.value, utc_now())
+            if isinstance(read, Reading):  # who writes one file of a repository writes the others
+                readings.append(replace(read, site=f"repository:{read.project}"))
             else:
                 failures.append(read)
         return Look(tuple(readings), tuple(failures))
