@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from vouchgate.ingest.claims.types import Frozen, MemoryType, OwnPublishers, Source, Tier
+from vouchgate.ingest.claims.types import CitationName, Frozen, MemoryType, OwnPublishers, Source, Tier
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.lexicon import Lexicon, extend_lexicon, load_lexicon
 from vouchgate.ingest.language.spelling import did_you_mean
@@ -29,6 +29,7 @@ MAX_CITATIONS = 20
 MAX_BATCH_CLAIMS = 500
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Days = Annotated[float, Field(gt=0, le=36_500)]
 
 
 class PolicyError(ValueError):
@@ -107,6 +108,14 @@ class Recheck(Frozen):
     # The first check of a memory that rests on a page of a publisher nobody listed is at random within so many days, if
     # that is sooner. 0: there is none but the others.
     second_look_days: float = Field(default=0, ge=0, le=3650, exclude_if=lambda days: days == 0)
+
+
+class Freshness(Frozen):
+    """After how many days without confirmation a memory is stale, by the kind of its sources and by its own; the least
+    that is named counts, and without one it never is."""
+
+    sources: dict[CitationName, Days] = Field(default_factory=dict)
+    claims: dict[MemoryType, Days] = Field(default_factory=dict)
 
 
 class JudgePolicy(Frozen):
@@ -227,6 +236,7 @@ class Policy(Frozen):
     web: WebPolicy
     remember: Remember
     recheck: Recheck
+    freshness: Freshness = Field(default=Freshness(), exclude_if=lambda rules: rules == Freshness())
     judge: JudgePolicy
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())

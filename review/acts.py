@@ -211,7 +211,7 @@ def mark_stale(connection: Connection, memory: Memory, *, reason: str, now: date
     """Notes that a source of an active memory went away or changed. False, and nothing is written: that was
     noted already."""
     said = storable_text(reason)
-    if memory.stale_reason == said:
+    if said in (memory.stale_reason, memory.confirmed_despite):
         return False
     since = memory.stale_since or now
     if not memories.mark_stale(connection, memory.owner_id, memory.id, since=since, reason=said):
@@ -362,7 +362,9 @@ def _store(connection: Connection, memory: Memory, bands: tuple[int, ...], outbo
 def _schedule(connection: Connection, memory: Memory, answer: ValidationResult, policy: Policy) -> None:
     """Has the memory's sources read again in time."""
     sources = answer.evidence.sources
-    row = rechecks.memory_row(policy, memory.owner_id, memory.id, sources, memory.created_at)
+    row = rechecks.memory_row(
+        policy, memory.owner_id, memory.id, sources, memory.created_at, memory_type=memory.memory_type
+    )
     rechecks.add(connection, row)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import islice
 
 from vouchgate.ingest.checks.citations import VERIFY
@@ -12,6 +13,7 @@ from vouchgate.ingest.claims.types import (
     Citation,
     Finding,
     Found,
+    Memory,
     Neighbours,
     SourceReading,
     Standing,
@@ -21,6 +23,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Freshness
 from vouchgate.review.relabelling import Shown, shown_now
 
 # Of the word triples of the old passage that hold a word of the claim, how many must still be there. Pages change
@@ -62,6 +65,19 @@ class SourcesUnclear:
 Standings = SourceChanged | SourcesUnchanged | SourcesUnclear
 
 
+def overdue(rules: Freshness, memory: Memory, kinds: Iterable[str], now: datetime) -> str:
+    """Why a memory that rests on sources of these kinds is stale although nothing was found against it, a sentence;
+    empty while it was confirmed within the days that the policy gives it."""
+    given = [rules.sources.get(kind) for kind in kinds] + [rules.claims.get(memory.memory_type)]
+    days = min((each for each in given if each is not None), default=None)
+    confirmed = memory.confirmed_at or memory.created_at
+    if days is None or now - confirmed <= timedelta(days=days):
+        return ""
+    return (
+        f"Nothing has confirmed it since {confirmed:%Y-%m-%d}; the policy asks for that every {days:g} days."
+    )
+
+
 def refuted(findings: Iterable[Finding]) -> Refuted:
     """What stands against a claim's citations, by citation and kind."""
     return frozenset(
@@ -86,6 +102,8 @@ def compare(
     }
     read = {reading.citation.key: reading for reading in now.readings}
     known = refuted(then.findings)
+    if not was:  # nothing that could confirm it
+        return SourcesUnclear((), ())
     decision = now.knowing(dedup=Neighbours()).decide()
     news = {
         finding.citation.key: finding.message

@@ -357,10 +357,13 @@ class _SubmissionGroup:
 
     def _schedule(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
         """Notes when the claim's sources are to be read again."""
-        examined = submission.examined
-        make = rechecks.memory_row if kind is ItemKind.MEMORY else rechecks.pending_row
-        at, readings = examined.capture_time, examined.readings
-        row = make(examined.policy, submission.owner_id, item_id, readings, at)
+        examined, owner_id = submission.examined, submission.owner_id
+        policy, at, readings = examined.policy, examined.capture_time, examined.readings
+        if kind is ItemKind.MEMORY:
+            memory_type = examined.claim.memory_type
+            row = rechecks.memory_row(policy, owner_id, item_id, readings, at, memory_type=memory_type)
+        else:
+            row = rechecks.pending_row(policy, owner_id, item_id, readings, at)
         if row is not None:
             self._rows.rechecks.append(row)
 

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Table, and_, bindparam, delete, select, update
 
-from vouchgate.ingest.claims.types import Found, ItemKind, SourceReading, Unreachable
+from vouchgate.ingest.claims.types import Found, ItemKind, MemoryType, SourceReading, Unreachable
 from vouchgate.ingest.policy import Policy, Recheck
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.storage.sql import BulkInsert
@@ -122,18 +122,28 @@ def uncited_row(policy: Policy, owner_id: str, item_id: str, at: datetime) -> di
 
 
 def memory_row(
-    policy: Policy, owner_id: str, memory_id: str, readings: Sequence[SourceReading], at: datetime
+    policy: Policy,
+    owner_id: str,
+    memory_id: str,
+    readings: Sequence[SourceReading],
+    at: datetime,
+    *,
+    memory_type: MemoryType,
 ) -> dict[str, Any] | None:
     """The row of a memory that was just stored on these readings; None for one without a source that is there
-    or may be. Where one could not be read, that is tried again as soon as for an item that waits. Where one is a page
-    that nobody listed, the first check is a second look: whoever writes that page must not know when."""
+    or may be, unless the policy wants memories of its type confirmed. Where one could not be read, that is tried again
+    as soon as for an item that waits. Where one is a page that nobody listed, the first check is a second look: whoever
+    writes that page must not know when."""
     interval = memory_interval(policy.recheck, memory_id)
     if any(isinstance(reading, Unreachable) for reading in readings):
         wait = min(timedelta(seconds=policy.recheck.first_seconds), interval)
         return _row(owner_id, memory_id, ItemKind.MEMORY, max(at + wait, not_before(at, readings)))
     found = [reading for reading in readings if isinstance(reading, Found)]
     if not found:
-        return None
+        confirmed_within = policy.freshness.claims.get(memory_type)
+        if confirmed_within is None:
+            return None
+        return _row(owner_id, memory_id, ItemKind.MEMORY, at + timedelta(days=confirmed_within))
     days = policy.recheck.second_look_days
     if days and not all(is_listed(source, policy) for source in found):
         interval = min(interval, timedelta(days=days * _CHANCE.random()))
