@@ -37,6 +37,7 @@ from vouchgate.ingest.support.passages import focus
 from vouchgate.ingest.support.texts import digest_of
 
 MODEL_SECONDS = 120.0  # for one text: a dozen sentences take a small model on a processor that long
+MODEL_AT_ONCE = 2  # texts; a small endpoint answers one after the other anyway
 MOST_ASKED = 24  # texts that a model reads for a question
 MOST_CLAIMS = 24  # that are held against all texts
 _LETTERS = 8  # letters and digits that a quotation has at least; shorter ones are somewhere in any text
@@ -134,6 +135,7 @@ async def gather(question: str, world: World, purse: Purse, policy: Policy, mode
     spend."""
     searched, pages = Searched(SearchHistory(), ()), Pages()
     replies: tuple[Reply, ...] = ()
+    turns = asyncio.Semaphore(MODEL_AT_ONCE)
     spent: tuple[Failure, ...] = ()
     for path, query in plan(question, tuple(world.paths)):
         look = await harvest(path, query, world, purse, pages)
@@ -142,21 +144,22 @@ async def gather(question: str, world: World, purse: Purse, policy: Policy, mode
             break
         searched = added(searched, path, query, look)
         new = searched.readings[len(replies) : MOST_ASKED]
-        replies += tuple(await asyncio.gather(*(ask(question, reading, model) for reading in new)))
+        replies += tuple(await asyncio.gather(*(ask(question, reading, model, turns) for reading in new)))
         if new and answer(_recording(question, searched, replies), policy).facts:
             break
     recording = _recording(question, searched, replies)
     return recording.model_copy(update={"failures": recording.failures + spent})
 
 
-async def ask(question: str, reading: Reading, model: ModelClient) -> Reply:
-    """What a model writes down of the passages of a text that bear on a question."""
+async def ask(question: str, reading: Reading, model: ModelClient, turns: asyncio.Semaphore) -> Reply:
+    """What a model writes down of the passages of a text that bear on a question. Its time begins with its turn."""
     texts = {
         "QUESTION": question,
         "TITLE": reading.title,
         "TEXT": focus(question, (), reading.title, reading.text),
     }
-    reply = await model.ask(_INSTRUCTIONS, texts, _FORM)
+    async with turns:
+        reply = await model.ask(_INSTRUCTIONS, texts, _FORM)
     digest = digest_of(reading.text)
     if isinstance(reply, NoReply):
         return Reply(text=digest, failed=f"the model {reply.why}")

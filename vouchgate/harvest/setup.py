@@ -11,6 +11,7 @@ from vouchgate.gate.judge import check_url
 from vouchgate.harvest.endpoints import EndpointError, EndpointPath, load_endpoints
 from vouchgate.harvest.paths import SearchPath, in_order
 from vouchgate.harvest.repository_path import RepositoryPath
+from vouchgate.harvest.research import MODEL_AT_ONCE
 from vouchgate.harvest.search import World
 from vouchgate.ingest.claims.types import Citation, CitationType, SourceReading
 from vouchgate.ingest.net.client import Outbound
@@ -24,7 +25,6 @@ from vouchgate.sources.reader import Sources
 from vouchgate.sources.setup import outbound_of
 
 GROUP = "vouchgate.harvest"
-MODEL_AT_ONCE = 2  # questions; a small endpoint answers one after the other anyway
 BUILT_IN = ("corpus", "repository", "official_api", "web_search")
 
 # Makes a path, of the one client for all that leaves the machine, and the environment.

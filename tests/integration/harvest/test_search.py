@@ -15,8 +15,8 @@ from tests.web import Answer
 from vouchgate.harvest.budget import Purse
 from vouchgate.harvest.endpoints import Endpoint, EndpointPath
 from vouchgate.harvest.paths import Look, SearchPath
-from vouchgate.harvest.search import Searched, World, search
-from vouchgate.ingest.claims.types import Citation, CitationType, Label, Stance
+from vouchgate.harvest.search import Pages, Searched, World, harvest, search
+from vouchgate.ingest.claims.types import Citation, CitationType, Label, Missing, SourceReading, Stance
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import AgentResult, Attempt, Outcome, SearchTask
 from vouchgate.ingest.corroboration.hits import Reading
@@ -42,6 +42,7 @@ SEARX = Endpoint(
     results="results",
     errors="unresponsive_engines",
     url="url",
+    most=10,
 )
 
 
@@ -148,6 +149,28 @@ def test_pages_of_two_listed_publishers_make_a_fact_and_say_when_they_were_read(
     assert sorted(read) == ["GET /a", "GET /b"]  # once each, though every query found them
 
 
+def test_one_look_by_itself(net: Web) -> None:
+    net.found = ["http://www.bbc.com/a", "http://gone.example/"]
+    asked: list[str] = []
+
+    async def read(address: str) -> SourceReading:
+        asked.append(address)
+        citation = Citation(type=CitationType.URL, value=address, key=f"url:{address}")
+        return Missing(citation=citation, detail=f"{address} does not exist.")
+
+    path = EndpointPath(net.client(), SEARX, {})
+    pages: Pages = {}
+    world = World({path.name: path}, read, lambda: NOW)
+
+    async def twice() -> list[Look | None]:
+        purse = Purse(SearchBudget(looks=2, pages=9, seconds=9), "claim")
+        return [await harvest(path.name, "Lund", world, purse, pages) for _ in range(3)]
+
+    failed = Look(failures=tuple(f"{address} does not exist" for address in net.found))
+    assert asyncio.run(twice()) == [failed, failed, None]
+    assert asked == net.found == list(pages)  # once each; the third look found the purse empty
+
+
 def test_a_snippet_is_no_evidence(searcher: Searcher, net: Web) -> None:
     net.snippet = CLAIM
     for address in ("http://www.bbc.com/a", "http://www.reuters.com/b"):
@@ -165,7 +188,7 @@ def test_many_sites_of_one_mind_make_no_fact(searcher: Searcher, net: Web, mirro
         net.found.append(f"http://{'mirror' if mirrored else 'puppet'}{number}.example/p")
         net.pages[net.found[-1]] = page(text)
     searched, result = searcher.on(net)
-    assert [hit.stance for hit in searched.history.hits] == [Stance.STATES] * min(len(texts), SEARX.most)
+    assert [hit.stance for hit in searched.history.hits] == [Stance.STATES] * len(texts)
     assert (result.label, result.outcome) == (Label.INFERENCE, Outcome.INVALID)
     assert result.debug["supporting_voices"] == (1 if mirrored else 2)
 
