@@ -75,7 +75,8 @@ def _hit(hit: Hit) -> Iterator[str]:
 def _name(hit: Hit) -> str:
     place = hit.url or f"a text without an address ({hit.id[:12]})"
     dated = f", {_day(hit.published)}" if hit.published else ", undated"
-    return f"{plain(hit.title)}, {plain(place)}{dated}" if hit.title else f"{plain(place)}{dated}"
+    title = f"{plain(hit.title)}, " if hit.title not in ("", place) else ""
+    return f"{title}{plain(place)}{dated}"
 
 
 def _weight(hit: Hit) -> str:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vouchgate.harvest.budget import Purse
 from vouchgate.harvest.search import Pages, Searched, World, added, harvest
-from vouchgate.ingest.claims.types import Frozen, Label
+from vouchgate.ingest.claims.types import Frozen, Label, Stance
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import (
     AgentResult,
@@ -34,7 +34,6 @@ from vouchgate.ingest.language.align import find
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.sources.model import MARKED, Form, ModelClient, NoReply, parse_object
 from vouchgate.ingest.support.passages import focus
-from vouchgate.ingest.support.texts import digest_of
 
 MODEL_SECONDS = 120.0  # for one text: a dozen sentences take a small model on a processor that long
 MODEL_AT_ONCE = 2  # texts; a small endpoint answers one after the other anyway
@@ -92,7 +91,6 @@ class _Claims(BaseModel):
 class Reply(Frozen):
     """What a model wrote of a text, unread. `failed` says why there is nothing."""
 
-    text: str  # the digest of the text
     content: str = ""
     failed: str = ""
 
@@ -160,10 +158,7 @@ async def ask(question: str, reading: Reading, model: ModelClient, turns: asynci
     }
     async with turns:
         reply = await model.ask(_INSTRUCTIONS, texts, _FORM)
-    digest = digest_of(reading.text)
-    if isinstance(reply, NoReply):
-        return Reply(text=digest, failed=f"the model {reply.why}")
-    return Reply(text=digest, content=reply)
+    return Reply(failed=f"the model {reply.why}") if isinstance(reply, NoReply) else Reply(content=reply)
 
 
 def normalize(reading: Reading, reply: Reply) -> Normalized:
@@ -193,10 +188,10 @@ def corroborate(
 
 
 def distinct(claims: Sequence[str], policy: Policy) -> tuple[str, ...]:
-    """The claims without those that repeat an earlier one. Pure."""
+    """The claims without those that repeat one of the first MOST_CLAIMS. Pure; linear in the claims."""
     kept: list[str] = []
     for claim in claims:
-        same = (relation(one, claim, policy.threshold, policy.values).relation for one in kept)
+        same = (relation(one, claim, policy.threshold, policy.values).relation for one in kept[:MOST_CLAIMS])
         if Relation.REPEAT not in same:
             kept.append(claim)
     return tuple(kept)
@@ -236,12 +231,13 @@ def answer(recording: Recording, policy: Policy) -> Research:
         Failure(path="claims", query=claim, why=f"{MOST_CLAIMS} claims are looked at, and this is one more")
         for claim in different[MOST_CLAIMS:]
     )
-    found = score(corroborate(different[:MOST_CLAIMS], recording.readings, policy), policy)
+    held = corroborate(different[:MOST_CLAIMS], recording.readings, policy)
+    found = score(held, policy)
     facts = tuple(one for one in found if one.result.label is Label.FACT)
     inferences = tuple(one for one in found if one not in facts and _is_stated(one.result))
     gaps += (
-        Failure(path="claims", query=one.claim, why=_why_none(one.result))
-        for one in found
+        Failure(path="claims", query=one.claim, why=_why_none(hits))
+        for one, (_, hits) in zip(found, held, strict=True)
         if one not in facts and one not in inferences
     )
     return Research(
@@ -269,9 +265,12 @@ def _is_stated(result: AgentResult) -> bool:
     return result.outcome is not Outcome.FALSE and voices[0] != 0 and voices[1] == 0
 
 
-def _why_none(result: AgentResult) -> str:
-    if result.debug["refuting_voices"]:
-        return "sources say otherwise"
+def _why_none(hits: Sequence[Hit]) -> str:
+    stances = {hit.stance for hit in hits}
+    if Stance.REFUTES in stances:
+        return f"texts that were read say otherwise{', and others state it' * (Stance.STATES in stances)}"
+    if Stance.STATES in stances:
+        return "what states it is banned, and counts for nothing"
     return "no text that was read states it in words that the rules can follow"
 
 

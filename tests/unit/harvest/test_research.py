@@ -26,7 +26,7 @@ from vouchgate.ingest.claims.types import Label, Stance
 from vouchgate.ingest.corroboration.history import Attempt, Failure
 from vouchgate.ingest.corroboration.hits import Reading
 from vouchgate.ingest.corroboration.queries import plan
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy import Policy, load_policy
 
 POLICY = load_policy()
 QUESTION = "How many pages does the archive in Lund hold?"
@@ -50,7 +50,7 @@ BLOG = reading("The archive in Lund was built by four brothers in 1911.", "https
 
 def reply(*claims: tuple[str, str]) -> Reply:
     body = {"claims": [{"claim": claim, "quote": quote} for claim, quote in claims]}
-    return Reply(text="", content=json.dumps(body))
+    return Reply(content=json.dumps(body))
 
 
 def test_plan_tries_the_best_query_along_every_path_first() -> None:
@@ -96,9 +96,9 @@ GOOD = reply((CLAIM, "archive in Lund")).content
 )
 def test_a_reply_of_another_form_is_a_gap_and_no_claim(content: str) -> None:
     why = "the model did not answer in the form it was asked for"
-    assert normalize(BBC, Reply(text="", content=content)) == Normalized((), (why,))
+    assert normalize(BBC, Reply(content=content)) == Normalized((), (why,))
     research = answer(
-        Recording(question=QUESTION, readings=(BBC,), replies=(Reply(text="", content=content),)), POLICY
+        Recording(question=QUESTION, readings=(BBC,), replies=(Reply(content=content),)), POLICY
     )
     assert (research.facts, research.inferences) == ((), ())
     assert Failure(path="claims", query=BBC.url, why=why) in research.gaps
@@ -106,7 +106,7 @@ def test_a_reply_of_another_form_is_a_gap_and_no_claim(content: str) -> None:
 
 @given(st.text())
 def test_any_reply_is_read_without_an_exception(content: str) -> None:
-    assert normalize(BBC, Reply(text="", content=content)).claims == ()
+    assert normalize(BBC, Reply(content=content)).claims == ()
 
 
 def test_corroborate_and_score_hold_each_claim_against_every_text() -> None:
@@ -128,7 +128,7 @@ RECORDING = Recording(
     failures=(Failure(path="web_search.a", query="Lund", why="no answer within 5 s"),),
     replies=(
         reply((CLAIM, "the archive in Lund holds 40 million pages")),
-        Reply(text="", failed="the model answered with HTTP status 500"),
+        Reply(failed="the model answered with HTTP status 500"),
         reply(
             (BROTHERS, "built by four brothers"), ("The archive in Lund is a ruin.", "built by four brothers")
         ),
@@ -149,6 +149,25 @@ def test_facts_inferences_and_gaps() -> None:
     told = render(research)
     assert told.index("## Facts") < told.index("40 million") < told.index("## Inferences")
     assert "https://www.bbc.com/a" in told and "HTTP status 500" in told
+
+
+@pytest.mark.parametrize(
+    ("urls", "why"),
+    [
+        (("https://www.bbc.com/a", "https://blog.example/c"), "say otherwise, and others state it"),
+        (("https://spam.example/a",), "what states it is banned"),
+    ],
+)
+def test_a_claim_that_stands_on_nothing_says_why(urls: tuple[str, ...], why: str) -> None:
+    texts = (BBC.text, "The archive in Lund holds 12 million pages.")
+    readings = tuple(reading(text, url) for text, url in zip(texts, urls, strict=False))
+    said = reply((CLAIM, "the archive in Lund holds 40 million pages"))
+    policy = Policy.model_validate_json(
+        json.dumps(json.loads(POLICY.document) | {"banned_domains": ["spam.example"]})
+    )
+    research = answer(Recording(question=QUESTION, readings=readings, replies=(said,)), policy)
+    assert (research.facts, research.inferences) == ((), ())
+    assert any(why in gap.why for gap in research.gaps), research.gaps
 
 
 def test_what_was_kept_gives_the_same_answer_byte_for_byte() -> None:
