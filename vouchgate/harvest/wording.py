@@ -56,7 +56,7 @@ async def worded(result: AgentResult, model: ModelClient) -> AgentResult:
     "proof", and so does the log."""
     if not quotations(result.proof):
         return _noted(result, "template: there is nothing to quote")
-    reply = await model.ask(_INSTRUCTIONS, {"PROOF": result.proof}, _FORM)
+    reply = await model.ask(_INSTRUCTIONS, {"PROOF": unescaped(result.proof)}, _FORM)
     if isinstance(reply, NoReply):
         return _noted(result, f"template: the model {reply.why}")
     try:
