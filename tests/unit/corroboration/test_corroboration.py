@@ -155,6 +155,8 @@ def test_a_voice_that_says_both_has_no_vote() -> None:
 def test_an_official_source_makes_a_fact_alone_and_what_weighs_nothing_none() -> None:
     assert decided(hit(1, official=True)).label is Label.FACT
     assert decided(hit(1, official=True), hit(2, Stance.REFUTES, weight=4)).label is Label.INFERENCE
+    copied = decided(hit(1, official=True), hit(2, weight=4, group=f"{1:064}"))
+    assert (copied.label, copied.evidence, copied.debug["support"]) == (Label.FACT, ("0001",), 4)
     assert decided(hit(1, weight=0), hit(2, weight=0)).debug["support"] == 0
 
 
