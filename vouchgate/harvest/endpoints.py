@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -77,6 +77,8 @@ class Endpoint(BaseModel):
             )
         if asked[0] == asked[1] and (self.body is None or "<query>" not in self.body):
             raise ValueError("address must have {query} or {words}, or body <query>")
+        if self.body is not None:
+            json.loads(filled(self.body, {"query": "one"}))
         if self.kind == "web_search" and (self.text or self.domain or self.official):
             raise ValueError("a web search has no text, domain or official: what it shows is no evidence")
         if self.kind == "official_api":
@@ -97,8 +99,7 @@ class Endpoint(BaseModel):
 
 
 class EndpointPath:
-    """Looks at one endpoint. `clock` gives the time now, aware; `seconds_now` the seconds of a clock that never goes
-    back. Belongs to one event loop."""
+    """Looks at one endpoint. `clock` gives the time now, aware. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -107,7 +108,6 @@ class EndpointPath:
         environment: Mapping[str, str],
         *,
         clock: Clock = utc_now,
-        seconds_now: Callable[[], float] = time.monotonic,
     ) -> None:
         """Raises EndpointError when the token it names is not there."""
         token = "" if endpoint.token is None else environment.get(endpoint.token, "")
@@ -120,12 +120,11 @@ class EndpointPath:
         self._outbound = outbound
         self._secret = {endpoint.header: f"{endpoint.scheme} {token}".strip()} if token else {}
         self._clock = clock
-        self._seconds_now = seconds_now
-        self._paused = 0.0  # until when nothing is asked
+        self._paused = 0.0  # until when, by the monotonic clock, nothing is asked
 
     async def look(self, query: str, seconds: float) -> Look:
         """As of `SearchPath`."""
-        if (pause := self._paused - self._seconds_now()) > 0:
+        if (pause := self._paused - time.monotonic()) > 0:
             return Look(failures=(f"it wants no requests for another {pause:.0f} s",))
         try:
             answer = await self._ask(query, seconds)
@@ -154,7 +153,7 @@ class EndpointPath:
         if isinstance(answer, FetchFailed):
             raise NoAnswer(answer.code, answer.detail)
         if answer.status in _NO_MORE:
-            self._paused = self._seconds_now() + _PAUSE
+            self._paused = time.monotonic() + _PAUSE
         return require_success(answer, "it", self._clock())
 
     def _read(self, document: Any, query: str) -> Look:

@@ -91,7 +91,8 @@ async def harvest(path: str, query: str, world: World, purse: Purse, pages: Page
 async def _look(path: SearchPath, query: str, seconds: float) -> Look:
     try:
         async with asyncio.timeout(seconds):
-            return await path.look(query, seconds)
+            look = await path.look(query, seconds)
+        return look if isinstance(look, Look) else Look(failures=("it answered in no form that is known",))
     except TimeoutError:
         return Look(failures=(f"no answer within {seconds:.3g} s",))
     except Exception as error:

@@ -132,6 +132,15 @@ def test_what_goes_wrong_with_a_path_is_a_row_and_the_next_is_tried(searcher: Se
     assert "could not be looked for: an unexpected OSError" in result.proof and "a secret" not in result.proof
 
 
+def test_a_path_that_answers_in_no_form_is_a_row(searcher: Searcher, net: Web) -> None:
+    class Odd(Shelf):
+        async def look(self, query: str, seconds: float) -> Any:
+            return None
+
+    searched, _ = searcher.run(net.client(), Odd("odd"))
+    assert {one.why for one in searched.history.failures} == {"it answered in no form that is known"}
+
+
 def test_pages_of_two_listed_publishers_make_a_fact_and_say_when_they_were_read(
     searcher: Searcher, net: Web
 ) -> None:

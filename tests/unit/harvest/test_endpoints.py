@@ -56,6 +56,7 @@ def test_what_is_asked(tmp_path: Path) -> None:
         (WEB.replace("{query}", "{"), "{query} and {words} in braces"),
         (WEB.replace("searx.example", "{query}.example"), "of one host"),
         (WEB.replace("https://", "file://"), "of one host"),
+        (WEB + "body = '{<query>}'", "Expecting property name"),
         (WEB + "official = true", "what it shows is no evidence"),
         (WEB + 'text = "content"', "what it shows is no evidence"),
         (OFFICIAL.replace('text = "note"\n', ""), "the domain of one publisher"),
