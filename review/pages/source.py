@@ -92,7 +92,6 @@ class SourceView:
     heading: Pieces
     cited: Pieces
     cited_kind: str
-    state: str
     state_words: str
     kind: str
     detail: Pieces
@@ -161,7 +160,6 @@ def source_view(
         heading=pieces(citation.value if found is None else found.source_id),
         cited=pieces(citation.value),
         cited_kind=label_of(citation.type),
-        state=reading.kind,
         state_words=_state(reading),
         kind=worst(findings),
         detail=pieces(reading.detail),

@@ -1,9 +1,6 @@
 """The commands, their options and their help. What each does is in the module of its name, loaded when it runs.
 
-`app` holds the commands of every day; `token` and `review` are in `vouchgate.cli.operator`, `log`, `db`, `policy`
-and `replay` in `vouchgate.cli.records`, those for webhooks in `vouchgate.cli.webhooks`, for deliveries in
-`vouchgate.cli.deliveries`, those that look after the indexes in `vouchgate.cli.index`, the MCP server in
-`vouchgate.cli.mcp`.
+`app` holds the commands of every day; the others are in a module for each group of them.
 """
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs, so that `detect` starts fast)
 
@@ -19,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
+from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, tokens, webhooks
 from vouchgate.cli.importing import command as imports
 from vouchgate.extras import missing
 
@@ -43,19 +40,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-Repos = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="DIR",
-        help="A git work tree, or an address, that ADRs, commits and files are checked in. Repeat it.",
-    ),
-]
 Input = Annotated[str, typer.Argument(metavar="FILE", help="A file of JSON lines, or - for standard input.")]
 
-
-Offline = Annotated[
-    bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
-]
 _CHECK_EXAMPLE = (
     """Example: echo '{"content":"We use Redis","memory_type":"fact","source":"user"}' | vouchgate check"""
 )
@@ -96,9 +82,9 @@ def serve(
         typer.Option(min=1, max=64, metavar="N", help="How many processes answer at the port. [default: 1]"),
     ] = None,
     database_url: operator.DatabaseUrl = None,
-    repo: Repos = None,
+    repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
-    offline: Offline = False,
+    offline: operator.Offline = False,
 ) -> None:
     """Run the service.
 
@@ -139,7 +125,7 @@ def demo(
 def check(
     file: Input = "-",
     *,
-    repo: Repos = None,
+    repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
     database_url: Annotated[
         str | None,
@@ -154,7 +140,7 @@ def check(
             help="Files of the repository that may make a FACT, such as docs/**/*.md. Repeat it.",
         ),
     ] = None,
-    offline: Offline = False,
+    offline: operator.Offline = False,
 ) -> None:
     """Say what would become of claims; write nothing.
 
@@ -289,12 +275,12 @@ def verify(
     citation: Annotated[
         list[str], typer.Argument(metavar="CITATION", help="ADR-003, a commit id, a URL, #12, RFC 9110, …")
     ],
-    repo: Repos = None,
+    repo: operator.Repos = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object a line instead of a table.")
     ] = False,
     policy: operator.PolicyFile = None,
-    offline: Offline = False,
+    offline: operator.Offline = False,
 ) -> None:
     """Look up what each citation points at. Exit status 0 only if all exist and are in force.
 
@@ -308,7 +294,7 @@ def verify(
 
 
 @app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
-def doctor(repo: Repos = None) -> None:
+def doctor(repo: operator.Repos = None) -> None:
     """Say who may vouch, repository by repository, and warn where that may be an agent.
 
     Who writes the ref of a repository that counts vouches for whatever it says.
@@ -318,14 +304,9 @@ def doctor(repo: Repos = None) -> None:
     raise typer.Exit(command.run(operator.settings_from(repo=repo)))
 
 
-operator.register(app)
-deliveries.register(app)
-imports.register(app)
-index.register(app)
-mcp.register(app)
-mcp_gate.register(app)
-records.register(app)
-webhooks.register(app)
+# In this order they are listed.
+for part in (tokens, operator, deliveries, imports, index, mcp, mcp_gate, records, webhooks):
+    part.register(app)
 
 
 @cache

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from typing import assert_never
 
 from vouchgate.cli.output import FAILED, USAGE, Failure, show_table, write_json
 from vouchgate.ingest.citations import kinds_in_use, parse_citation
@@ -87,8 +86,6 @@ def verdict(reading: SourceReading) -> str:
             return "refused"
         case Unreachable():
             return "UNKNOWN"
-        case _:
-            assert_never(reading)
 
 
 def _found(reading: SourceReading) -> str:
