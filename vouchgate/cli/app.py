@@ -212,9 +212,9 @@ def corroborate(
     harvest: Annotated[
         bool, typer.Option("--harvest", help="Look for more along the paths that the settings name.")
     ] = False,
-    repo: Repos = None,
+    repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
-    offline: Offline = False,
+    offline: operator.Offline = False,
 ) -> None:
     """Say what the sources given with claims say together: how many independent ones state or refute each.
 
@@ -246,9 +246,9 @@ def research(
     replay: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Answer from such a file; nothing is read or asked.")
     ] = None,
-    repo: Repos = None,
+    repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
-    offline: Offline = False,
+    offline: operator.Offline = False,
 ) -> None:
     """Answer a question by what sources state: facts, inferences, and what could not be found out.
 

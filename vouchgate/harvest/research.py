@@ -33,7 +33,7 @@ from vouchgate.ingest.dedup.relation import Relation, relation
 from vouchgate.ingest.language.align import find
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.sources.model import MARKED, Form, ModelClient, NoReply, parse_object
-from vouchgate.ingest.support.passages import focus
+from vouchgate.ingest.support.passages import passages
 
 MODEL_SECONDS = 120.0  # for one text: a dozen sentences take a small model on a processor that long
 MODEL_AT_ONCE = 2  # texts; a small endpoint answers one after the other anyway
@@ -154,7 +154,7 @@ async def ask(question: str, reading: Reading, model: ModelClient, turns: asynci
     texts = {
         "QUESTION": question,
         "TITLE": reading.title,
-        "TEXT": focus(question, (), reading.title, reading.text),
+        "TEXT": passages(question, (), reading.title, reading.text).text,
     }
     async with turns:
         reply = await model.ask(_INSTRUCTIONS, texts, _FORM)

@@ -34,7 +34,7 @@ STATED = (
     "Visitors learn that the archive in Lund holds 40 million pages, most of them letters.",
     "Since its last extension the archive in Lund holds 40 million pages.",
 )
-PLENTY = SearchBudget(looks=8, pages=12, seconds=30)
+PLENTY = SearchBudget(looks=8, pages=12, seconds=120)
 SEARX = Endpoint(
     kind="web_search",
     name="searx",
@@ -69,7 +69,7 @@ class Searcher:
         self, client: Outbound, *paths: SearchPath, budget: SearchBudget = PLENTY, above: Purse | None = None
     ) -> tuple[Searched, AgentResult]:
         """What was searched, and what it comes to."""
-        reader = WebSource(client, self._extractor, lambda: NOW, seconds=3)
+        reader = WebSource(client, self._extractor, lambda: NOW)
 
         async def read(address: str) -> Any:
             return await reader.read(Citation(type=CitationType.URL, value=address, key=f"url:{address}"))
@@ -172,7 +172,7 @@ def test_one_look_by_itself(net: Web) -> None:
     world = World({path.name: path}, read, lambda: NOW)
 
     async def twice() -> list[Look | None]:
-        purse = Purse(SearchBudget(looks=2, pages=9, seconds=9), "claim")
+        purse = Purse(SearchBudget(looks=2, pages=9, seconds=90), "claim")
         return [await harvest(path.name, "Lund", world, purse, pages) for _ in range(3)]
 
     failed = Look(failures=tuple(f"{address} does not exist" for address in net.found))
@@ -295,12 +295,12 @@ def test_after_a_refusal_an_engine_is_left_alone(searcher: Searcher, net: Web) -
 
 def test_a_spent_budget_is_a_row_that_says_whose(searcher: Searcher, net: Web) -> None:
     shelves = [Shelf(f"s{number}") for number in range(4)]
-    searched, _ = searcher.run(net.client(), *shelves, budget=SearchBudget(looks=2, pages=9, seconds=9))
+    searched, _ = searcher.run(net.client(), *shelves, budget=SearchBudget(looks=2, pages=9, seconds=90))
     assert len(searched.history.attempts) == 2
     assert [one.why for one in searched.history.failures] == ["the budget of the claim is spent (2 looks)"]
 
-    owner = Purse(SearchBudget(looks=3, pages=9, seconds=9), "owner")
-    searcher.run(net.client(), *shelves[:2], budget=SearchBudget(looks=2, pages=9, seconds=9), above=owner)
+    owner = Purse(SearchBudget(looks=3, pages=9, seconds=90), "owner")
+    searcher.run(net.client(), *shelves[:2], budget=SearchBudget(looks=2, pages=9, seconds=90), above=owner)
     searched, _ = searcher.run(net.client(), *shelves, above=owner)
     assert [one.why for one in searched.history.failures] == ["the budget of the owner is spent (3 looks)"]
 
@@ -309,7 +309,7 @@ def test_pages_are_counted_one_by_one(searcher: Searcher, net: Web) -> None:
     for number in range(4):
         net.found.append(f"http://site{number}.example/p")
         net.pages[net.found[-1]] = page(f"Page {number} is about bicycles.")
-    searched, _ = searcher.on(net, budget=SearchBudget(looks=1, pages=3, seconds=9))
+    searched, _ = searcher.on(net, budget=SearchBudget(looks=1, pages=3, seconds=90))
     assert len(searched.readings) == 3
     assert searched.history.failures[0].why == "the budget of pages is spent: 1 that were named were not read"
 
@@ -340,7 +340,7 @@ def records(net: Web, *found: dict[str, str]) -> str:
 def on_official(searcher: Searcher, net: Web) -> tuple[Searched, AgentResult]:
     client = net.client()
     path = EndpointPath(client, OFFICIAL, {"STATISTICS_TOKEN": "s3cret"}, clock=lambda: NOW)
-    return searcher.run(client, path, budget=SearchBudget(looks=1, pages=0, seconds=9))
+    return searcher.run(client, path, budget=SearchBudget(looks=1, pages=0, seconds=90))
 
 
 def test_a_record_of_an_official_interface_makes_a_fact_alone(searcher: Searcher, net: Web) -> None:
