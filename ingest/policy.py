@@ -241,8 +241,10 @@ class Policy(Frozen):
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
-    # Whether claims that cite nothing are looked up in the repositories.
-    harvest: Literal["repositories", "off"] = Field(default="off", exclude_if=lambda where: where == "off")
+    # Where claims that cite nothing are looked up; "local" is the corpora, then the repositories.
+    harvest: Literal["local", "repositories", "off"] = Field(
+        default="off", exclude_if=lambda where: where == "off"
+    )
     corroboration: CorroborationPolicy = Field(
         default=CorroborationPolicy(), exclude_if=lambda rules: rules == CorroborationPolicy()
     )

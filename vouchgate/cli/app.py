@@ -137,7 +137,13 @@ def check(
         list[str] | None,
         typer.Option(
             metavar="GLOB",
-            help="Files of the repository that may make a FACT, such as docs/**/*.md. Repeat it.",
+            help="What may make a FACT: files of the repository, such as docs/**/*.md, or corpus:NAME. Repeat it.",
+        ),
+    ] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=DIR", help="A folder of documents that claims are looked up in. Repeat it."
         ),
     ] = None,
     offline: operator.Offline = False,
@@ -152,7 +158,11 @@ def check(
         repo=repo,
         policy=policy,
         database_url=database_url,
-        official_paths=official,
+        official_paths=[each for each in official or () if not each.startswith("corpus:")],
+        corpora=corpus,
+        official_corpora=[
+            each.removeprefix("corpus:") for each in official or () if each.startswith("corpus:")
+        ],
         offline=offline or None,
     )
     from vouchgate.cli import check as command
@@ -295,9 +305,9 @@ def verify(
 
 @app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
 def doctor(repo: operator.Repos = None) -> None:
-    """Say who may vouch, repository by repository, and warn where that may be an agent.
+    """Say who may vouch, corpus by corpus and repository by repository, and warn where that may be an agent.
 
-    Who writes the ref of a repository that counts vouches for whatever it says.
+    Who writes the ref of a repository that counts, or in an official corpus, vouches for whatever it says.
     """
     from vouchgate.cli import doctor as command
 
