@@ -40,6 +40,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+Corpora = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=DIR", help="A folder of documents that claims are looked up in. Repeat it."),
+]
 Input = Annotated[str, typer.Argument(metavar="FILE", help="A file of JSON lines, or - for standard input.")]
 
 _CHECK_EXAMPLE = (
@@ -140,12 +144,7 @@ def check(
             help="What may make a FACT: files of the repository, such as docs/**/*.md, or corpus:NAME. Repeat it.",
         ),
     ] = None,
-    corpus: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=DIR", help="A folder of documents that claims are looked up in. Repeat it."
-        ),
-    ] = None,
+    corpus: Corpora = None,
     offline: operator.Offline = False,
 ) -> None:
     """Say what would become of claims; write nothing.
@@ -223,6 +222,7 @@ def corroborate(
         bool, typer.Option("--harvest", help="Look for more along the paths that the settings name.")
     ] = False,
     repo: operator.Repos = None,
+    corpus: Corpora = None,
     policy: operator.PolicyFile = None,
     offline: operator.Offline = False,
 ) -> None:
@@ -234,12 +234,12 @@ def corroborate(
     "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof", "verified"}.
     """
     if harvest:
-        settings = operator.settings_from(repo=repo, policy=policy, offline=offline or None)
+        settings = operator.settings_from(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
         from vouchgate.cli.lines import harvest as looking
 
         raise typer.Exit(looking.run(file, settings))
-    if repo or policy or offline:
-        raise output.Failure("--repo, --policy and --offline go with --harvest", output.USAGE)
+    if repo or corpus or policy or offline:
+        raise output.Failure("--repo, --corpus, --policy and --offline go with --harvest", output.USAGE)
     from vouchgate.cli.lines import corroborate as command
 
     raise typer.Exit(command.run(file))
@@ -257,6 +257,7 @@ def research(
         Path | None, typer.Option(metavar="FILE", help="Answer from such a file; nothing is read or asked.")
     ] = None,
     repo: operator.Repos = None,
+    corpus: Corpora = None,
     policy: operator.PolicyFile = None,
     offline: operator.Offline = False,
 ) -> None:
@@ -266,7 +267,7 @@ def research(
 
     Exit status 0: something was found. 3: it could not be found out. 2: the command line, or no model.
     """
-    settings = operator.settings_from(repo=repo, policy=policy, offline=offline or None)
+    settings = operator.settings_from(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
     from vouchgate.cli.looking import research as command
 
     raise typer.Exit(command.run(question, settings, as_json=as_json, record=record, replay=replay))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import EntryPoint, entry_points
 
 from vouchgate.gate.judge import check_url
+from vouchgate.harvest.documents import CORPUS, REPOSITORY, DocumentSearch
 from vouchgate.harvest.endpoints import EndpointError, EndpointPath, load_endpoints
 from vouchgate.harvest.paths import SearchPath, in_order
-from vouchgate.harvest.repository_path import RepositoryPath
 from vouchgate.harvest.research import MODEL_AT_ONCE
 from vouchgate.harvest.search import World
 from vouchgate.ingest.claims.types import Citation, CitationType, SourceReading
@@ -25,7 +25,7 @@ from vouchgate.sources.reader import Sources
 from vouchgate.sources.setup import outbound_of
 
 GROUP = "vouchgate.harvest"
-BUILT_IN = ("corpus", "repository", "official_api", "web_search")
+BUILT_IN = (CORPUS, REPOSITORY, "official_api", "web_search")
 
 # Makes a path, of the one client for all that leaves the machine, and the environment.
 OpenPath = Callable[[Outbound, Mapping[str, str]], SearchPath]
@@ -36,9 +36,14 @@ def open_world(settings: Settings, policy: Policy, git: GitSource, sources: Sour
     """What can be looked at as configured. Raises SettingsError, which names what cannot be used and why, also for a
     path that the policy names and nobody has."""
     with ExitStack() as opened:
-        paths: list[SearchPath] = []
-        if git.has_repositories:
-            paths.append(opened.enter_context(closing(RepositoryPath(git))))
+        local: list[DocumentSearch] = []
+        if sources.corpora:
+            local.append(DocumentSearch(CORPUS, sources.corpora, CitationType.CORPUS))
+        if git:
+            local.append(DocumentSearch(REPOSITORY, git, CitationType.PATH))
+        for each in local:
+            opened.callback(each.close)
+        paths: list[SearchPath] = [*local]
         plugins = _plugins(policy)
         if not settings.offline:
             outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds)

@@ -108,6 +108,18 @@ def test_files_of_one_repository_are_one_voice_and_official_ones_make_a_fact(
     assert "docs/guide.md" in answer["proof"]
 
 
+def test_a_corpus_is_asked_before_the_repositories(tmp_path: Path, repository: TestRepository) -> None:
+    (tmp_path / "books").mkdir()
+    (tmp_path / "books" / "lund.md").write_text(GUIDE, "utf-8")
+    row = {"claim": CLAIM, "sources": []}
+    options = ("--corpus", f"books={tmp_path / 'books'}", "--repo", repository.path, "--offline")
+    answer = asked(tmp_path, row, {"VOUCHGATE_OFFICIAL_CORPORA": "books"}, *options)
+    assert [one["path"] for one in answer["attempts"]][:2] == ["corpus", "repository"]
+    stated = [hit["id"] for hit in answer["hits"] if hit["stance"] == "states"]
+    assert len(stated) == 2 and "lund.md" in stated[0]
+    assert (answer["label"], answer["verified"], len(answer["groups"][0])) == ("FACT", True, 2)  # one text
+
+
 def test_owners_have_a_budget_each(tmp_path: Path, repository: TestRepository) -> None:
     (tmp_path / "policy.toml").write_text("[corroboration.budget.owner]\nlooks = 1\n", "utf-8")
     rows: list[dict[str, Any]] = [

@@ -26,7 +26,10 @@ def looking(settings: Settings, policy: Policy) -> Iterator[tuple[World, asyncio
         sources = opened.enter_context(open_sources(settings, policy, git))
         world = opened.enter_context(open_world(settings, policy, git, sources))
         if not world.paths:
-            raise Failure("there is nothing to look along: give --repo DIR, or see docs/operations.md", USAGE)
+            raise Failure(
+                "there is nothing to look along: give --repo DIR or --corpus NAME=DIR, or see docs/operations.md",
+                USAGE,
+            )
         runner = opened.enter_context(asyncio.Runner())
         opened.callback(lambda: runner.run(sources.stop_reading()))
         yield world, runner
