@@ -18,6 +18,12 @@ def _text() -> None:
     text_checks.run()
 
 
+def _documents() -> None:
+    from bench import documents
+
+    documents.run()
+
+
 def _http() -> None:
     from bench import http_load
 
@@ -77,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, http, web, queue, amsb, harvest, judgement, import or dedup; all by default",
+        help="text, documents, http, web, queue, amsb, harvest, judgement, import or dedup; all by default",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -120,6 +126,7 @@ def main() -> None:
         parser.error("--from needs --picture")
     benches: dict[str, Callable[[], None]] = {
         "text": _text,
+        "documents": _documents,
         "http": _http,
         "web": _web,
         "queue": _queue,

@@ -273,6 +273,27 @@ def research(
     raise typer.Exit(command.run(question, settings, as_json=as_json, record=record, replay=replay))
 
 
+@app.command(epilog="Example: vouchgate extract report.md | grep '\"claim\"'")
+def extract(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Markdown, reStructuredText, HTML or text; - for standard input."
+        ),
+    ],
+) -> None:
+    """Say which sentences of documents are claims, and which references are to vouch for them.
+
+    Nothing is looked up, and no model is asked. What a format is, the name of the file says.
+
+    Out: one JSON object for every stretch of the text, in order: {"file", "start", "end", "kind", "reason"?, "text",
+    "citations": [{"target", "start", "end"}]}.
+    """
+    from vouchgate.cli.lines.extract import run as command
+
+    raise typer.Exit(command(files))
+
+
 @app.command(epilog="Example: vouchgate prompt >> AGENTS.md")
 def prompt() -> None:
     """Print a few lines for an agent's system prompt: how to cite and to quote, so that what it saves is stored."""
