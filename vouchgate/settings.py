@@ -120,10 +120,12 @@ class Settings(_SettingsOfKinds):
     linear_teams: Words = ()
     linear_token: SecretStr | None = None
     trackers: Paths = ()
+    endpoints: Paths = ()
     judge_url: str | None = Field(default=None, pattern=r"^https?://")
     judge_model: str | None = None
     judge_second_model: str | None = None
     judge_token: SecretStr | None = None
+    word_proofs: bool = False
     allow_networks: Words = ()
     citation_networks: Words = ()
     offline: bool = False
@@ -139,7 +141,7 @@ class Settings(_SettingsOfKinds):
             each if isinstance(each, Path) or is_address(str(each)) else Path(each) for each in value if each
         )
 
-    @field_validator("trackers", mode="before")
+    @field_validator("trackers", "endpoints", mode="before")
     @classmethod
     def _split_paths(cls, value: object) -> object:
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
