@@ -40,13 +40,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+Corpora = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=DIR", help="A folder of documents that claims are looked up in. Repeat it."),
+]
 Input = Annotated[str, typer.Argument(metavar="FILE", help="A file of JSON lines, or - for standard input.")]
 
 Official = Annotated[
     list[str] | None,
     typer.Option(
         metavar="GLOB",
-        help="Files of the repository that may make a FACT, such as docs/**/*.md. Repeat it.",
+        help="What may make a FACT: files of the repository, such as docs/**/*.md, or corpus:NAME. Repeat it.",
     ),
 ]
 _CHECK_EXAMPLE = (
@@ -141,6 +145,7 @@ def check(
         ),
     ] = None,
     official: Official = None,
+    corpus: Corpora = None,
     offline: operator.Offline = False,
 ) -> None:
     """Say what would become of claims; write nothing.
@@ -153,7 +158,11 @@ def check(
         repo=repo,
         policy=policy,
         database_url=database_url,
-        official_paths=official,
+        official_paths=[each for each in official or () if not each.startswith("corpus:")],
+        corpora=corpus,
+        official_corpora=[
+            each.removeprefix("corpus:") for each in official or () if each.startswith("corpus:")
+        ],
         offline=offline or None,
     )
     from vouchgate.cli import check as command
@@ -289,17 +298,62 @@ def compare(file: Input = "-") -> None:
 @app.command(
     epilog="""Example: echo '{"claim":"It is 5.","sources":[{"text":"It is 5."}]}' | vouchgate corroborate"""
 )
-def corroborate(file: Input = "-") -> None:
+def corroborate(
+    file: Input = "-",
+    *,
+    harvest: Annotated[
+        bool, typer.Option("--harvest", help="Look for more along the paths that the settings name.")
+    ] = False,
+    repo: operator.Repos = None,
+    corpus: Corpora = None,
+    policy: operator.PolicyFile = None,
+    offline: operator.Offline = False,
+) -> None:
     """Say what the sources given with claims say together: how many independent ones state or refute each.
 
-    Nothing is looked up: it is advice about what you bring.
+    Nothing is looked up without --harvest: it is advice about what you bring. The other options go with it.
 
     In: one JSON object a line, {"id"?, "claim", "as_of"?, "window_days"?, "sources": [{"id"?, "text", "url"?, "title"?,
-    "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof"}.
+    "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof", "verified"}.
     """
+    if harvest:
+        settings = operator.settings_from(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
+        from vouchgate.cli.lines import harvest as looking
+
+        raise typer.Exit(looking.run(file, settings))
+    if repo or corpus or policy or offline:
+        raise output.Failure("--repo, --corpus, --policy and --offline go with --harvest", output.USAGE)
     from vouchgate.cli.lines import corroborate as command
 
     raise typer.Exit(command.run(file))
+
+
+@app.command(epilog="Example: vouchgate research 'How long does the kiln cool?' --repo .")
+def research(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is to be found out.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of Markdown.")] = False,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep what was read and what the model wrote.")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Answer from such a file; nothing is read or asked.")
+    ] = None,
+    repo: operator.Repos = None,
+    corpus: Corpora = None,
+    policy: operator.PolicyFile = None,
+    offline: operator.Offline = False,
+) -> None:
+    """Answer a question by what sources state: facts, inferences, and what could not be found out.
+
+    A model reads claims out of the texts that are found; whether they hold is decided by rules.
+
+    Exit status 0: something was found. 3: it could not be found out. 2: the command line, or no model.
+    """
+    settings = operator.settings_from(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
+    from vouchgate.cli.looking import research as command
+
+    raise typer.Exit(command.run(question, settings, as_json=as_json, record=record, replay=replay))
 
 
 @app.command(epilog="Example: vouchgate extract report.md | grep '\"claim\"'")
@@ -349,16 +403,16 @@ def verify(
     refused. Without --repo and without a configured repository, the work tree of the current directory is asked.
     """
     settings = operator.settings_from(repo=repo, policy=policy, offline=offline or None)
-    from vouchgate.cli import verify as command
+    from vouchgate.cli.looking import verify as command
 
     raise typer.Exit(command.run(citation, settings, as_json=as_json))
 
 
 @app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
 def doctor(repo: operator.Repos = None) -> None:
-    """Say who may vouch, repository by repository, and warn where that may be an agent.
+    """Say who may vouch, corpus by corpus and repository by repository, and warn where that may be an agent.
 
-    Who writes the ref of a repository that counts vouches for whatever it says.
+    Who writes the ref of a repository that counts, or in an official corpus, vouches for whatever it says.
     """
     from vouchgate.cli import doctor as command
 
