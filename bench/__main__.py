@@ -18,6 +18,12 @@ def _text() -> None:
     text_checks.run()
 
 
+def _gate_documents() -> None:
+    from bench import gate_documents
+
+    gate_documents.run()
+
+
 def _documents() -> None:
     from bench import documents
 
@@ -83,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, http, web, queue, amsb, harvest, judgement, import or dedup; all by default",
+        help="text, documents, gate-documents, http, web, queue, amsb, harvest, judgement, import, dedup; or all",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -127,6 +133,7 @@ def main() -> None:
     benches: dict[str, Callable[[], None]] = {
         "text": _text,
         "documents": _documents,
+        "gate-documents": _gate_documents,
         "http": _http,
         "web": _web,
         "queue": _queue,

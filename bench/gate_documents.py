@@ -1,0 +1,121 @@
+"""A recorded document beside its claims one by one, and many links in flight beside those of the slowest host alone."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.web import Answer, web_server
+from vouchgate.documents import recording
+from vouchgate.documents.checking import check_document, read_sources
+from vouchgate.ingest.claims.types import Claim, Found, MemoryType, Source, SourceReading, Standing
+from vouchgate.ingest.documents import Document, read_document
+from vouchgate.ingest.documents.verdict import cited_by, everything_cited
+from vouchgate.ingest.pipeline import Inspected, examine
+from vouchgate.ingest.policy import load_policy
+from vouchgate.settings import Settings
+from vouchgate.sources.repositories import open_repositories
+from vouchgate.sources.setup import open_sources
+
+POLICY = load_policy()
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+CLAIMS, SOURCES, ROUNDS = 200, 20, 5
+SLOW, OTHERS, HOSTS = 38, 18, 9  # links of the slowest host, of each other one, and how many of those
+
+
+def run() -> None:
+    """Prints both."""
+    _recorded()
+    _links()
+
+
+def _recorded() -> None:
+    text = "\n\n".join(
+        f"The kiln of house {n} reaches {900 + n} degrees ([log](https://a.example/{n % SOURCES}))."
+        for n in range(CLAIMS)
+    )
+    document = read_document("kilns.md", text.encode())
+    page = " ".join(f"The kiln of house {n} reaches {900 + n} degrees." for n in range(CLAIMS))
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder)
+        readings: dict[str, SourceReading] = {
+            each.key: Found(
+                citation=each, source_id=each.value, standing=Standing.IN_FORCE, detail="", text=page
+            )
+            for each in everything_cited([document])
+        }
+        recording.write(kept, readings, {}, NOW)
+        whole = _best(lambda: _whole(text, kept))
+        single = _best(lambda: _one_by_one(document, kept))
+    print(f"\nA recorded document of {CLAIMS} claims and {SOURCES} sources, best of {ROUNDS} rounds\n")
+    print(f"its claims one by one   {single * 1000:8.1f} ms")
+    print(f"the document            {whole * 1000:8.1f} ms  {whole / single:.2f} of that")
+
+
+def _whole(text: str, kept: Path) -> None:
+    document = read_document("kilns.md", text.encode())
+    cited = everything_cited([document])
+    readings = asyncio.run(read_sources(recording.Replayed(kept), cited, per_host=2))
+    check_document(document, readings, POLICY, NOW, baseline={})
+
+
+def _one_by_one(document: Document, kept: Path) -> None:
+    replayed = recording.Replayed(kept)
+    for one in document.claims:
+        claim = Claim(
+            content=one.text,
+            memory_type=MemoryType.FACT,
+            asserted_source=Source.AI_SYNTHESIS,
+            source=Source.AI_SYNTHESIS,
+            owner_id="bench",
+        )
+        cited = cited_by(one)
+        read = [asyncio.run(replayed.read(each)) for each in cited]
+        examine(Inspected(claim, (), cited), read, POLICY, NOW)
+
+
+def _best(work: Callable[[], None]) -> float:
+    times = []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+def _links() -> None:
+    page = Answer("<html><body><p>The kiln of Vester is hot and dry.</p></body></html>", delay=0.05)
+    with ExitStack() as opened:
+        shares = [SLOW, *[OTHERS] * HOSTS]
+        sites = [
+            opened.enter_context(web_server({f"/{n}": page for n in range(share)}, f"127.0.0.{2 + at}"))
+            for at, share in enumerate(shares)
+        ]
+        settings = Settings(citation_networks=tuple(site.place for site in sites))
+        urls = [[f"{site.url}/{n}" for n in range(share)] for site, share in zip(sites, shares, strict=True)]
+        slow = _read(settings, urls[0])
+        every = _read(settings, [url for of_one in urls for url in of_one])
+    print(f"\n{sum(shares)} links on {len(shares)} hosts, of which the slowest has {SLOW}\n")
+    print(f"those of the slowest    {slow:8.2f} s")
+    print(f"all                     {every:8.2f} s  {every / slow:.2f} of that")
+
+
+def _read(settings: Settings, urls: Sequence[str]) -> float:
+    text = "\n\n".join(f"The kiln is hot ([x]({url}))." for url in urls)
+    cited = everything_cited([read_document("kilns.md", text.encode())])
+    assert len(cited) == len(urls)
+    with ExitStack() as opened:
+        git = open_repositories(settings, needed=False)
+        sources = opened.enter_context(open_sources(settings, POLICY, git))
+        runner = opened.enter_context(asyncio.Runner())
+        opened.callback(lambda: runner.run(sources.stop_reading()))
+        started = time.perf_counter()
+        readings = runner.run(read_sources(sources, cited, per_host=POLICY.web.per_host))
+        took = time.perf_counter() - started
+    assert all(isinstance(reading, Found) for reading in readings.values())
+    return took
