@@ -198,7 +198,7 @@ def _reading_of(document: str, found: Found) -> Reading:
     )
 
 
-def _nearest(claim: str, found: Sequence[FoundPassage]) -> list[FoundPassage]:
+def _nearest(claim: str, found: Sequence[FoundPassage], most: int) -> list[FoundPassage]:
     """The passages that share most telling words with the claim."""
     telling = {word.key for word in words_of(claim) if word.kind not in (Kind.FUNCTION, Kind.COMMON)}
     shares: list[tuple[int, int, FoundPassage]] = []
@@ -206,7 +206,7 @@ def _nearest(claim: str, found: Sequence[FoundPassage]) -> list[FoundPassage]:
         has = {word.key for word in words_of(f"{one.passage.heading}\n{one.passage.text}")}
         if (shared := len(telling & has)) >= LEAST_SHARED * len(telling):
             shares.append((-shared, len(shares), one))
-    return [one for *_, one in sorted(shares)[:MOST_HELD]]
+    return [one for *_, one in sorted(shares)[:most]]
 
 
 class _Held(NamedTuple):
@@ -218,7 +218,9 @@ class _Held(NamedTuple):
 
 
 def _held(claim: str, passages: Sequence[FoundPassage]) -> Iterator[_Held]:
-    for one in _nearest(claim, passages):
+    vouching = _nearest(claim, [one for one in passages if one.may_vouch], MOST_HELD)
+    hints = _nearest(claim, [one for one in passages if not one.may_vouch], MOST_FOUND)
+    for one in (*vouching, *hints):
         passage = one.passage
         found = Found(
             citation=Citation(type=CitationType.PATH, value="", key=""),
