@@ -173,7 +173,7 @@ def open_harvest(
     """The searches that the policy wants for claims that cite nothing, in their order, while they are needed."""
     wanted: list[DocumentSearch] = []
     with ExitStack() as opened:
-        if corpora and policy.harvest == "local":
+        if corpora and policy.harvest in ("local", "network"):
             wanted.append(DocumentSearch(CORPUS, corpora, CitationType.CORPUS))
         if git and policy.harvest != "off":
             wanted.append(DocumentSearch(REPOSITORY, git, CitationType.PATH))
