@@ -109,13 +109,15 @@ def citation_of(path: str) -> Citation | None:
 
 
 def _nearest(claim: str, passages: list[tuple[str, Passage]]) -> list[tuple[str, Passage]]:
-    """The passages that share most telling words with the claim."""
-    telling = {word.key for word in words_of(claim) if word.kind not in (Kind.FUNCTION, Kind.COMMON)}
-    shares: list[tuple[int, int, tuple[str, Passage]]] = []
+    """The passages that share most telling words with the claim; of those that share as many, the ones that have most
+    of its other words, numbers included."""
+    kinds = {word.key: word.kind for word in words_of(claim)}
+    telling = {key for key, kind in kinds.items() if kind not in (Kind.FUNCTION, Kind.COMMON)}
+    shares: list[tuple[int, int, int, tuple[str, Passage]]] = []
     for one in passages:
         has = {word.key for word in words_of(f"{one[1].heading}\n{one[1].text}")}
         if (shared := len(telling & has)) >= LEAST_SHARED * len(telling):
-            shares.append((-shared, len(shares), one))
+            shares.append((-shared, -len(kinds.keys() & has), len(shares), one))
     return [one for *_, one in sorted(shares)[:MOST_HELD]]
 
 
