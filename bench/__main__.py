@@ -18,6 +18,12 @@ def _text() -> None:
     text_checks.run()
 
 
+def _documents() -> None:
+    from bench import documents
+
+    documents.run()
+
+
 def _http() -> None:
     from bench import http_load
 
@@ -40,6 +46,12 @@ def _amsb() -> None:
     from bench import amsb
 
     amsb.run()
+
+
+def _harvest() -> None:
+    from bench import harvest
+
+    harvest.run()
 
 
 def _judgement(asked: argparse.Namespace) -> None:
@@ -71,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, http, web, queue, amsb, judgement, import or dedup; all by default",
+        help="text, documents, http, web, queue, amsb, harvest, judgement, import or dedup; all by default",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -114,10 +126,12 @@ def main() -> None:
         parser.error("--from needs --picture")
     benches: dict[str, Callable[[], None]] = {
         "text": _text,
+        "documents": _documents,
         "http": _http,
         "web": _web,
         "queue": _queue,
         "amsb": _amsb,
+        "harvest": _harvest,
         "judgement": partial(_judgement, asked),
         "import": partial(_import, asked),
         "dedup": partial(_dedup, asked),

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from vouchgate.ingest.claims.types import Frozen, MemoryType, OwnPublishers, Source, Tier
+from vouchgate.ingest.claims.types import CitationName, Frozen, MemoryType, OwnPublishers, Source, Tier
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.lexicon import Lexicon, extend_lexicon, load_lexicon
 from vouchgate.ingest.language.spelling import did_you_mean
@@ -29,6 +29,7 @@ MAX_CITATIONS = 20
 MAX_BATCH_CLAIMS = 500
 
 Share = Annotated[float, Field(ge=0, le=1)]
+Days = Annotated[float, Field(gt=0, le=36_500)]
 
 
 class PolicyError(ValueError):
@@ -109,6 +110,14 @@ class Recheck(Frozen):
     second_look_days: float = Field(default=0, ge=0, le=3650, exclude_if=lambda days: days == 0)
 
 
+class Freshness(Frozen):
+    """After how many days without confirmation a memory is stale, by the kind of its sources and by its own; the least
+    that is named counts, and without one it never is."""
+
+    sources: dict[CitationName, Days] = Field(default_factory=dict)
+    claims: dict[MemoryType, Days] = Field(default_factory=dict)
+
+
 class JudgePolicy(Frozen):
     """The optional judge; where it is and which models it has is a setting."""
 
@@ -156,6 +165,22 @@ class HitWeights(Frozen):
         return by_group.get(group, self.unlisted)
 
 
+class SearchBudget(Frozen):
+    """What may be spent on looking for evidence."""
+
+    looks: int = Field(ge=0)  # queries along a path
+    pages: int = Field(ge=0)  # that a search names, and that are fetched
+    seconds: float = Field(ge=0)
+
+
+class SearchBudgets(Frozen):
+    """What one claim, all claims of one owner, and all claims of one run may spend."""
+
+    claim: SearchBudget = SearchBudget(looks=8, pages=12, seconds=60)
+    owner: SearchBudget = SearchBudget(looks=400, pages=600, seconds=1800)
+    run: SearchBudget = SearchBudget(looks=2000, pages=3000, seconds=7200)
+
+
 class CorroborationPolicy(Frozen):
     """When several sources together decide a claim; see `ingest.corroboration.decision`."""
 
@@ -175,6 +200,9 @@ class CorroborationPolicy(Frozen):
         "web_search",
     )  # in the order they are tried
     wire: tuple[str, ...] = ("afp.com", "ap.org", "apnews.com", "dpa.com", "reuters.com")
+    budget: SearchBudgets = Field(
+        default=SearchBudgets(), exclude_if=lambda budget: budget == SearchBudgets()
+    )
 
 
 class Policy(Frozen):
@@ -208,12 +236,15 @@ class Policy(Frozen):
     web: WebPolicy
     remember: Remember
     recheck: Recheck
+    freshness: Freshness = Field(default=Freshness(), exclude_if=lambda rules: rules == Freshness())
     judge: JudgePolicy
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
-    # Whether claims that cite nothing are looked up in the repositories.
-    harvest: Literal["repositories", "off"] = Field(default="off", exclude_if=lambda where: where == "off")
+    # Where claims that cite nothing are looked up; "local" is the corpora, then the repositories.
+    harvest: Literal["local", "repositories", "off"] = Field(
+        default="off", exclude_if=lambda where: where == "off"
+    )
     corroboration: CorroborationPolicy = Field(
         default=CorroborationPolicy(), exclude_if=lambda rules: rules == CorroborationPolicy()
     )

@@ -37,7 +37,7 @@ from vouchgate.ingest.rules import BY_CITATION, Rule
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.review import acts, record
 from vouchgate.review.relabelling import Shown, lowered
-from vouchgate.review.staleness import SourceChanged, SourcesUnchanged, SourcesUnclear, Standings
+from vouchgate.review.staleness import SourceChanged, SourcesUnchanged, SourcesUnclear, Standings, overdue
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories
 from vouchgate.storage.dedup import contradicting, index
@@ -179,10 +179,13 @@ def settle_memory(
     if found is None or isinstance(found, SourcesUnclear):
         learned, readings = (due.learned, ()) if found is None else (found.learned, found.readings)
         attempts = due.attempts + 1
-        wait = rechecks.next_wait(policy.recheck, attempts, interval)
+        nothing = isinstance(found, SourcesUnclear) and not readings  # that could be read
+        wait = interval if nothing else rechecks.next_wait(policy.recheck, attempts, interval)
         at = max(now + wait, rechecks.not_before(now, readings))
         rechecks.postpone(connection, due, at, attempts=attempts, learned=learned)
-        return RecheckResult.AGAIN
+        late = overdue(policy.freshness, memory, (each.citation.type for each in readings), now)
+        stale = late and acts.mark_stale(connection, memory, reason=late, now=now)
+        return RecheckResult.STALE if stale else RecheckResult.AGAIN
     rechecks.postpone(connection, due, now + interval, attempts=0, learned=found.learned)
     less = found.shown is not None and _lower(connection, memory, found.shown, now)
     otherwise = RecheckResult.LOWERED if less else RecheckResult.SAME
@@ -191,7 +194,10 @@ def settle_memory(
             noted = acts.mark_stale(connection, memory, reason=found.reason, now=now)
             return RecheckResult.STALE if noted else otherwise
         case SourcesUnchanged():
-            return RecheckResult.FRESH if acts.mark_fresh(connection, memory, now) else otherwise
+            fresh = acts.mark_fresh(connection, memory, now)
+            despite = memory.confirmed_despite
+            memories.confirm(connection, memory.owner_id, memory.id, at=now, despite=despite)
+            return RecheckResult.FRESH if fresh else otherwise
 
 
 def _lower(connection: Connection, memory: Memory, shown: Shown, now: datetime) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import islice
 
 from vouchgate.ingest.checks.citations import VERIFY
 from vouchgate.ingest.claims.types import (
-    IN_REPOSITORIES,
+    KEPT_BY_OPERATOR,
     Citation,
     Finding,
     Found,
+    Memory,
     Neighbours,
     SourceReading,
     Standing,
@@ -21,6 +23,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Freshness
 from vouchgate.review.relabelling import Shown, shown_now
 
 # Of the word triples of the old passage that hold a word of the claim, how many must still be there. Pages change
@@ -62,6 +65,19 @@ class SourcesUnclear:
 Standings = SourceChanged | SourcesUnchanged | SourcesUnclear
 
 
+def overdue(rules: Freshness, memory: Memory, kinds: Iterable[str], now: datetime) -> str:
+    """Why a memory that rests on sources of these kinds is stale although nothing was found against it, a sentence;
+    empty while it was confirmed within the days that the policy gives it."""
+    given = [rules.sources.get(kind) for kind in kinds] + [rules.claims.get(memory.memory_type)]
+    days = min((each for each in given if each is not None), default=None)
+    confirmed = memory.confirmed_at or memory.created_at
+    if days is None or now - confirmed <= timedelta(days=days):
+        return ""
+    return (
+        f"Nothing has confirmed it since {confirmed:%Y-%m-%d}; the policy asks for that every {days:g} days."
+    )
+
+
 def refuted(findings: Iterable[Finding]) -> Refuted:
     """What stands against a claim's citations, by citation and kind."""
     return frozenset(
@@ -86,6 +102,8 @@ def compare(
     }
     read = {reading.citation.key: reading for reading in now.readings}
     known = refuted(then.findings)
+    if not was:  # nothing that could confirm it
+        return SourcesUnclear((), ())
     decision = now.knowing(dedup=Neighbours()).decide()
     news = {
         finding.citation.key: finding.message
@@ -125,14 +143,14 @@ def _is_news(finding: Finding, was: Mapping[str, SourceReading], now: Mapping[st
 
 
 def _changed(citation: Citation) -> str:
-    if citation.type in IN_REPOSITORIES:
+    if citation.type in KEPT_BY_OPERATOR:
         return f"{citation.value} was changed since the claim was stored."
     return f"{citation.value} has changed: what the claim was held against is not there any more."
 
 
 def _is_as_before(claim: str, before: Found, now: Found, text: str) -> bool | None:
     """Whether a source says what it said; None when it cannot be told, because it has no text any more."""
-    if before.citation.type in IN_REPOSITORIES:
+    if before.citation.type in KEPT_BY_OPERATOR:
         # An owner may have let in what was only proposed: that it holds now is no change for the worse.
         better = before.standing is not Standing.IN_FORCE and now.standing is Standing.IN_FORCE
         return better or (before.standing, before.digest) == (now.standing, now.digest)

@@ -214,7 +214,9 @@ def _restore(
     if bands is None:
         bands = similar.keys_of(memory.content, memory.memory_type.value)
     similar.add(connection, memory.owner_id, memory.id, bands)
-    row = rechecks.memory_row(policy, memory.owner_id, memory.id, sources, asked.now)
+    row = rechecks.memory_row(
+        policy, memory.owner_id, memory.id, sources, asked.now, memory_type=memory.memory_type
+    )
     rechecks.add(connection, row)
     outbox = Outbox(connection)
     outbox.note_restored(memory.owner_id, memory.id, asked.now)

@@ -18,6 +18,8 @@ MODULES = {
         "jinja2",
         "lxml",
         "lxml_html_clean",
+        "markdown_it",
+        "mdit_py_plugins",
         "numpy",
         "prometheus_client",
         "psycopg",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
-from vouchgate.harvest.repository import open_harvest
+from vouchgate.harvest.documents import open_harvest
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.settings import Settings, database_to_open, plain
@@ -20,6 +20,7 @@ from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources, outbound_of
 from vouchgate.storage.dedup.reindex import Report
 from vouchgate.storage.store import Store
+from vouchgate.workers.changes import ChangeWatch
 from vouchgate.workers.recheck import Rechecker
 from vouchgate.workers.runner import AT_ONCE
 from vouchgate.workers.webhooks import Webhooks
@@ -39,6 +40,7 @@ class Service:
     gate: Gate
     queue: ReviewQueue
     rechecker: Rechecker
+    changes: ChangeWatch
     webhooks: Webhooks
 
     def problems(self) -> tuple[str, ...]:
@@ -79,13 +81,14 @@ def open_service(
             open_sources(settings, policy, git, SourceCache(store, policy.remember), shared)
         )
         judge = _judge(settings, policy, store)
-        harvest = opened.enter_context(open_harvest(git))
+        harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))
         gate = Gate(policy, store, sources, paraphraser, judge, harvest=harvest)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
+        changes = ChangeWatch(store, harvest)
         queue = ReviewQueue(store, policy)
         webhooks = open_webhooks(settings, policy, store)
-        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, webhooks)
+        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, changes, webhooks)
 
 
 def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:

@@ -125,10 +125,13 @@ class CitationType(StrEnum):
     PEP = "pep"
     CVE = "cve"
     PATH = "path"
+    CORPUS = "corpus"
 
 
 # What is looked up in the git repositories, and nowhere else.
 IN_REPOSITORIES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
+# What lies where the operator keeps it, and is read anew each time.
+KEPT_BY_OPERATOR = IN_REPOSITORIES | {CitationType.CORPUS}
 
 # One of ours, or a kind that an installation added (`ingest.citations.kinds`).
 CitationName = Annotated[
@@ -180,6 +183,7 @@ class Standing(StrEnum):
     # It is on another branch or under a tag than the protected ref of its repository, where the agent may write.
     NOT_MERGED = "not_merged"
     MEMORY = "memory"  # a file in which agents keep what they remember, which would vouch for itself
+    HINT = "hint"  # it lies where nobody keeps agents from writing: a place to look, never evidence
     AMBIGUOUS = "ambiguous"  # more than one thing answers to this name
 
 
@@ -739,6 +743,10 @@ class Memory(Frozen):
     # When its label or confidence was lowered, because it promised more than its sources are shown to say, and why.
     lowered_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)
     lowered_reason: str | None = Field(default=None, exclude_if=lambda reason: reason is None)
+    # When its sources last said what they said when it was stored, or its owner that it still holds; at first when it
+    # was stored. What its owner confirmed it in spite of makes it stale no more.
+    confirmed_at: datetime | None = Field(default=None, exclude_if=lambda at: at is None)
+    confirmed_despite: str | None = Field(default=None, exclude=True)
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -824,6 +832,7 @@ class Action(StrEnum):
     MEMORY_RESTORED = "memory.restored"  # in force again: the approval that replaced it was taken back
     MEMORY_STALE = "memory.stale"  # a source of it went away or changed
     MEMORY_FRESH = "memory.fresh"  # its sources are again as they were
+    MEMORY_CONFIRMED = "memory.confirmed"  # its owner says that it still holds
     MEMORY_RELABELLED = "memory.relabelled"  # judged again, its label or confidence promised too much
     SPOT_CHECK_RIGHT = "spot_check.right"  # its owner's word on a memory that was drawn
     SPOT_CHECK_WRONG = "spot_check.wrong"

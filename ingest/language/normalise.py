@@ -256,6 +256,7 @@ _PLAIN_SIGNS: dict[int, str] = {
     **dict.fromkeys((0x2018, 0x2019, 0x02BC), "'"),
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},  # full-width forms of ASCII
 }
+_ODD_SIGN = re.compile(f"[{''.join(map(chr, _PLAIN_SIGNS))}]")
 _INVISIBLE_RUN = re.compile(f"[{INVISIBLE}]+")
 
 
@@ -266,7 +267,7 @@ def plain_signs(text: str) -> Normalised:
     """
     if text.isascii():
         return Normalised(text)
-    plain = text.translate(_PLAIN_SIGNS)
+    plain = _ODD_SIGN.sub(lambda match: _PLAIN_SIGNS[ord(match[0])], text)
     hidden = [(match.start(), match.end(), "") for match in _INVISIBLE_RUN.finditer(plain)]
     if not hidden:
         return Normalised(plain)

@@ -173,6 +173,7 @@ class MemoryView:
     memory_type: str
     status: str
     stored: Moment
+    confirmed: Moment
     until: Moment | None
     superseded_by: str | None
     retracted: tuple[Piece, ...]
@@ -214,6 +215,7 @@ def memory_view(
         memory_type=memory.memory_type.value,
         status=memory.status.value,
         stored=moment(memory.created_at, now),
+        confirmed=moment(memory.confirmed_at or memory.created_at, now),
         until=moment_or_none(memory.validity_horizon, now),
         superseded_by=memory.superseded_by,
         retracted=pieces(memory.retracted_reason or ""),

@@ -41,6 +41,9 @@ _LEAVE = update(TABLE).where(
 _MARK = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
     stale_since=bindparam("since"), stale_reason=bindparam("because")
 )
+_CONFIRM = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
+    confirmed_at=bindparam("at"), confirmed_despite=bindparam("despite"), stale_since=None, stale_reason=None
+)
 _LOWER = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
     label=bindparam("as_label"),
     confidence=bindparam("as_confidence"),
@@ -132,6 +135,8 @@ def row_from_answer(
         "stale_reason": None,
         "lowered_at": None,
         "lowered_reason": None,
+        "confirmed_at": created_at,
+        "confirmed_despite": None,
         "details": evidence.metadata,
     }
 
@@ -264,6 +269,15 @@ def mark_stale(
 def mark_fresh(connection: Connection, owner_id: str, memory_id: str) -> bool:
     """Takes that note back, else as `mark_stale`."""
     return _mark(connection, owner_id, memory_id, None, None)
+
+
+def confirm(
+    connection: Connection, owner_id: str, memory_id: str, *, at: datetime, despite: str | None
+) -> bool:
+    """Notes that an active memory was seen to hold at this time, `despite` what stood against it, and takes the mark
+    of a stale one away. False: it was not active any more. The caller holds the owner's lock."""
+    parameters = {"of_owner": owner_id, "of_id": memory_id, "at": at, "despite": despite}
+    return connection.execute(_CONFIRM, parameters).rowcount == 1
 
 
 def lower(

@@ -68,6 +68,8 @@ class MemoryRow(SQLModel, table=True):
     stale_reason: str | None = Field(default=None, sa_type=Text)
     lowered_at: datetime | None = Field(default=None, sa_type=UtcTime)
     lowered_reason: str | None = Field(default=None, sa_type=Text)
+    confirmed_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    confirmed_despite: str | None = Field(default=None, sa_type=Text)
     details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)  # `metadata` is taken by SQLModel
 
 

@@ -32,6 +32,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.review import metadata
 from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
+from vouchgate.review.confirming import confirm
 from vouchgate.review.private_pages import evidence_for
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
@@ -43,6 +44,7 @@ from vouchgate.wire import OwnerId, Reason, Text
 router = APIRouter(prefix="/v1/memories", route_class=JsonRoute, tags=["memories"])
 
 MemoryReader = Annotated[Principal, Depends(caller(Act.READ_MEMORY))]
+ConfirmingOwner = Annotated[Principal, Depends(caller(Act.REVIEW))]
 RetractingOwner = Annotated[Principal, Depends(caller(Act.RETRACT))]
 
 
@@ -148,6 +150,20 @@ def get_evidence(request: Request, memory_id: str, principal: MemoryReader) -> E
     evidence = metadata.evidence_for(principal, evidence, memory)
     since = ("stale_since", "stale_reason", "lowered_at", "lowered_reason")
     return EvidenceOut(**dict(evidence), **{name: getattr(memory, name) for name in since})
+
+
+@router.post("/{memory_id}/confirm", responses=problem_responses(404, 409))
+async def confirm_memory(request: Request, memory_id: str, principal: ConfirmingOwner) -> Memory:
+    """Says that a memory still holds: it is confirmed now, and not stale any more for what is known by now."""
+    store = service_of(request).store
+    answer = await run_in_threadpool(lambda: confirm(store, principal, memory_id, datetime.now(UTC)))
+    match answer:
+        case Memory():
+            return answer
+        case NotFound():
+            raise not_found("memory")
+        case AlreadyGone():
+            raise ProblemError(409, "not_active", f"The memory is {answer.memory.status.value} already.")
 
 
 @router.delete("/{memory_id}", responses=problem_responses(404, 409))

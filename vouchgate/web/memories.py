@@ -10,7 +10,9 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from vouchgate.ingest.claims.types import Memory
 from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
+from vouchgate.review.confirming import confirm
 from vouchgate.review.pages.memory import memory_view, parse_query, rows_of
 from vouchgate.review.reading import parse_decision
 from vouchgate.server.state import service_of
@@ -65,6 +67,22 @@ def _filter(fields: dict[str, Any], visitor: Visitor, after: str | None) -> Memo
 def memory(request: Request, visitor: SignedIn, memory_id: str) -> Response:
     """One memory with its evidence."""
     return _page(request, visitor, memory_id)
+
+
+@router.post("/review/memories/{memory_id}/confirm")
+async def still_holds(request: Request, visitor: SignedIn, memory_id: str) -> Response:
+    """Says that a memory still holds."""
+    await form(request, visitor)
+    store = service_of(request).store
+    answer = await run_in_threadpool(lambda: confirm(store, visitor.principal, memory_id, datetime.now(UTC)))
+    match answer:
+        case NotFound():
+            raise PageProblem(404, "There is no such memory.")
+        case AlreadyGone():
+            problem = f"It was {answer.memory.status.value} before; nothing was done."
+            return await run_in_threadpool(lambda: _page(request, visitor, memory_id, problem))
+        case Memory():
+            return Response(status_code=303, headers={"Location": f"/review/memories/{memory_id}"})
 
 
 @router.post("/review/memories/{memory_id}/retract")

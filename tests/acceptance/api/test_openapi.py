@@ -31,6 +31,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/memories"): (set(Role), None),
     ("GET", "/v1/memories/{memory_id}"): (set(Role), None),
     ("GET", "/v1/memories/{memory_id}/evidence"): (set(Role), None),
+    ("POST", "/v1/memories/{memory_id}/confirm"): ({Role.REVIEWER}, None),
     ("DELETE", "/v1/memories/{memory_id}"): ({Role.REVIEWER}, None),
     ("GET", "/v1/reviews"): ({Role.REVIEWER}, None),
     ("GET", "/v1/reviews/{item_id}"): ({Role.REVIEWER}, None),

@@ -16,10 +16,11 @@ from tests.repos import TestRepository
 from tests.reviews import memory
 from vouchgate.client import next_step
 from vouchgate.gate.examiner import Examiner
-from vouchgate.harvest.repository import Harvested, RepositorySearch
+from vouchgate.harvest.documents import REPOSITORY, DocumentSearch, Harvested
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.types import (
+    CitationType,
     Claim,
     Label,
     MemoryStatus,
@@ -80,9 +81,9 @@ def _claim(content: str, **fields: Any) -> Claim:
     return Claim(content=content, **(known | sources | fields))
 
 
-def _parts(repository: TestRepository, **options: Any) -> tuple[Sources, RepositorySearch]:
+def _parts(repository: TestRepository, **options: Any) -> tuple[Sources, DocumentSearch]:
     git = GitSource([repository.path], official=["docs/handbook/"], timeout_seconds=30, **options)
-    return Sources(git, {}), RepositorySearch(git)
+    return Sources(git, {}), DocumentSearch(REPOSITORY, git, CitationType.PATH)
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def ask(repository: TestRepository) -> Iterator[Ask]:
     """Examines a claim with this repository."""
     sources, search = _parts(repository)
     with closing(sources), closing(search):
-        examiner = Examiner(load_policy(), sources, harvest=search)
+        examiner = Examiner(load_policy(), sources, harvest=[search])
         with closing(examiner):
             yield lambda content, **fields: asyncio.run(examiner.examine(_claim(content, **fields)))
 
@@ -141,6 +142,26 @@ def test_what_only_speaks_of_it_or_says_otherwise_is_shown_to_its_owner_and_the_
     assert "may say otherwise" in next_step(other)
 
 
+def test_commits_and_lines_of_code_are_hints_and_never_vouch(
+    repository: TestRepository, tmp_path: Path
+) -> None:
+    said = "The exporter of ledgers calls flush_pages twice."
+    repository.commit(said, {"docs/handbook/export.py": "def run():\n    flush_pages(2)\n"})
+    git = GitSource([repository.path], official=["**"], timeout_seconds=30)
+    with (
+        closing(Sources(git, {})) as sources,
+        closing(DocumentSearch(REPOSITORY, git, CitationType.PATH)) as search,
+        closing(Examiner(load_policy(), sources, harvest=(search,))) as examiner,
+    ):
+        result = _answer(asyncio.run(examiner.examine(_claim(said))))
+    assert result.rule is Rule.UNGROUNDED
+    commit = repository.git("rev-parse", "--short", "HEAD").strip()
+    assert (f"commit {commit}", Stance.STATES) in [(each.citation, each.stance) for each in result.suggested]
+    with closing(DocumentSearch(REPOSITORY, git, CitationType.PATH)) as search:
+        found = asyncio.run(search.look("flush_pages exporter", 30)).readings
+    assert [each.url for each in found] == ["docs/handbook/export.py:2"]
+
+
 UNREAD = "See https://backups.example.org/plan."
 
 
@@ -178,9 +199,12 @@ def test_what_two_repositories_state_in_their_own_words_waits_with_both_as_its_s
     rules = stores.corroboration.model_copy(update={"independent": "store"})
     stores = stores.model_copy(update={"corroboration": rules})
     results = []
-    with closing(Sources(git, {})) as sources, closing(RepositorySearch(git)) as search:
+    with (
+        closing(Sources(git, {})) as sources,
+        closing(DocumentSearch(REPOSITORY, git, CitationType.PATH)) as search,
+    ):
         for policy in (load_policy(), stores):
-            with closing(Examiner(policy, sources, harvest=search)) as examiner:
+            with closing(Examiner(policy, sources, harvest=[search])) as examiner:
                 results.append(_answer(asyncio.run(examiner.examine(_claim(IMPORTER)))))
     asked, allowed = results
     assert (asked.outcome, asked.rule) == (Outcome.QUEUED, waits_as)
@@ -209,7 +233,7 @@ def test_what_need_not_be_looked_up_is_not(repository: TestRepository) -> None:
             (off, _claim(SESSIONS)),
             (load_policy(), _claim(SESSIONS)),
         ):
-            with closing(Examiner(policy, sources, harvest=Noting())) as examiner:
+            with closing(Examiner(policy, sources, harvest=[Noting()])) as examiner:
                 asyncio.run(examiner.examine(claim))
     assert asked == [SESSIONS]
 
@@ -267,7 +291,7 @@ def test_what_waits_is_looked_up_again_and_stored_when_a_document_states_it(
     policy, claim = load_policy(), "The observatory closes its dome at 12 degrees below zero."
     store.save_policy(policy, datetime.now(UTC))
     sources, search = _parts(repository)
-    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=search)) as examiner:
+    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=[search])) as examiner:
         rechecker = Rechecker(store, policy, examiner.examine, sources.read)
         answer = store.writer.submit(submission_of(asyncio.run(examiner.examine(_claim(claim))))).result()
         assert isinstance(answer, Decided) and answer.answer.rule is Rule.UNGROUNDED
@@ -285,7 +309,7 @@ def test_what_was_stored_so_is_stale_when_its_document_changes(
     policy, later = load_policy(), datetime(2030, 1, 1, tzinfo=UTC)
     store.save_policy(policy, datetime.now(UTC))
     sources, search = _parts(repository)
-    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=search)) as examiner:
+    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=[search])) as examiner:
         examined = asyncio.run(examiner.examine(_claim(BACKUPS)))
         answer = store.writer.submit(submission_of(examined)).result()
         assert isinstance(answer, Decided) and answer.answer.rule is Rule.CORROBORATED

@@ -212,6 +212,7 @@ def test_what_is_not_ones_own_is_not_there(service: Service) -> None:
             (f"/review/items/{item.id}/reject", {"version": "1", "canned": "Not true"}),
             (f"/review/items/{item.id}/undo", {"version": "1"}),
             (f"/review/memories/{memory.id}/retract", {"reason": "Not true"}),
+            (f"/review/memories/{memory.id}/confirm", {}),
         ):
             answer = await desk.post(path, **fields)
             assert answer.status_code == 404
@@ -271,12 +272,16 @@ def test_a_memory_is_taken_out_of_force_with_its_reason(service: Service) -> Non
     async def work(desk: Desk) -> None:
         desk.add(claim_words(3), Source.USER)
         (memory,) = desk.memories()
+        assert (await desk.post(f"/review/memories/{memory.id}/confirm")).status_code == 303
+        confirmed = desk.memories()[0].confirmed_at
+        assert confirmed is not None and confirmed > memory.created_at
         path = f"/review/memories/{memory.id}/retract"
         assert (await desk.post(path, reason="  ")).status_code == 422
         assert (await desk.post(path, reason="It was never so")).status_code == 303
         assert desk.memories() == []
         assert "It was never so" in (await desk.get(f"/review/memories/{memory.id}")).text
         assert (await desk.post(path, reason="Again")).status_code == 409
+        assert (await desk.post(f"/review/memories/{memory.id}/confirm")).status_code == 409
         listed = (await desk.get("/review/memories?state=retracted")).text
         assert memory.id in listed
         assert memory.id not in (await desk.get("/review/memories")).text

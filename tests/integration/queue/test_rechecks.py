@@ -30,6 +30,7 @@ from vouchgate.ingest.claims.types import (
     Citation,
     Found,
     ItemKind,
+    MemoryType,
     Missing,
     OwnPublishers,
     ReviewStatus,
@@ -38,7 +39,7 @@ from vouchgate.ingest.claims.types import (
     Standing,
     Unreachable,
 )
-from vouchgate.ingest.policy import Policy, Recheck, load_policy
+from vouchgate.ingest.policy import Freshness, Policy, Recheck, load_policy
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage import ids
 from vouchgate.storage.errors import StorageError
@@ -223,14 +224,20 @@ def test_a_source_may_ask_for_more_time_up_to_a_day(asked: datetime | None, seco
 
 def test_when_a_memory_is_looked_at_first() -> None:
     missing = Missing(citation=adr(2), detail="None.")
-    assert rechecks.memory_row(POLICY, "ann", "mem_1", (), NOW) is None
-    assert rechecks.memory_row(POLICY, "ann", "mem_1", (missing,), NOW) is None
-    soon = rechecks.memory_row(POLICY, "ann", "mem_1", (found(), unreachable()), NOW)
+    assert rechecks.memory_row(POLICY, "ann", "mem_1", (), NOW, memory_type=MemoryType.FACT) is None
+    assert rechecks.memory_row(POLICY, "ann", "mem_1", (missing,), NOW, memory_type=MemoryType.FACT) is None
+    soon = rechecks.memory_row(
+        POLICY, "ann", "mem_1", (found(), unreachable()), NOW, memory_type=MemoryType.FACT
+    )
     assert soon is not None
     assert soon["due_at"] == SOON
-    late = rechecks.memory_row(POLICY, "ann", "mem_1", (missing, found()), NOW)
+    late = rechecks.memory_row(POLICY, "ann", "mem_1", (missing, found()), NOW, memory_type=MemoryType.FACT)
     assert late is not None
     assert NOW + timedelta(days=7) <= late["due_at"] <= NOW + timedelta(days=7.7)
+    asked = POLICY.model_copy(update={"freshness": Freshness(claims={MemoryType.FACT: 90})})
+    confirmed = rechecks.memory_row(asked, "ann", "mem_1", (), NOW, memory_type=MemoryType.FACT)
+    assert confirmed is not None and confirmed["due_at"] == NOW + timedelta(days=90)
+    assert rechecks.memory_row(asked, "ann", "mem_1", (), NOW, memory_type=MemoryType.DECISION) is None
 
 
 def test_the_second_look_at_an_unlisted_page_cannot_be_foretold() -> None:
@@ -241,7 +248,7 @@ def test_the_second_look_at_an_unlisted_page_cannot_be_foretold() -> None:
     trusting = POLICY.heeding(OwnPublishers(trusted=("blog.example",)))
 
     def days(policy: Policy, *readings: SourceReading) -> float:
-        row = rechecks.memory_row(policy, "ann", "mem_1", readings, NOW)
+        row = rechecks.memory_row(policy, "ann", "mem_1", readings, NOW, memory_type=MemoryType.FACT)
         assert row is not None
         return float((row["due_at"] - NOW) / timedelta(days=1))
 

@@ -14,6 +14,8 @@ from tests.reviews import all_memories, assert_consistent, history, memory, queu
 from tests.web import Answer, WebServer, web_server
 from vouchgate.ingest.claims.types import Action, Memory, MemoryStatus, Source
 from vouchgate.ingest.policy import load_policy
+from vouchgate.review.answers import NotFound
+from vouchgate.review.confirming import confirm
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import MemoryFilter
 from vouchgate.storage.store import Store
@@ -291,3 +293,43 @@ def test_reading_that_takes_too_long_is_unknown(store: Store, tmp_path: Path, we
         web.routes["/limits"] = Answer("Nothing like it.", delay=2.0)
         assert here.work(NOW + WEEK).again == 1
         assert one(here, made).stale_since is None
+
+
+def test_what_nothing_confirms_for_long_is_stale_until_its_source_can_be_read(
+    here: Bench, web: WebServer
+) -> None:
+    web.routes["/limits"] = page()
+    made = cite(here, web)
+    assert one(here, made).confirmed_at == one(here, made).created_at
+    assert here.work(NOW + WEEK).same == 1
+    confirmed = one(here, made).confirmed_at
+    assert confirmed is not None and abs(confirmed - NOW - WEEK) < timedelta(seconds=1)
+    web.routes["/limits"] = Answer("", status=503)
+    for days in (20, 100, 180):
+        assert here.work(NOW + timedelta(days=days)).stale == 0
+    assert here.work(NOW + WEEK + timedelta(days=188)).stale == 1
+    marked = one(here, made)
+    assert marked.stale_reason == (
+        f"Nothing has confirmed it since {NOW + WEEK:%Y-%m-%d}; the policy asks for that every 180 days."
+    )
+    web.routes["/limits"] = page(day="Friday")
+    assert here.work(NOW + timedelta(days=230)).fresh == 1
+    confirmed = one(here, made).confirmed_at
+    assert confirmed is not None and abs(confirmed - NOW - timedelta(days=230)) < timedelta(seconds=1)
+
+
+def test_an_owner_confirms_a_memory_in_spite_of_what_made_it_stale(here: Bench) -> None:
+    sent = here.send()
+    here.adr("Accepted", "The gateway listens wherever it likes.")
+    assert here.work(NOW + WEEK).stale == 1
+    name, later = str(sent.memory_id), NOW + WEEK
+    stranger = reviewer("somebody-else")
+    assert confirm(here.store, stranger, name, later) == NotFound()
+    confirmed = confirm(here.store, reviewer(), name, later)
+    assert isinstance(confirmed, Memory)
+    assert (confirmed.stale_since, confirmed.stale_reason, confirmed.confirmed_at) == (None, None, later)
+    assert history(here.store)[-1].action is Action.MEMORY_CONFIRMED
+    assert here.work(NOW + 2 * WEEK).same == 1
+    here.repository.git("rm", "--quiet", "docs/adrs/0001-port.md")
+    here.repository.commit("Gone", {"docs/adrs/0002-logs.md": "# 2. Logs\n\nLogs go to a file.\n"})
+    assert here.work(NOW + 3 * WEEK).stale == 1

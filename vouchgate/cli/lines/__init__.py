@@ -1,1 +1,1 @@
-"""Commands that answer JSON lines with JSON lines, and read nothing else."""
+"""Commands that answer with JSON lines, to JSON lines or to documents."""

@@ -1,0 +1,109 @@
+"""Which sentences say nothing that could be true or false. Rules over words; in doubt a sentence is a claim."""
+
+from __future__ import annotations
+
+import re
+
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.documents.types import Reason
+
+_LEADING = re.compile(
+    r"[^\w`]*(?:(?:note|tip|hint|important|warning|step \d+|todo)\s*:\s*)?[^\w`]*", re.IGNORECASE
+)
+_ORDER = re.compile(
+    r"(?:(?:please|then|now|next|first|finally|just|always|never),? )?([a-z']+)\s(?:([a-z']+)|(`))"
+)
+_STATED = re.compile(r"[;:|—–]\s*\S|\s--?\s")
+_WORDS = re.compile(r"[\w'’]+|`[^`]*`|[;:—–?]|\d")
+_QUESTION_END = re.compile(r"\?[\"'”’)\]*_`\s]*\Z")
+_DIGIT = re.compile(r"\d")
+_LABEL = re.compile(
+    r"\W*(?:[\w'’-]+\s+){0,3}(?:sources?|references?|ref|citations?|see also|further reading|via|links?|bibliography)"
+    r"(?:\s+[\w'’/&-]+){0,4}\s*[*_]*:",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(r"[;—–]|, (?:and|but|so|because|which|while|whereas|although|though|yet)\b")
+_LONGEST_LABEL = 12  # words before the colon of what only names its source
+
+
+def reason_for(said: str, *, cites: bool) -> Reason | None:
+    """Why a sentence, without its markup, is no claim; None when it may be one. One that `cites` claims to be
+    supported, so that nothing but a plain question or order excuses it."""
+    body = said[_LEADING.match(said).end() :].replace("’", "'")  # type: ignore[union-attr]
+    start = body[:400].lower()
+    words = _WORDS.findall(start)
+    if not words:
+        return None
+    if _is_question(body, words):
+        return Reason.QUESTION
+    if _is_order(start, words) and not (cites and _DIGIT.search(body)):
+        return Reason.IMPERATIVE
+    if _ABOUT.match(start) and not _reports(words) and not cites:
+        return Reason.ABOUT_DOCUMENT
+    if _OPINION.match(start) and not cites and _DIGIT.search(body) is None and _BESIDE.search(start) is None:
+        return Reason.OPINION
+    return None
+
+
+def names_sources(said: str) -> bool:
+    """Whether a line begins as one that lists sources does: `Sources:`, `Supporting reference:`."""
+    return ":" in said[:80] and _LABEL.match(said) is not None
+
+
+def is_source_heading(said: str) -> bool:
+    """Whether this is the heading of a list of sources."""
+    words = re.sub(r"[\W\d_]+", " ", said.lower()).strip()
+    return words in _SOURCE_HEADINGS
+
+
+def is_label(said: str) -> bool:
+    """Whether words before a reference only name it: few, without a verb, and a colon at the end or no end at all."""
+    body = said.strip().rstrip("*_ ")
+    return body.endswith(":") and len(body.split()) <= _LONGEST_LABEL and not asserts(body)
+
+
+def asserts(said: str) -> bool:
+    """Whether there is a verb that makes these words a sentence."""
+    return not _FINITE.isdisjoint(re.findall(r"[\w'’]+", said.lower()))
+
+
+def _is_question(body: str, words: list[str]) -> bool:
+    if _QUESTION_END.search(body) is None:
+        return False
+    first = 1 if words[0] in _BEFORE_QUESTIONS and len(words) > 1 else 0
+    return words[first] in _QUESTIONS
+
+
+def _is_order(start: str, words: list[str]) -> bool:
+    order = _ORDER.match(start)
+    if order is None or not _STATES.isdisjoint(words) or _STATED.search(start):
+        return False
+    verb, following, code = order.groups()
+    if verb in _ALSO_NOUNS:
+        return following in _ARTICLES
+    if verb in _AMBIGUOUS:
+        return following in _ARTICLES or code is not None
+    return verb in _IMPERATIVES and (code is not None or following in _ARTICLES or following in _AFTER_VERB)
+
+
+def _reports(words: list[str]) -> bool:
+    """Whether a sentence about the document says with it what is the case: "this report shows that …", a number."""
+    return "that" in words or any(word[0].isdigit() for word in words)
+
+
+_LISTS = read_data("documents.toml")
+_QUESTIONS = frozenset(_LISTS["questions"])
+_BEFORE_QUESTIONS = frozenset(_LISTS["before_questions"])
+_IMPERATIVES = frozenset(_LISTS["imperatives"])
+_ALSO_NOUNS = frozenset(_LISTS["also_nouns"])
+_AMBIGUOUS = frozenset(_LISTS["ambiguous_imperatives"])
+_ARTICLES = frozenset(_LISTS["articles"])
+_AFTER_VERB = frozenset(_LISTS["after_verb"])
+_STATES = frozenset(_LISTS["states_something"])
+_FINITE = frozenset(_LISTS["finite"])
+_SOURCE_HEADINGS = frozenset(_LISTS["source_headings"])
+_ABOUT = re.compile("|".join(_LISTS["about_document"]))
+_OPINION = re.compile("|".join(_LISTS["opinion"]))
+WANTED = re.compile(
+    r"\[\s*(?:" + "|".join(map(re.escape, _LISTS["source_wanted"])) + r")\s*\]", re.IGNORECASE
+)

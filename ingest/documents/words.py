@@ -1,0 +1,234 @@
+"""The words of a flow as they are split into sentences: as long as what stands in the document, so that places hold,
+with everything that nobody reads as words blanked out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from vouchgate.ingest.documents.layout import Flow, FlowKind, LineEnds, Mark, MarkKind
+from vouchgate.ingest.documents.types import Span
+from vouchgate.ingest.language.sentences import sentences
+
+_WRAPPED = 45  # characters; a shorter line was ended by its writer, as for the splitter of sentences
+_WIDTH = 72  # characters; what would have made a line longer than that may have been put on the next
+_OPEN_END = re.compile(
+    r"\b(?:a|an|and|are|as|at|by|for|from|in|is|of|on|or|see|that|the|to|with|our|its|their|this)\Z"
+)
+_FIRST = re.compile(r"\W{0,20}(\w)\S*")
+_OWN_LINE = re.compile(
+    r"(?:[-*+]\s|[•#|>●▪‣◦]|\(?\d{1,3}[.)]\s|[a-zA-Z]\)\s|\*\*[^*\n]{1,100}(?:\*\*:?|:\*\*)\s*$)",
+    re.MULTILINE,
+)
+_BOLD = re.compile(r"\s*(\*\*|__)(?!\s)[^*_\n]{1,200}?(?:\1\s*:?|:\1)\s*\Z")
+_BULLET = re.compile(r"(?<!\S)[•●▪‣◦∙⁃](?=\s)")
+_DIGIT_STOP = re.compile(r"\d[.)]\s")
+_NUMBER = re.compile(r"(?<!\S)\(?(\d{1,3})[.)](?=\s+\S)")
+_SOURCES = re.compile(r"(?<=[.!?)\]])\s+(?=(?:\w+ )?(?:Sources?|References?):)")
+_EMPHASIS = re.compile(r"[*_~]+")
+_CITING_ONLY = re.compile(
+    r"[(\[](?=[^()\[\]\x01]*+\x01)(?:[\s,;&\x01\x02]|and\b|see\b|also\b|e\.g\.|cf\.|source:|sources:)*+[)\]]",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(r"[(\[][\s,;&\x02]*+[)\]]")
+_ORPHAN = re.compile(
+    r"\s++(?=\x02*+[.,;:!?](?:\s|\Z))"
+)  # the space before a mark that stood behind a reference
+_ENDING = re.compile(r"[.!?;:\n]")
+BLANK = "\x02"  # stands for what nobody reads as words
+LINKED = "\x01"  # stands for the words of a link in `Shown.bare`
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A flow as text. All three begin at `start` of the document and are as long as the flow in it: `read` is what a
+    reader reads, `split` the same with nothing in code that could end a sentence, `bare` without the words of links."""
+
+    start: int
+    read: str
+    split: str
+    bare: str
+    bounds: tuple[int, ...]  # offsets at which a sentence ends whatever the words say
+    opened: dict[int, int]  # for the first word of a link, where the link begins
+    closed: dict[int, int]  # for the end of its words, where it ends
+
+    def said(self, start: int, end: int) -> str:
+        """The words between two places of the document, on one line and without marks of emphasis."""
+        piece = self.read[start - self.start : end - self.start]
+        if BLANK in piece:
+            if "(" in piece or "[" in piece:
+                piece = _EMPTY.sub(" ", piece)
+            if f" {BLANK}" in piece:
+                piece = _ORPHAN.sub("", piece)
+            piece = piece.replace(BLANK, "")
+        if "*" in piece or "_" in piece or "~" in piece:
+            piece = _EMPHASIS.sub(_unless_text, piece)
+        return " ".join(piece.split())
+
+    def bare_words(self, start: int, end: int) -> str:
+        """What is left there without references and the words of links."""
+        return self.bare[start - self.start : end - self.start]
+
+
+def show(text: str, flow: Flow, references: Sequence[Span]) -> Shown:
+    """The words of a flow, without the references at those places. A link keeps its words."""
+    start, end = flow.lines[0][0], flow.lines[-1][1]
+    if len(flow.lines) == 1 and not flow.marks and not references:
+        words = text[start:end]
+        return Shown(start, words, words, words, (), {}, {})
+    gaps = [(before[1], after[0]) for before, after in zip(flow.lines, flow.lines[1:], strict=False)]
+    breaks = sorted(mark.start for mark in flow.marks if mark.kind is MarkKind.BREAK)
+    bounds = [place - start for place in breaks]
+    blanks: list[tuple[int, int, str]] = [(first, last, BLANK) for first, last in references]
+    for number, (first, last) in enumerate(gaps):
+        kept = " "
+        if flow.kind is FlowKind.ROW:
+            bounds.append(first - start)
+        elif flow.ends is LineEnds.PLAIN:
+            kept = "\n"
+        if flow.ends is LineEnds.SHORT and _ends(text, flow.lines[number], flow.lines[number + 1]):
+            bounds.append(first - start)
+        if first < last:
+            blanks.append((first, last, kept))
+    code: list[Span] = []
+    linked: list[Span] = []
+    for mark in flow.marks:
+        _blank_mark(text, mark, blanks, code, linked)
+    read = _blanked(text, start, end, blanks)
+    bare = _covered(read, start, linked, LINKED) if linked else read
+    citing = [match.span() for match in _CITING_ONLY.finditer(bare)] if linked else []
+    if citing:
+        read = _blanked(read, 0, len(read), [(first, last, BLANK) for first, last in citing])
+        bare = _covered(bare, 0, [(first + 1, last - 1) for first, last in citing], LINKED)
+    quiet = [(first - start, last - start) for first, last in code]
+    split = _blanked(
+        read.replace(BLANK, " "),
+        0,
+        len(read),
+        [(*span, _ENDING.sub("_", read[slice(*span)])) for span in quiet],
+    )
+    links = [mark for mark in flow.marks if mark.kind is MarkKind.LINK]
+    return Shown(
+        start,
+        read,
+        split,
+        bare,
+        tuple(sorted(set(bounds))),
+        {mark.shown[0]: mark.start for mark in links},
+        {mark.shown[1]: mark.end for mark in links},
+    )
+
+
+def _blank_mark(
+    text: str, mark: Mark, blanks: list[tuple[int, int, str]], code: list[Span], linked: list[Span]
+) -> None:
+    match mark.kind:
+        case MarkKind.LINK if not any(character.isalpha() for character in text[slice(*mark.shown)]):
+            blanks.append((mark.start, mark.end, BLANK))  # the number of a note
+        case MarkKind.LINK:
+            blanks += ((mark.start, mark.shown[0], BLANK), (mark.shown[1], mark.end, BLANK))
+            linked.append(mark.shown)
+        case MarkKind.BREAK:
+            blanks.append((mark.start, mark.end, " "))
+        case MarkKind.HIDDEN:
+            blanks.append(
+                (mark.start, mark.end, mark.target if mark.target.isprintable() and mark.target else BLANK)
+            )
+        case MarkKind.CODE:
+            code.append((mark.start, mark.end))
+
+
+def _unless_text(match: re.Match[str]) -> str:
+    """Nothing for a mark of emphasis; the sign itself between two letters, between two spaces, or alone as `~`."""
+    signs, text = match[0], match.string
+    before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+    if len(signs) > 1 and (signs[0] != "_" or not (before.isalnum() and after.isalnum())):
+        return ""
+    within = before.isalnum() and after.isalnum()
+    apart = not before.strip() and not after.strip()
+    return signs if signs == "~" or within or apart else ""
+
+
+def is_bold(line: str) -> bool:
+    """Whether a line is nothing but words in bold: a heading that was not marked as one."""
+    return line[-1:] in ("*", "_", ":") and _BOLD.match(line) is not None
+
+
+def split_sentences(shown: Shown) -> Iterator[Span]:
+    """Where the sentences of a flow stand in the document, without the bullets and numbers before them."""
+    text = shown.split
+    cuts: list[tuple[int, int]] = [(bound, bound) for bound in shown.bounds]
+    if not text.isascii():
+        cuts += (match.span() for match in _BULLET.finditer(text))
+    if "ource" in text or "eference" in text:
+        cuts += ((match.end(), match.end()) for match in _SOURCES.finditer(text))
+    cuts += _numbers(text, shown.bounds)
+    at = 0
+    if not cuts:
+        opened, closed, base = shown.opened, shown.closed, shown.start
+        for start, end in sentences(text, None):
+            yield opened.get(base + start, base + start), closed.get(base + end, base + end)
+        return
+    for first, last in [*sorted(cuts), (len(text), len(text))]:
+        if first < at:
+            continue
+        for start, end in sentences(text[at:first], None):
+            begin, stop = shown.start + at + start, shown.start + at + end
+            yield shown.opened.get(begin, begin), shown.closed.get(stop, stop)
+        at = last
+
+
+def _numbers(text: str, bounds: tuple[int, ...]) -> Iterator[Span]:
+    """The numbers of a list that runs on in the text ("1. Mix. 2. Bake."), or that begin a line."""
+    found = list(_NUMBER.finditer(text)) if _DIGIT_STOP.search(text) else []
+    begins = {0, *bounds}
+    listed = 0  # the number of the item before
+    for index, match in enumerate(found):
+        number = int(match[1])
+        leads = number == 1 and index + 1 < len(found) and found[index + 1][1] == "2" and match[0][-1] == "."
+        first = match.start()
+        while first and first not in begins and match.start() - first < 8 and text[first - 1].isspace():
+            first -= 1
+        if first in begins or leads or (listed and number == listed + 1):
+            listed = number
+            yield match.span()
+
+
+def _ends(text: str, line: Span, following: Span) -> bool:
+    """Whether a line that the format would join to the next was ended by its writer."""
+    after = text[following[0] : following[1]]
+    if _OWN_LINE.match(after) or is_bold(text[line[0] : line[1]]):
+        return True
+    length = line[1] - line[0]
+    if length >= _WRAPPED or _OPEN_END.search(text, line[0], line[1]):
+        return False
+    first = _FIRST.match(after)
+    return first is None or (length + len(first[0]) < _WIDTH and not first[1].islower())
+
+
+def _blanked(text: str, start: int, end: int, blanks: list[tuple[int, int, str]]) -> str:
+    """The text from `start` to `end` with spans replaced, each by as many characters; of two that overlap the first
+    counts. What is shorter than its span is filled up: a space or line end with spaces, all else with BLANK."""
+    pieces: list[str] = []
+    at = start
+    for first, last, sign in sorted(blanks):
+        first, last = max(first, at), min(last, end)  # noqa: PLW2901
+        if first < last:
+            kept = sign[: last - first]
+            pieces += (text[at:first], kept, (" " if kept.isspace() else BLANK) * (last - first - len(kept)))
+            at = last
+    pieces.append(text[at:end])
+    return "".join(pieces)
+
+
+def _covered(text: str, start: int, spans: list[Span], sign: str) -> str:
+    pieces: list[str] = []
+    at = 0
+    for first, last in sorted(spans):
+        left, right = max(first - start, at), min(last - start, len(text))
+        if left < right:
+            pieces += (text[at:left], sign * (right - left))
+            at = right
+    pieces.append(text[at:])
+    return "".join(pieces)

@@ -1,0 +1,51 @@
+"""An owner says that a memory still holds: it is confirmed, and stale no more for what is known against it by now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from vouchgate.ingest.claims.types import Action, Memory, MemoryStatus, Principal
+from vouchgate.review import record
+from vouchgate.review.answers import AlreadyGone, NotFound
+from vouchgate.review.reading import own_owners
+from vouchgate.review.rules import Act
+from vouchgate.storage.claims import memories
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.store import Store
+
+
+def confirm(
+    store: Store, principal: Principal, memory_id: str, now: datetime
+) -> Memory | NotFound | AlreadyGone:
+    """Notes and logs that an active memory of the reviewer's own still holds. What made it stale does so no more; what
+    is found later, does. Raises StorageError when nothing could be written."""
+    owners = own_owners(principal, Act.REVIEW)
+    with store.read() as connection:
+        seen = memories.get(connection, memory_id, now, owners=owners) if owners else None
+    if seen is None:
+        return NotFound()
+    owner_id = seen.owner_id
+
+    def work(connection: Connection) -> Memory | AlreadyGone:
+        memory = _reload(connection, owner_id, memory_id, now)
+        if memory.status is not MemoryStatus.ACTIVE:
+            return AlreadyGone(memory)
+        despite = memory.stale_reason or memory.confirmed_despite
+        if not memories.confirm(connection, owner_id, memory_id, at=now, despite=despite):
+            raise StorageError(f"memory {memory_id} changed although its owner was locked")
+        digest = record.digest(memory=memory_id, despite=despite or "")
+        record.entry(
+            connection, owner_id, Action.MEMORY_CONFIRMED, memory_id, digest, by=principal.id, now=now
+        )
+        return _reload(connection, owner_id, memory_id, now)
+
+    return store.writer.run([owner_id], work).result()
+
+
+def _reload(connection: Connection, owner_id: str, memory_id: str, now: datetime) -> Memory:
+    found = memories.get(connection, memory_id, now, owners=frozenset({owner_id}))
+    if found is None:
+        raise StorageError(f"memory {memory_id} cannot be read back")
+    return found
