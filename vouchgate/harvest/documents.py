@@ -199,13 +199,15 @@ def _reading_of(document: str, found: Found) -> Reading:
 
 
 def _nearest(claim: str, found: Sequence[FoundPassage], most: int) -> list[FoundPassage]:
-    """The passages that share most telling words with the claim."""
-    telling = {word.key for word in words_of(claim) if word.kind not in (Kind.FUNCTION, Kind.COMMON)}
-    shares: list[tuple[int, int, FoundPassage]] = []
+    """The passages that share most telling words with the claim; of those that share as many, the ones that have most
+    of its other words."""
+    kinds = {word.key: word.kind for word in words_of(claim)}
+    telling = {key for key, kind in kinds.items() if kind not in (Kind.FUNCTION, Kind.COMMON)}
+    shares: list[tuple[int, int, int, FoundPassage]] = []
     for one in found:
         has = {word.key for word in words_of(f"{one.passage.heading}\n{one.passage.text}")}
         if (shared := len(telling & has)) >= LEAST_SHARED * len(telling):
-            shares.append((-shared, len(shares), one))
+            shares.append((-shared, -len(kinds.keys() & has), len(shares), one))
     return [one for *_, one in sorted(shares)[:most]]
 
 
