@@ -90,6 +90,7 @@ def _claim(checked: CheckedDocument, one: CheckedClaim, lines: Lines) -> dict[st
         "start": claim.start,
         "end": claim.end,
         "text": claim.text,
+        "lead": claim.lead,
         "section": list(claim.section),
         "marked": claim.marked,
         "fingerprint": name,
