@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from vouchgate.ingest.documents.types import Document, Finding
+from vouchgate.ingest.documents.types import BlockKind, Document, Finding, Slip
 from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict
 from vouchgate.ingest.policy import DocumentPolicy, Policy
 
@@ -53,9 +54,22 @@ class CheckedDocument:
         return hashlib.sha256(said.encode(errors="surrogatepass")).hexdigest()[:20]
 
     @property
+    def loose(self) -> tuple[Finding, ...]:
+        """References to entries that are missing, outside of every claim: those within one make its verdict."""
+        claims = [(block.start, block.end) for block in self.document.blocks if block.kind is BlockKind.CLAIM]
+        starts = [start for start, _ in claims]
+
+        def inside(offset: int) -> bool:
+            at = bisect_right(starts, offset) - 1
+            return at >= 0 and offset < claims[at][1]
+
+        dangling = (each for each in self.findings if each.slip is Slip.DANGLING)
+        return tuple(each for each in dangling if not inside(each.start))
+
+    @property
     def lowest_score(self) -> float | None:
-        """Of the sources that were read, the worst; None when none was."""
-        scores = (source.score for one in self.claims for source in one.sources)
+        """Of the sources of what counts that were read, the worst; None when none was."""
+        scores = (source.score for one in self.counted for source in one.sources)
         return min((score for score in scores if score is not None), default=None)
 
 
@@ -86,7 +100,8 @@ def gate(
         raise ValueError(f"{', '.join(sorted(unknown))}: there are {', '.join(KINDS)}")
     counted = [one for document in documents for one in document.counted]
     counts = Counter(one.verdict for one in counted)
-    wrong = [reason for kind, reason in _wrong(counts) if kind in fail_on]
+    loose = sum(len(document.loose) for document in documents)
+    wrong = [reason for kind, reason in _wrong(counts, loose) if kind in fail_on]
     open_ = counts[ClaimVerdict.UNKNOWN] if "unknown" in fail_on else 0
     missed = [
         reason
@@ -98,11 +113,13 @@ def gate(
     return Gated(status, tuple(reasons), {verdict.value: counts[verdict] for verdict in ClaimVerdict})
 
 
-def _wrong(counts: Counter[ClaimVerdict]) -> Iterator[tuple[str, str]]:
+def _wrong(counts: Counter[ClaimVerdict], loose: int) -> Iterator[tuple[str, str]]:
     if false := counts[ClaimVerdict.FALSE]:
         yield "false", f"{false} false"
     if broken := counts[ClaimVerdict.BROKEN_CITATION]:
         yield "broken", f"{broken} with a broken citation"
+    if loose:
+        yield "broken", f"{loose} outside of claims to an entry that is missing"
 
 
 def _missed(
@@ -119,9 +136,11 @@ def _missed(
         if not allow_no_claims and not accepted:
             yield "no_claims", "nothing in it could be checked, which is not a pass"
         return
-    unverified = sum(counts[verdict] for verdict in UNVERIFIED)
-    if unverified > rules.unverified:
-        yield "unverified", f"{unverified} not verified, at most {rules.unverified} may be"
+    unverified = [one for document in documents for one in document.counted if one.verdict in UNVERIFIED]
+    if marked := sum(1 for one in unverified if one.claim.marked):
+        yield "unverified", f"{marked} not verified where the writer asks for a source"
+    if len(unverified) > rules.unverified:
+        yield "unverified", f"{len(unverified)} not verified, at most {rules.unverified} may be"
     least = min(rules.verified, checkable)
     if (verified := counts[ClaimVerdict.VERIFIED]) < least:
         yield "verified", f"{verified} verified, at least {least} must be"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -106,7 +106,12 @@ def check_claim(
     if not claim.references:
         return CheckedClaim(claim, ClaimVerdict.UNCITED, "It cites nothing.")
     cited = cited_by(claim)
-    read = [readings.get(citation.key) or _unread(citation) for citation in cited]
+    read = [
+        reading.model_copy(update={"citation": citation})
+        if (reading := readings.get(citation.key)) is not None
+        else _unread(citation)
+        for citation in cited
+    ]
     seen = _held(claim, read, policy, now)
     sources = tuple(_seen(reading, policy, now) for reading in seen.readings)
     verdict, message, missing = _verdict(claim, seen, policy, now)
@@ -167,7 +172,7 @@ def _of_all(held: _Held, found: Sequence[Found]) -> tuple[ClaimVerdict, str, tup
         return ClaimVerdict.EXEMPT, "It says nothing beyond what it points at, and that is there.", ()
     if (unknown := next(filter(_is_open, held.findings), None)) is not None:
         return ClaimVerdict.UNKNOWN, unknown.message, ()
-    missing = tuple(_missing(found))
+    missing = tuple(dict.fromkeys(_missing(found)))
     if (said := held.of("uncovered", "support_off_topic")) is not None:
         return ClaimVerdict.PARTIAL, said.message, missing
     named = ", ".join(f"“{word}”" for word in missing[:_NAMED])
@@ -211,11 +216,8 @@ def _seen(reading: SourceReading, policy: Policy, now: datetime) -> SourceSeen:
     stance = stance_of(held)
     place = next((one.place for one in held if one.stance is stance and one.place is not None), None)
     usable = reading.standing is Standing.IN_FORCE and not is_banned(reading, policy.banned)
-    return SourceSeen(
-        cited=seen.cited,
-        kind=seen.kind,
-        state=seen.state,
-        detail=seen.detail,
+    return replace(
+        seen,
         address=reading.source_id,
         title=reading.title,
         digest=reading.text_digest or reading.digest,
@@ -225,8 +227,6 @@ def _seen(reading: SourceReading, policy: Policy, now: datetime) -> SourceSeen:
         official=is_official(reading, policy),
         quotation=_quotation(reading, held, stance),
         place=place,
-        harvested=seen.harvested,
-        private=seen.private,
     )
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, Field
 from pydantic_core import from_json
 
 from vouchgate.api.base import (
@@ -27,6 +27,7 @@ from vouchgate.api.problems import ProblemError
 from vouchgate.documents.formats import html
 from vouchgate.documents.gating import TakenDocument, write_json
 from vouchgate.documents.offering import offered_claims
+from vouchgate.documents.report import ReportJson
 from vouchgate.gate.incoming import ClaimRefused, owner_for
 from vouchgate.ingest.claims.types import Principal, Role
 from vouchgate.review.rules import Act
@@ -67,19 +68,6 @@ _PAGE = {
 }
 
 
-class ReportOut(BaseModel):
-    """A report, as `vouchgate gate-doc --format json` writes it; docs/documents.md names every field."""
-
-    format: int
-    passed: bool
-    status: Annotated[int, Field(description="0 passed, 1 not, 3 something could not be found out.")]
-    reasons: list[str]
-    counts: dict[str, int]
-    at: datetime
-    policy_digest: str
-    documents: list[dict[str, JsonValue]]
-
-
 class DocumentOut(BaseModel):
     """A document that was sent, and the report once there is one."""
 
@@ -89,7 +77,7 @@ class DocumentOut(BaseModel):
     created_at: datetime
     done_at: datetime | None
     kept_until: Annotated[datetime | None, Field(description="Then it is forgotten, report and all.")]
-    report: ReportOut | None
+    report: ReportJson | None
 
 
 class OfferedOut(BatchOut):
@@ -98,7 +86,9 @@ class OfferedOut(BatchOut):
     fingerprints: list[str]
 
 
-@router.post("/check", responses=problem_responses(429, body=True), status_code=200, response_model=ReportOut)
+@router.post(
+    "/check", responses=problem_responses(429, body=True), status_code=200, response_model=ReportJson
+)
 async def check_document(request: Request, sent: DocumentIn, principal: Checker) -> Response:
     """Holds every claim of a document against what it cites, at once. Nothing is kept."""
     owner_id, taken = await _take(request, sent, principal)
@@ -118,11 +108,10 @@ async def check_document(request: Request, sent: DocumentIn, principal: Checker)
 )
 async def send_document(
     request: Request,
-    response: Response,
     sent: DocumentIn,
     principal: Submitter,
     idempotency_key: IdempotencyKey = None,
-) -> DocumentOut:
+) -> Response:
     """Keeps a document to be checked. `Location` is where its state is, and then its report."""
     service, now = service_of(request), datetime.now(UTC)
     service.gate.examiner.refuse_secret("Idempotency-Key", idempotency_key)
@@ -148,16 +137,17 @@ async def send_document(
             headers = {"Retry-After": str(_RETRY_SECONDS)}
             raise ProblemError(429, f"too_many_documents_{what}", detail, headers=headers)
         case documents.Added(document_id, repeated):
-            response.headers["Location"] = f"/v1/documents/{document_id}"
+            headers = {"Location": f"/v1/documents/{document_id}"}
             if repeated:
-                response.headers["Idempotency-Replayed"] = "true"
-            return await asyncio.to_thread(_document, request, document_id, principal)
+                headers["Idempotency-Replayed"] = "true"
+            found = await asyncio.to_thread(_record, request, document_id, principal)
+            return _answer(found, 202, headers)
 
 
-@router.get("/{document_id}", responses=problem_responses(404))
-def get_document(request: Request, document_id: str, principal: Reader) -> DocumentOut:
+@router.get("/{document_id}", responses=problem_responses(404), response_model=DocumentOut)
+def get_document(request: Request, document_id: str, principal: Reader) -> Response:
     """Where a document stands, and its report once it was checked."""
-    return _document(request, document_id, principal)
+    return _answer(_record(request, document_id, principal))
 
 
 @router.get(
@@ -242,11 +232,12 @@ def _record(request: Request, document_id: str, principal: Principal) -> Documen
     return found
 
 
-def _document(request: Request, document_id: str, principal: Principal) -> DocumentOut:
-    found = _record(request, document_id, principal)
-    report = None if found.report is None else ReportOut.model_validate_json(found.report)
-    fields = {name: getattr(found, name) for name in DocumentOut.model_fields}
-    return DocumentOut(**{**fields, "report": report})
+def _answer(found: DocumentRecord, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """The report is told as it was written, which may have been by an older version."""
+    fields = {name: getattr(found, name) for name in DocumentOut.model_fields if name != "report"}
+    told = DocumentOut(**fields, report=None).model_dump_json(exclude={"report"})
+    body = f'{told[:-1]},"report":{found.report or "null"}}}'
+    return Response(body, status, headers, media_type="application/json")
 
 
 def _rendered(

@@ -210,6 +210,9 @@ def gate_doc(
     replay: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Read what was kept, offline, as of then.")
     ] = None,
+    replay_links: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="As --replay, but read repositories as they are now.")
+    ] = None,
     cache: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Share what was read with later runs.")
     ] = None,
@@ -227,19 +230,25 @@ def gate_doc(
     be found out. 2: a document cannot be read, or an option makes no sense.
     """
     settings = operator.settings_from(
-        repo=repo, policy=policy, official_paths=official, offline=offline or replay is not None or None
+        repo=repo,
+        policy=policy,
+        official_paths=official,
+        offline=offline or replay is not None or replay_links is not None or None,
     )
-    from vouchgate.cli import gate_doc as command
+    from vouchgate.cli.lines import gate_doc as command
 
     options = command.Options(
         format=format_,
-        fail_on=command.Options().fail_on if fail_on is None else tuple(filter(None, map(str.strip, fail_on.split(",")))),
+        fail_on=command.Options().fail_on
+        if fail_on is None
+        else tuple(filter(None, map(str.strip, fail_on.split(",")))),
         allow_no_claims=allow_no_claims,
         only_marked=only_marked,
         harvest=harvest,
         changed_since=changed_since,
         record=record,
         replay=replay,
+        replay_links=replay_links,
         cache=cache,
         cache_hours=cache_hours,
         baseline=baseline,

@@ -159,7 +159,7 @@ def check_document(
     """Holds every claim of a document against what it cites. Nothing is kept. `name` says what format it has, where
     `format` (`"markdown"`, `"rst"`, `"html"`, `"text"`) does not, and where in the repository its links to files begin.
     See docs/api.md for the rest."""
-    said = {"content": content, "name": name, "format": format, "user_id": user_id}
+    said: dict[str, object] = {"content": content, "name": name, "format": format, "user_id": user_id}
     said |= {"only_marked": only_marked, "allow_no_claims": allow_no_claims}
     said |= {} if fail_on is None else {"fail_on": list(fail_on)}
     body = as_json({each: value for each, value in said.items() if value is not None})

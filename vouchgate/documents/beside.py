@@ -13,6 +13,7 @@ from vouchgate.ingest.claims.types import Citation, CitationType
 from vouchgate.ingest.documents.types import Document, Reference
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_RECORD = re.compile(r"(\d{1,6})-")
 _LINES = re.compile(r"#L\d")
 
 
@@ -46,10 +47,14 @@ def path_in(name: str, root: Path | None) -> str | None:
 
 
 def is_itself(citation: Citation, own: str | None) -> bool:
-    """Whether a citation names the document that cites it, `own` its path in the repository."""
-    if own is None or citation.type != CitationType.PATH:
+    """Whether a citation names the document that cites it, `own` its path in the repository: as a path, or as the
+    record whose number its name begins with."""
+    if own is None:
         return False
-    return citation.value == own or citation.value.startswith((f"{own}:", f"{own}#", f"{own}@"))
+    if citation.type == CitationType.ADR:
+        number = _RECORD.match(PurePosixPath(own).name)
+        return number is not None and citation.key == f"adr:{int(number[1])}"
+    return citation.type == CitationType.PATH and re.split(r"[:#@]", citation.value, maxsplit=1)[0] == own
 
 
 def _is_file(reference: Reference) -> bool:
@@ -64,6 +69,8 @@ def _citation(folder: str, target: str) -> Citation | None:
     place, mark, lines = target.partition("#")
     kept = f"#{lines}" if _LINES.match(mark + lines) else ""
     path = unquote(place.partition("?")[0])
+    if not path or path.endswith("/"):
+        return None  # a part of the document itself, or a folder: no text that could vouch
     path = path.lstrip("/") if path.startswith("/") else posixpath.normpath(posixpath.join(folder, path))
     if path.startswith("../") or path in ("..", "."):
         return None

@@ -47,7 +47,8 @@ def changes_since(revision: str, document: Document, root: Path) -> Changes:
 
 
 def only_changed(document: Document, changes: Changes) -> Document:
-    """The document with those claims alone that stand on changed lines, or cite a file that changed."""
+    """The document with those claims alone that stand on changed lines, or cite a file that changed, and what is wrong
+    with its references on changed lines."""
     if changes.lines is None:
         return document
     lines, wanted = Lines(document.text), changes.lines
@@ -63,7 +64,8 @@ def only_changed(document: Document, changes: Changes) -> Document:
             for one in cited
         )
 
-    return replace(document, claims=tuple(filter(touched, document.claims)))
+    findings = tuple(each for each in document.findings if lines.at(each.start)[0] in wanted)
+    return replace(document, claims=tuple(filter(touched, document.claims)), findings=findings)
 
 
 def _file_of(value: str) -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from urllib.parse import urlsplit
 
 from vouchgate.documents.beside import is_itself
+from vouchgate.documents.recording import RecordingError
 from vouchgate.gate.gathering import SourceReader
-from vouchgate.ingest.claims.types import Citation, Missing, SourceReading, Unreachable
+from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Unreachable
 from vouchgate.ingest.documents.gate import Accepted, CheckedDocument
 from vouchgate.ingest.documents.types import Document
 from vouchgate.ingest.documents.verdict import (
@@ -19,8 +23,10 @@ from vouchgate.ingest.documents.verdict import (
 )
 from vouchgate.ingest.policy import Policy
 
-AT_ONCE = 64  # sources asked at the same time; a host is asked as the policy's `[web]` allows
-SECONDS = 60.0  # for one source, its turn included
+log = logging.getLogger(__name__)
+
+AT_ONCE = 64  # sources asked at the same time
+SECONDS = 60.0  # for one source, from its turn on
 AGAIN_AFTER = 30.0  # seconds, until a source that was down is asked once more
 _PASSING = frozenset({"timeout", "server_error", "connection", "dns", "rate_limited"})
 _LATE = (ClaimVerdict.UNKNOWN, "There was no time left to hold it against its sources.")
@@ -32,22 +38,31 @@ async def read_sources(
     source: SourceReader,
     cited: Sequence[Citation],
     *,
+    per_host: int,
     again_after: float = AGAIN_AFTER,
     progress: Progress = lambda done, of: None,
 ) -> dict[str, SourceReading]:
-    """A reading for each citation, by its key. One whose source was down is asked once more after `again_after`
-    seconds; what cannot be read then is UNKNOWN. Raises what the source raises."""
+    """A reading for each citation, by its key, `per_host` at a time of one host: the others wait for it without a part
+    in `AT_ONCE`. One whose source was down is asked once more after `again_after` seconds; what cannot be read then,
+    or fails, could not be found out. Raises RecordingError."""
     turn, done = asyncio.Semaphore(AT_ONCE), 0
+    hosts: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(per_host))
 
     async def read(citation: Citation, *, fresh: bool) -> SourceReading:
         nonlocal done
-        async with turn:
+        async with hosts[_host(citation)], turn:
             try:
                 async with asyncio.timeout(SECONDS):
                     reading = await source.read(citation, fresh=fresh)
+            except RecordingError:
+                raise
             except TimeoutError:
                 detail = f"{citation.value} could not be looked up within {SECONDS:g} s."
                 reading = Unreachable(citation=citation, code="timeout", detail=detail)
+            except Exception:
+                log.exception("reading %a failed", citation.key)
+                detail = f"{citation.value} could not be looked up."
+                reading = Unreachable(citation=citation, code="error", detail=detail)
         if not fresh:
             done += 1
             progress(done, len(cited))
@@ -87,6 +102,11 @@ def check_document(
         if (entry := baseline.get(name)) is not None and entry.until >= now.date()
     }
     return CheckedDocument(document, claims, accepted)
+
+
+def _host(citation: Citation) -> str:
+    """Whom reading it asks; what is not a page is only ever held back by its source."""
+    return urlsplit(citation.value).netloc if citation.type == CitationType.URL else citation.key
 
 
 def _itself(citation: Citation) -> Missing:

@@ -9,7 +9,7 @@ from pathlib import Path
 from vouchgate.documents.beside import is_itself, path_in
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gathering import SourceReader, gather
-from vouchgate.ingest.claims.types import Found, SourceReading
+from vouchgate.ingest.claims.types import Citation, Found, SourceReading
 from vouchgate.ingest.documents.types import Document, DocumentClaim, Reference
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_official
@@ -17,10 +17,11 @@ from vouchgate.ingest.scoring.score import is_official
 
 async def harvested(
     documents: Sequence[Document], search: Harvest, source: SourceReader, policy: Policy, root: Path | None
-) -> tuple[list[Document], dict[str, SourceReading]]:
-    """The documents, whose claims without a reference refer to the official source that was found for them, and what
-    was read. A document never vouches for itself."""
+) -> tuple[list[Document], dict[str, SourceReading], dict[str, Citation]]:
+    """The documents, whose claims without a reference refer to the official source that was found for them; what was
+    read, by citation key; and what was found, by the text of the claim. A document never vouches for itself."""
     readings: dict[str, SourceReading] = {}
+    cited_for: dict[str, Citation] = {}
     found: list[Document] = []
     for document in documents:
         own = path_in(document.name, root)
@@ -30,12 +31,12 @@ async def harvested(
             if reading is None:
                 claims.append(claim)
                 continue
-            cited = reading.citation
+            cited = cited_for[claim.text] = reading.citation
             readings[cited.key] = reading
             reference = Reference(claim.start, claim.start, cited.value, cited)
             claims.append(replace(claim, references=(reference,)))
         found.append(replace(document, claims=tuple(claims)))
-    return found, readings
+    return found, readings, cited_for
 
 
 async def _official(

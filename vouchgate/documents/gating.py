@@ -91,7 +91,8 @@ class DocumentGate:
     async def check_patiently(self, taken: TakenDocument, owner_id: str) -> Report:
         """The same without haste, within some fifteen minutes: a source that is down is asked once more."""
         source = _UntilLate(self._sources, time.monotonic() + PATIENT_SECONDS)
-        return await self._held(taken, await read_sources(source, taken.cited), owner_id, None)
+        readings = await read_sources(source, taken.cited, per_host=self._gate.policy.web.per_host)
+        return await self._held(taken, readings, owner_id, None)
 
     async def forms(self, report: Report) -> dict[str, str]:
         """The report in each form in which it is kept, as text that any database takes."""

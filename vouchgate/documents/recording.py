@@ -1,53 +1,89 @@
 """What was read for documents, kept in a folder: for a run offline that says the same, and for the next run.
 
-The folder has one file a source, named by the digest of its citation, and `run.json` with the time of the run.
+The folder has one file a source, named by the digest of its citation, and `run.json` with the time of the run and what
+was found for claims that cite nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from vouchgate.gate.gathering import SourceReader
-from vouchgate.ingest.claims.types import Citation, Found, SourceReading, Unreachable
+from vouchgate.ingest.claims.types import (
+    IN_REPOSITORIES,
+    Citation,
+    Found,
+    Frozen,
+    Looked,
+    SourceReading,
+    Suggested,
+    Unreachable,
+)
 
 RUN = "run.json"
 _READING: TypeAdapter[SourceReading] = TypeAdapter(SourceReading)
+
+
+class _Run(Frozen):
+    at: AwareDatetime
+    harvested: dict[str, Citation] = Field(default_factory=dict)
 
 
 class RecordingError(ValueError):
     """A folder that holds no recording, or one that was changed; the message names it."""
 
 
-def write(folder: Path, readings: dict[str, SourceReading], now: datetime) -> None:
-    """Keeps what was read at this time, in place of what is there. Raises OSError."""
+def write(
+    folder: Path, readings: Mapping[str, SourceReading], harvested: Mapping[str, Citation], now: datetime
+) -> None:
+    """Keeps what was read at this time, in place of what is there, and what was found for claims, by their text.
+    Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     for key, reading in readings.items():
         _put(folder / _name(key), key, reading, now)
-    (folder / RUN).write_text(json.dumps({"at": now.isoformat()}) + "\n", "utf-8")
+    run = _Run(at=now, harvested=dict(harvested))
+    (folder / RUN).write_text(run.model_dump_json(indent=1) + "\n", "utf-8")
 
 
 def time_of(folder: Path) -> datetime:
     """When the recorded run was. Raises RecordingError."""
+    return _run(folder).at
+
+
+def _run(folder: Path) -> _Run:
     try:
-        return datetime.fromisoformat(json.loads((folder / RUN).read_text("utf-8"))["at"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return _Run.model_validate_json((folder / RUN).read_bytes())
+    except (OSError, ValidationError) as error:
         raise RecordingError(f"{folder} holds no recording: {RUN} cannot be read") from error
 
 
 class Replayed:
-    """Reads what a recorded run read, and nothing else. What was not read then is UNKNOWN."""
+    """Reads what a recorded run read, and nothing else, but for what is in repositories where `repositories` read it.
+    What was not read then is UNKNOWN. Raises RecordingError."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, repositories: SourceReader | None = None) -> None:
         self._folder = folder
+        self._harvested = _run(folder).harvested
+        self._repositories = repositories
+
+    async def find(
+        self, claim: str, seconds: float
+    ) -> tuple[Sequence[Citation], Sequence[Suggested], Sequence[Looked]]:
+        """What was found for a claim then."""
+        found = self._harvested.get(claim)
+        return (() if found is None else (found,)), (), ()
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
         """As the source that was asked then. Raises RecordingError for a file that was changed."""
+        if self._repositories is not None and citation.type in IN_REPOSITORIES:
+            return await self._repositories.read(citation, fresh=fresh)
         kept = _get(self._folder / _name(citation.key))
         if kept is None:
             detail = f"{citation.value} is not in the recording."

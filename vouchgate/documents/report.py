@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
 from functools import cached_property
+from typing import Literal
 
 from pydantic import JsonValue
 
+from vouchgate.ingest.claims.types import Frozen, Stance
 from vouchgate.ingest.documents.gate import CheckedDocument, Gated
-from vouchgate.ingest.documents.types import Finding
-from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict, SourceSeen
+from vouchgate.ingest.documents.types import Slip
+from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict
 
-FORMAT = 1  # of the JSON
+FORMAT: Literal[1] = 1  # of the JSON
 
 
 @dataclass(frozen=True)
@@ -27,17 +29,18 @@ class Report:
     policy_digest: str
 
     def as_json(self) -> dict[str, JsonValue]:
-        """As `--format json` has it; docs/documents.md names every field."""
-        return {
-            "format": FORMAT,
-            "passed": self.gated.passed,
-            "status": self.gated.status,
-            "reasons": list(self.gated.reasons),
-            "counts": dict(self.gated.counts),
-            "at": self.at.isoformat(),
-            "policy_digest": self.policy_digest,
-            "documents": [_document(each) for each in self.documents],
-        }
+        """As `--format json` has it; docs/gate-doc.schema.json describes every field."""
+        told = ReportJson(
+            passed=self.gated.passed,
+            status=self.gated.status,
+            reasons=self.gated.reasons,
+            counts=self.gated.counts,
+            at=self.at,
+            policy_digest=self.policy_digest,
+            documents=tuple(map(_document, self.documents)),
+        )
+        found: dict[str, JsonValue] = told.model_dump(mode="json")
+        return found
 
 
 class Lines:
@@ -63,77 +66,146 @@ def problems(document: CheckedDocument) -> Iterator[CheckedClaim]:
 
 
 def shown(text: str, most: int = 160) -> str:
-    """A text on one line, not too long."""
-    line = " ".join(text.split())
+    """A text on one line, not too long, without control characters that a terminal would act upon."""
+    line = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def _document(checked: CheckedDocument) -> dict[str, JsonValue]:
+class AcceptedJson(Frozen):
+    """Why a claim is let pass, and until which day."""
+
+    reason: str
+    until: date
+
+
+class CitationJson(Frozen):
+    """A reference of a claim, and where in the text it stands."""
+
+    target: str
+    start: int
+    end: int
+    dangling: bool
+
+
+class SourceJson(Frozen):
+    """A source as it was read; `place` is where its quotation stands in its text."""
+
+    cited: str
+    kind: str
+    state: str
+    detail: str
+    address: str
+    title: str
+    digest: str
+    dated: datetime | None
+    stance: Stance | None
+    score: float | None
+    official: bool
+    harvested: bool
+    quotation: str
+    place: tuple[int, int] | None
+    private: bool
+
+
+class ClaimJson(Frozen):
+    """A claim with its verdict. `start` and `end` are characters of the text; lines and columns begin at 1. `lead` is
+    the sentence that leads in to its list."""
+
+    verdict: ClaimVerdict
+    message: str
+    missing: tuple[str, ...]
+    line: int
+    column: int
+    start: int
+    end: int
+    text: str
+    lead: str
+    section: tuple[str, ...]
+    marked: str
+    fingerprint: str
+    citations: tuple[CitationJson, ...]
+    sources: tuple[SourceJson, ...]
+    accepted: AcceptedJson | None
+
+
+class SlipJson(Frozen):
+    """What is wrong with the references of a document, whatever their sources say."""
+
+    kind: Slip
+    line: int
+    start: int
+    end: int
+    text: str
+
+
+class DocumentJson(Frozen):
+    """A document; `lowest_score` is the worst of its sources', None where none was read."""
+
+    file: str
+    lowest_score: float | None
+    claims: tuple[ClaimJson, ...]
+    slips: tuple[SlipJson, ...]
+
+
+class ReportJson(Frozen):
+    """What `vouchgate gate-doc --format json` writes."""
+
+    format: Literal[1] = FORMAT
+    passed: bool
+    status: int
+    reasons: tuple[str, ...]
+    counts: dict[str, int]
+    at: datetime
+    policy_digest: str
+    documents: tuple[DocumentJson, ...]
+
+
+def _document(checked: CheckedDocument) -> DocumentJson:
     lines = Lines(checked.document.text)
-    return {
-        "file": checked.document.name,
-        "lowest_score": checked.lowest_score,
-        "claims": [_claim(checked, one, lines) for one in checked.claims],
-        "slips": [_slip(each, lines) for each in checked.findings],
-    }
+    return DocumentJson(
+        file=checked.document.name,
+        lowest_score=checked.lowest_score,
+        claims=tuple(_claim(checked, one, lines) for one in checked.claims),
+        slips=tuple(
+            SlipJson(
+                kind=each.slip,
+                line=lines.at(each.start)[0],
+                start=each.start,
+                end=each.end,
+                text=each.text,
+            )
+            for each in checked.findings
+        ),
+    )
 
 
-def _claim(checked: CheckedDocument, one: CheckedClaim, lines: Lines) -> dict[str, JsonValue]:
+def _claim(checked: CheckedDocument, one: CheckedClaim, lines: Lines) -> ClaimJson:
     claim, name = one.claim, checked.fingerprint_of(one)
     line, column = lines.at(claim.start)
-    fields: dict[str, JsonValue] = {
-        "verdict": one.verdict.value,
-        "message": one.message,
-        "missing": list(one.missing),
-        "line": line,
-        "column": column,
-        "start": claim.start,
-        "end": claim.end,
-        "text": claim.text,
-        "lead": claim.lead,
-        "section": list(claim.section),
-        "marked": claim.marked,
-        "fingerprint": name,
-        "citations": [
-            {"target": each.target, "start": each.start, "end": each.end, "dangling": each.dangling}
+    entry = checked.accepted.get(name)
+    return ClaimJson(
+        verdict=one.verdict,
+        message=one.message,
+        missing=one.missing,
+        line=line,
+        column=column,
+        start=claim.start,
+        end=claim.end,
+        text=claim.text,
+        lead=claim.lead,
+        section=claim.section,
+        marked=claim.marked,
+        fingerprint=name,
+        citations=tuple(
+            CitationJson(target=each.target, start=each.start, end=each.end, dangling=each.dangling)
             for each in claim.references
-        ],
-        "sources": [_source(each) for each in one.sources],
-    }
-    if (entry := checked.accepted.get(name)) is not None:
-        fields["accepted"] = {"reason": entry.reason, "until": entry.until.isoformat()}
-    return fields
+        ),
+        sources=tuple(SourceJson.model_validate(asdict(each)) for each in one.sources),
+        accepted=None if entry is None else AcceptedJson(reason=entry.reason, until=entry.until),
+    )
 
 
-def _slip(finding: Finding, lines: Lines) -> dict[str, JsonValue]:
-    return {
-        "kind": finding.slip.value,
-        "line": lines.at(finding.start)[0],
-        "start": finding.start,
-        "end": finding.end,
-        "text": finding.text,
-    }
-
-
-def _source(seen: SourceSeen) -> dict[str, JsonValue]:
-    return {
-        "cited": seen.cited,
-        "kind": seen.kind,
-        "state": seen.state,
-        "detail": seen.detail,
-        "address": seen.address,
-        "title": seen.title,
-        "digest": seen.digest,
-        "dated": None if seen.dated is None else seen.dated.isoformat(),
-        "stance": None if seen.stance is None else seen.stance.value,
-        "score": seen.score,
-        "official": seen.official,
-        "harvested": seen.harvested,
-        "quotation": seen.quotation,
-        "place": None if seen.place is None else list(seen.place),
-    }
-
-
-def total(documents: Sequence[CheckedDocument]) -> int:
-    """How many claims were checked."""
-    return sum(len(document.claims) for document in documents)
+def counted(report: Report) -> str:
+    """How many claims were checked, as a phrase."""
+    claims, files = sum(len(each.claims) for each in report.documents), len(report.documents)
+    return f"{claims:,} claim{'' if claims == 1 else 's'} in {files} document{'' if files == 1 else 's'}"

@@ -119,7 +119,7 @@ def test_an_owner_has_so_many_and_no_more(store: Store) -> None:
     assert add(store, row(), few) == TooMany("waiting", 2)
     assert isinstance(add(store, row("bob"), few), Added)
     first = lease(store, NOW, "l1")[0]
-    settle = {"at": NOW, "days": 1.0, "forms": {"report": "{}"}}
+    settle: dict[str, Any] = {"at": NOW, "days": 1.0, "forms": {"report": "{}"}}
     assert store.writer.run(
         ["ann"], lambda c: documents.settle(c, first, DocumentState.CHECKED, **settle)
     ).result()

@@ -17,14 +17,14 @@ def _lines(report: Report) -> Iterator[str]:
     for checked in report.documents:
         lines = Lines(checked.document.text)
         for one in problems(checked):
-            accepted = checked.fingerprint_of(one) in checked.accepted
+            accepted = checked.accepted.get(checked.fingerprint_of(one))
             level = "notice" if accepted else "error" if one.verdict in WRONG else "warning"
-            (line, column), (last, _) = (
-                lines.at(one.claim.start),
-                lines.at(max(one.claim.start, one.claim.end - 1)),
-            )
+            line, column = lines.at(one.claim.start)
+            last, _ = lines.at(max(one.claim.start, one.claim.end - 1))
             place = f"file={_value(checked.document.name)},line={line},endLine={last},col={column}"
             message = f"{shown(one.message, 500)} — {shown(one.claim.text)}"
+            if accepted:
+                message += f" — accepted until {accepted.until}: {shown(accepted.reason)}"
             yield f"::{level} {place},title={one.verdict.value}::{_text(message)}"
     if not report.gated.passed:
         yield f"::error::{_text('; '.join(report.gated.reasons))}"
@@ -35,4 +35,5 @@ def _text(text: str) -> str:
 
 
 def _value(text: str) -> str:
-    return _text(text).replace(":", "%3A").replace(",", "%2C")
+    printable = "".join(sign if sign.isprintable() else "\ufffd" for sign in text)
+    return _text(printable).replace(":", "%3A").replace(",", "%2C")

@@ -42,8 +42,9 @@ def _outcome(case: ET.Element, checked: CheckedDocument, one: CheckedClaim) -> N
     message = _xml(one.message)
     if one.verdict in (ClaimVerdict.VERIFIED, ClaimVerdict.EXEMPT):
         return
-    if checked.fingerprint_of(one) in checked.accepted:
-        ET.SubElement(case, "skipped", message=message)
+    if (entry := checked.accepted.get(checked.fingerprint_of(one))) is not None:
+        why = f"{message} Accepted until {entry.until}: {_xml(entry.reason)}"
+        ET.SubElement(case, "skipped", message=why)
     elif one.verdict is ClaimVerdict.UNKNOWN:
         ET.SubElement(case, "error", message=message, type=one.verdict.value)
     else:

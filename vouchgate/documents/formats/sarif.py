@@ -26,8 +26,9 @@ _SAYS = {
 def write(report: Report) -> str:
     """The report as one run."""
     results = [
-        _result(checked, one, Lines(checked.document.text))
+        _result(checked, one, lines)
         for checked in report.documents
+        for lines in (Lines(checked.document.text),)
         for one in problems(checked)
     ]
     driver: dict[str, JsonValue] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vouchgate.documents.report import Lines, Report, problems, shown, total
+from vouchgate.documents.report import Lines, Report, counted, problems, shown
 
 
 def write(report: Report) -> str:
@@ -17,10 +17,8 @@ def _lines(report: Report) -> Iterator[str]:
         lines = Lines(checked.document.text)
         for one in problems(checked):
             line, column = lines.at(one.claim.start)
-            place, entry = (
-                f"{checked.document.name}:{line}:{column}",
-                checked.accepted.get(checked.fingerprint_of(one)),
-            )
+            place = f"{shown(checked.document.name)}:{line}:{column}"
+            entry = checked.accepted.get(checked.fingerprint_of(one))
             yield f"{place}: {one.verdict.value}{' (accepted)' if entry else ''}: {shown(one.message, 300)}"
             yield f"    {shown(one.claim.text)}"
             for source in one.sources:
@@ -30,8 +28,7 @@ def _lines(report: Report) -> Iterator[str]:
                 yield f"    accepted until {entry.until}: {shown(entry.reason)}"
         for slip in checked.findings:
             line, column = lines.at(slip.start)
-            yield f"{checked.document.name}:{line}:{column}: {slip.slip.value}: {shown(slip.text)}"
+            yield f"{shown(checked.document.name)}:{line}:{column}: {slip.slip.value}: {shown(slip.text)}"
     counts = ", ".join(f"{n} {verdict}" for verdict, n in report.gated.counts.items() if n)
-    files = len(report.documents)
-    yield f"{total(report.documents)} claims in {files} document{'' if files == 1 else 's'}: {counts or 'none'}"
+    yield f"{counted(report)}: {counts or 'none'}"
     yield "passed" if report.gated.passed else f"not passed: {'; '.join(report.gated.reasons)}"

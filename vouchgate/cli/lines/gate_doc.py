@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,24 +23,30 @@ from vouchgate.documents.beside import path_in, with_files_beside
 from vouchgate.documents.changes import changes_since, only_changed
 from vouchgate.documents.checking import check_document, read_sources
 from vouchgate.documents.evidence import harvested
-from vouchgate.documents.formats import github, junit, sarif, text
+from vouchgate.documents.formats import github, html, junit, sarif, text
 from vouchgate.documents.report import Report
+from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.harvest.repository import open_harvest
+from vouchgate.ingest.claims.types import Citation, SourceReading
 from vouchgate.ingest.documents import Document, Unreadable, read_document
 from vouchgate.ingest.documents.gate import KINDS, gate
+from vouchgate.ingest.documents.types import Slip
 from vouchgate.ingest.documents.verdict import everything_cited
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy import Policy, load_policy
 from vouchgate.ingest.sources.git.repository import SourceError
+from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories, work_tree_here
 from vouchgate.sources.setup import open_sources
 
+QUIET_SECONDS = 2.0  # before a run says how far it is
 ENDINGS = (".md", ".markdown", ".rst", ".html", ".htm", ".txt")
 FORMATS: Mapping[str, Callable[[Report], str]] = {
     "text": text.write,
     "json": lambda report: json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n",
     "sarif": sarif.write,
+    "html": html.write,
     "github": github.write,
     "junit": junit.write,
 }
@@ -55,6 +64,7 @@ class Options:
     changed_since: str | None = None
     record: Path | None = None
     replay: Path | None = None
+    replay_links: Path | None = None
     cache: Path | None = None
     cache_hours: float = 24.0
     baseline: Path | None = None
@@ -72,49 +82,90 @@ def run(files: Sequence[str], settings: Settings, options: Options) -> int:
         return USAGE
     try:
         accepted = {} if options.baseline is None else baselines.read(options.baseline)
-        now = datetime.now(UTC) if options.replay is None else recording.time_of(options.replay)
+        replayed = options.replay or options.replay_links
+        now = datetime.now(UTC) if replayed is None else recording.time_of(replayed)
     except (baselines.BaselineError, recording.RecordingError) as error:
         raise Failure(str(error), USAGE) from error
     settings = settings if settings.repo else settings.model_copy(update={"repo": work_tree_here()})
     git = open_repositories(settings, needed=False)
     root = next((each for each in settings.repo if isinstance(each, Path)), None)
     documents = [with_files_beside(document, root) for document in documents]
+    empty = not any(document.claims for document in documents)
     documents = [_selected(document, options, root) for document in documents]
-    with ExitStack() as opened:
-        source: SourceReader
-        if options.replay is not None:
-            source = recording.Replayed(options.replay)
-        else:
-            sources = opened.enter_context(open_sources(settings, policy, git))
-            source = sources
-            if options.cache is not None:
-                kept = timedelta(hours=options.cache_hours)
-                source = recording.Cached(options.cache, sources, kept, now)
-        runner = opened.enter_context(asyncio.Runner())
-        if options.replay is None:
-            opened.callback(lambda: runner.run(sources.stop_reading()))
-        progress = opened.enter_context(Progress("sources read"))
-        cited = everything_cited(documents)
-        wait = 0.0 if options.replay else options.retry_seconds
-        try:
-            readings = runner.run(read_sources(source, cited, again_after=wait, progress=progress))
-        except recording.RecordingError as error:
-            raise Failure(str(error), USAGE) from error
-        if options.harvest and options.replay is None:
-            search = opened.enter_context(open_harvest(git))
-            if search is not None:
-                documents, found = runner.run(harvested(documents, search, source, policy, root))
-                readings |= found
-    if options.record is not None:
-        recording.write(options.record, readings, now)
+    try:
+        documents, readings = _read(documents, _World(settings, policy, git, root, now), options)
+    except recording.RecordingError as error:
+        raise Failure(str(error), USAGE) from error
     checked = tuple(
         check_document(each, readings, policy, now, baseline=accepted, own=path_in(each.name, root))
         for each in documents
     )
-    gated = gate(checked, policy, fail_on=options.fail_on, allow_no_claims=options.allow_no_claims)
+    allowed = options.allow_no_claims or (options.changed_since is not None and not empty)
+    gated = gate(checked, policy, fail_on=options.fail_on, allow_no_claims=allowed)
     report = Report(checked, gated, now, policy.digest)
-    print(FORMATS[options.format](report), end="", flush=True)
+    sys.stdout.buffer.write(FORMATS[options.format](report).encode(errors="replace"))
+    sys.stdout.buffer.flush()
     return gated.status
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """What a run reads with; `root` is the top of the work tree around it, None outside of one."""
+
+    settings: Settings
+    policy: Policy
+    git: GitSource
+    root: Path | None
+    now: datetime
+
+
+def _read(
+    documents: list[Document], world: _World, options: Options
+) -> tuple[list[Document], dict[str, SourceReading]]:
+    """What the documents cite, read; with `--harvest`, they refer to what was found for them too. Raises
+    RecordingError."""
+    folder = options.replay or options.replay_links
+    with ExitStack() as opened:
+        runner = opened.enter_context(asyncio.Runner())
+        progress, started = opened.enter_context(Progress("sources read")), time.monotonic()
+
+        def tell(done: int, of: int) -> None:
+            if time.monotonic() - started > QUIET_SECONDS:
+                progress(done, of)
+
+        source: SourceReader
+        search: Harvest | None = None
+        if options.replay is not None:
+            source = search = recording.Replayed(options.replay)
+        else:
+            sources = opened.enter_context(open_sources(world.settings, world.policy, world.git))
+            opened.callback(lambda: runner.run(sources.stop_reading()))
+            source = sources
+            if options.replay_links is not None:
+                source = recording.Replayed(options.replay_links, sources)
+            elif options.cache is not None:
+                source = recording.Cached(
+                    options.cache, sources, timedelta(hours=options.cache_hours), world.now
+                )
+            search = opened.enter_context(open_harvest(world.git)) if options.harvest else None
+        readings = runner.run(
+            read_sources(
+                source,
+                everything_cited(documents),
+                per_host=world.policy.web.per_host,
+                again_after=0.0 if folder else options.retry_seconds,
+                progress=tell,
+            )
+        )
+        found: dict[str, Citation] = {}
+        if options.harvest and search is not None:
+            documents, more, found = runner.run(
+                harvested(documents, search, source, world.policy, world.root)
+            )
+            readings = {**more, **readings}
+        if options.record is not None:
+            recording.write(options.record, readings, found, world.now)
+    return documents, readings
 
 
 def _refuse(options: Options) -> None:
@@ -122,8 +173,8 @@ def _refuse(options: Options) -> None:
         raise Failure(f"--format {options.format}: there are {', '.join(FORMATS)}", USAGE)
     if unknown := set(options.fail_on) - set(KINDS):
         raise Failure(f"--fail-on {', '.join(sorted(unknown))}: there are {', '.join(KINDS)}", USAGE)
-    if options.replay is not None and (options.record or options.cache):
-        raise Failure("--replay reads a recording and nothing else: leave --record and --cache out", USAGE)
+    if sum(each is not None for each in (options.replay, options.replay_links, options.record)) > 1:
+        raise Failure("--replay, --replay-links and --record: give one of them", USAGE)
 
 
 def _documents(files: Sequence[str]) -> list[Document] | None:
@@ -131,13 +182,22 @@ def _documents(files: Sequence[str]) -> list[Document] | None:
     documents, readable = [], True
     for file in _named(files):
         try:
-            documents.append(read_document(file, content_of(file)))
+            documents.append(read_document(_name(file), content_of(file)))
         except Unreadable as error:
             complain(f"{file} cannot be read: {error}")
             readable = False
     if readable and not documents:
         raise Failure(f"there is no document here: {', '.join(files)}", USAGE)
     return documents if readable else None
+
+
+def _name(file: str) -> str:
+    """A file below the current directory by its path from there, however it was given: so reports, baselines and code
+    hosts call it."""
+    with suppress(ValueError):
+        if file != "-":
+            return Path(os.path.abspath(file)).relative_to(Path.cwd()).as_posix()  # noqa: PTH100  (no link is followed)
+    return file
 
 
 def _named(files: Sequence[str]) -> Iterator[str]:
@@ -152,7 +212,8 @@ def _named(files: Sequence[str]) -> Iterator[str]:
 def _selected(document: Document, options: Options, root: Path | None) -> Document:
     if options.only_marked:
         marked = tuple(claim for claim in document.claims if claim.marked)
-        document = replace(document, claims=marked)
+        asked = tuple(each for each in document.findings if each.slip is Slip.CITATION_NEEDED)
+        document = replace(document, claims=marked, findings=asked)
     if options.changed_since is None:
         return document
     if root is None:

@@ -1,0 +1,1 @@
+"""Documents with what they cite, read for real."""
