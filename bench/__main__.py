@@ -48,6 +48,12 @@ def _amsb() -> None:
     amsb.run()
 
 
+def _harvest() -> None:
+    from bench import harvest
+
+    harvest.run()
+
+
 def _judgement(asked: argparse.Namespace) -> None:
     from bench import judgement
 
@@ -77,7 +83,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, http, web, queue, amsb, judgement, import or dedup; all by default",
+        help="text, documents, http, web, queue, amsb, harvest, judgement, import or dedup; all by default",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -125,6 +131,7 @@ def main() -> None:
         "web": _web,
         "queue": _queue,
         "amsb": _amsb,
+        "harvest": _harvest,
         "judgement": partial(_judgement, asked),
         "import": partial(_import, asked),
         "dedup": partial(_dedup, asked),

@@ -18,14 +18,14 @@ from typing import Any
 
 from vouchgate.ingest.checks.support import Support, SupportVerdict, compare
 from vouchgate.ingest.language.terms import Kind, words_of
-from vouchgate.ingest.support.passages import focus
+from vouchgate.ingest.support.passages import passages
 
 Row = dict[str, Any]
 
 
 def held(claim: str, source: str) -> Support:
     """The claim against the source as the gate does it."""
-    return compare(claim, focus(claim, (), "", source))
+    return compare(claim, passages(claim, (), "", source).text)
 
 
 def rate(name: str, hits: int, of: int) -> None:

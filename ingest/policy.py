@@ -166,6 +166,22 @@ class HitWeights(Frozen):
         return by_group.get(group, self.unlisted)
 
 
+class SearchBudget(Frozen):
+    """What may be spent on looking for evidence."""
+
+    looks: int = Field(ge=0)  # queries along a path
+    pages: int = Field(ge=0)  # that a search names, and that are fetched
+    seconds: float = Field(ge=0)
+
+
+class SearchBudgets(Frozen):
+    """What one claim, all claims of one owner, and all claims of one run may spend."""
+
+    claim: SearchBudget = SearchBudget(looks=8, pages=12, seconds=60)
+    owner: SearchBudget = SearchBudget(looks=400, pages=600, seconds=1800)
+    run: SearchBudget = SearchBudget(looks=2000, pages=3000, seconds=7200)
+
+
 class CorroborationPolicy(Frozen):
     """When several sources together decide a claim; see `ingest.corroboration.decision`."""
 
@@ -185,6 +201,9 @@ class CorroborationPolicy(Frozen):
         "web_search",
     )  # in the order they are tried
     wire: tuple[str, ...] = ("afp.com", "ap.org", "apnews.com", "dpa.com", "reuters.com")
+    budget: SearchBudgets = Field(
+        default=SearchBudgets(), exclude_if=lambda budget: budget == SearchBudgets()
+    )
 
 
 class DocumentPolicy(Frozen):
@@ -237,8 +256,10 @@ class Policy(Frozen):
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
-    # Whether claims that cite nothing are looked up in the repositories.
-    harvest: Literal["repositories", "off"] = Field(default="off", exclude_if=lambda where: where == "off")
+    # Where claims that cite nothing are looked up; "local" is the corpora, then the repositories.
+    harvest: Literal["local", "repositories", "off"] = Field(
+        default="off", exclude_if=lambda where: where == "off"
+    )
     corroboration: CorroborationPolicy = Field(
         default=CorroborationPolicy(), exclude_if=lambda rules: rules == CorroborationPolicy()
     )

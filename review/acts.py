@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -17,31 +17,21 @@ from sqlalchemy import Connection, insert
 from vouchgate.ingest.claims.types import (
     Action,
     Claim,
-    DedupFacts,
     DeliveryTarget,
     ItemKind,
     Memory,
-    MemoryStatus,
     Neighbour,
     PendingMemory,
-    Principal,
     ReviewStatus,
     SourceReading,
-    Tier,
     ValidationResult,
 )
-from vouchgate.ingest.dedup.compare import Comparisons
-from vouchgate.ingest.dedup.signature import signature_keys
-from vouchgate.ingest.language.words import tokens
-from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import head_start
 from vouchgate.review import record
-from vouchgate.review.answers import AlreadyGone, ApprovalRefused, Approved, Rejected, Retracted
-from vouchgate.review.approval import check_conflicts, edit_problem, horizon_problem, stored_only
-from vouchgate.storage import ids
+from vouchgate.review.answers import AlreadyGone, Rejected, Retracted
 from vouchgate.storage.claims import decisions, memories, source_texts
-from vouchgate.storage.dedup import contradicting, index, similar, vectors
+from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.errors import RecordUnreadable, StorageError
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import pending, rechecks, spot_checks
@@ -50,20 +40,6 @@ _INSERT_DECISION = insert(decisions.TABLE)
 
 SERVICE = "service"  # the actor of what nobody asked for: what runs out of time, or is checked again
 MOST_REASON = 2000  # characters of a reason that is shown beside an item or a memory
-
-
-@dataclass(frozen=True, slots=True)
-class Approval:
-    """One approval as asked for, with all that must be the same when the unit is run again."""
-
-    principal: Principal
-    now: datetime
-    suffix: str  # of the ids this approval makes
-    note: str | None
-    supersede: bool | None
-    edited: Examined | None
-    bands: tuple[int, ...]  # storage.dedup.similar.keys_of what is to be stored
-    known: Comparisons  # of what is to be stored with what the owner had shortly before
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,68 +52,6 @@ class NewDecision:
     reason: str  # what the item then shows; the answer has the router's own
     now: datetime
     readings: tuple[SourceReading, ...] = ()  # that it was made on, with their texts
-
-
-def approve(
-    connection: Connection, item: PendingMemory, asked: Approval, policy: Policy
-) -> Approved | ApprovalRefused:
-    """Stores the item's claim, or the edited one, as an owner-vouched memory. A refusal writes nothing.
-
-    Raises ValueError when the edit is about another owner or memory type, or was examined under another
-    policy.
-    """
-    answer = stored_answer(connection, item)
-    claim = answer.evidence.claim
-    delivery = claim.delivery
-    at_place = memory_at_place(connection, claim, asked.now)
-    if asked.edited is not None:
-        claim = asked.edited.claim
-        if (claim.owner_id, claim.memory_type) != (item.owner_id, item.memory_type):
-            raise ValueError("an edit changes the text of a claim, not its owner or memory type")
-        if asked.edited.policy.digest != policy.digest:
-            raise ValueError("the edit was examined under another policy than the queue's")
-        problem = edit_problem(asked.edited)
-        if problem is not None:
-            return problem
-    over = horizon_problem(claim.validity_horizon, asked.now)
-    if over is not None:
-        return over
-    keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
-    allowance = index.new_allowance()
-    every = index.find_neighbours(
-        connection, item.owner_id, keys, asked.now, known=asked.known, allowance=allowance
-    )
-    if allowance.used_up:
-        return ApprovalRefused("dedup_unavailable", "Many claims like this one came just now. Try again.")
-    facts, content, known = stored_only(every), claim.content, asked.known
-    looked_up = contradicting.look_up(
-        connection, item.owner_id, content, claim.memory_type.value, known, now=asked.now, allowance=allowance
-    )
-    facts = stored_only(contradicting.together(facts, looked_up))
-    recorded = _recorded_conflict(connection, item, asked.now)
-    settled = check_conflicts(
-        content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place, known=known
-    )
-    if isinstance(settled, ApprovalRefused):
-        return settled
-    decision_id = item.decision_id
-    if asked.edited is not None:
-        decision_id = ids.decision_id(asked.suffix)
-        placed = claim.model_copy(update={"delivery": delivery})
-        edited = replace(asked.edited, claim=placed, known=asked.known)
-        answer = _decide_edit(connection, item, asked, edited, facts)
-    memory = memories.from_answer(
-        answer,
-        decision_id=decision_id,
-        memory_id=ids.memory_id(asked.suffix),
-        created_at=asked.now,
-        approved_by=asked.principal.id,
-    )
-    _store_approved(connection, item, memory, asked, delivery)
-    _schedule(connection, memory, answer, policy)
-    if settled.replaces is not None:
-        _replace(connection, settled.replaces, memory, delivery)
-    return Approved(reload(connection, item), memory, settled.replaces)
 
 
 def reject(connection: Connection, item: PendingMemory, *, by: str, reason: str, now: datetime) -> Rejected:
@@ -178,9 +92,9 @@ def promote(
     outbox, claim = Outbox(connection), made.answer.evidence.claim
     outbox.load([claim])
     outbox.note_stored_claim(claim, memory.id, memory.created_at)
-    _store(connection, memory, bands, outbox)
-    _schedule(connection, memory, made.answer, policy)
-    digest = _keep_decision(
+    store(connection, memory, bands, outbox)
+    schedule(connection, memory, made.answer, policy)
+    digest = keep_decision(
         connection, made.answer, Action.CLAIM_PROMOTED, made.readings, policy, by=SERVICE, now=made.now
     )
     spot_checks.ROWS.write(connection, spot_checks.rows_of(made.answer, digest, policy, made.now))
@@ -202,7 +116,7 @@ def redecide(connection: Connection, item: PendingMemory, made: NewDecision, pol
     if not changed:
         raise StorageError(f"item {item.id} changed although its owner was locked")
     rechecks.remove(connection, item.owner_id, item.id)
-    _keep_decision(
+    keep_decision(
         connection, made.answer, Action.CLAIM_RECHECKED, made.readings, policy, by=SERVICE, now=made.now
     )
 
@@ -292,14 +206,6 @@ def storable_text(text: str) -> str:
     return held if len(held) <= MOST_REASON else held[:MOST_REASON] + "…"
 
 
-def _recorded_conflict(connection: Connection, item: PendingMemory, now: datetime) -> str | None:
-    """The memory the item names as conflicting, if it is still in force."""
-    if item.conflicting_memory_id is None:
-        return None
-    memory = memories.get(connection, item.conflicting_memory_id, now, owners=frozenset({item.owner_id}))
-    return memory.id if memory is not None and memory.status is MemoryStatus.ACTIVE else None
-
-
 def memory_at_place(connection: Connection, claim: Claim, now: datetime) -> str | None:
     """The memory in force at the place where the claim is to be written."""
     outbox = Outbox(connection)
@@ -308,28 +214,7 @@ def memory_at_place(connection: Connection, claim: Claim, now: datetime) -> str 
     return None if there is None or there.memory is None else there.memory.id
 
 
-def _decide_edit(
-    connection: Connection, item: PendingMemory, asked: Approval, edited: Examined, facts: DedupFacts
-) -> ValidationResult:
-    """Writes the decision on the edited text: what the checks alone make of it. Where they would queue it,
-    the answer names the item whose approval stores it. `took_ms` is 0: the gate timed the examining.
-    """
-    edited = edited.knowing(dedup=facts)
-    decision = edited.decide()
-    stored = decision.tier is Tier.STORED
-    answer = edited.answer(
-        decision,
-        decision_id=ids.decision_id(asked.suffix),
-        memory_id=ids.memory_id(asked.suffix) if stored else None,
-        queue_id=None if stored else item.id,
-        took_ms=0.0,
-    )
-    by, now = asked.principal.id, asked.now
-    _keep_decision(connection, answer, Action.REVIEW_EDITED, edited.readings, edited.policy, by=by, now=now)
-    return answer
-
-
-def _keep_decision(
+def keep_decision(
     connection: Connection,
     answer: ValidationResult,
     action: Action,
@@ -349,7 +234,7 @@ def _keep_decision(
     return digest
 
 
-def _store(connection: Connection, memory: Memory, bands: tuple[int, ...], outbox: Outbox) -> None:
+def store(connection: Connection, memory: Memory, bands: tuple[int, ...], outbox: Outbox) -> None:
     """Writes the memory that an item became, puts it into every index but that of vectors, and has it delivered as it
     was noted in the outbox."""
     memories.insert(connection, memory)
@@ -359,49 +244,13 @@ def _store(connection: Connection, memory: Memory, bands: tuple[int, ...], outbo
     outbox.write()
 
 
-def _schedule(connection: Connection, memory: Memory, answer: ValidationResult, policy: Policy) -> None:
+def schedule(connection: Connection, memory: Memory, answer: ValidationResult, policy: Policy) -> None:
     """Has the memory's sources read again in time."""
     sources = answer.evidence.sources
     row = rechecks.memory_row(
         policy, memory.owner_id, memory.id, sources, memory.created_at, memory_type=memory.memory_type
     )
     rechecks.add(connection, row)
-
-
-def _store_approved(
-    connection: Connection,
-    item: PendingMemory,
-    memory: Memory,
-    asked: Approval,
-    delivery: DeliveryTarget | None,
-) -> None:
-    by, now = asked.principal.id, asked.now
-    if asked.edited is None:
-        vectors.become_memory(connection, item.owner_id, item.id, memory.id)
-    else:
-        embedding = asked.edited.embedding
-        vectors.add(connection, item.owner_id, ItemKind.MEMORY, memory.id, embedding)
-    end_wait(connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id)
-    outbox = Outbox(connection)
-    outbox.note_stored(memory.owner_id, memory.id, delivery, memory.created_at)
-    _store(connection, memory, asked.bands, outbox)
-    digest = record.digest(item=item.id, note=asked.note, content=memory.content)
-    record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
-
-
-def _replace(connection: Connection, old_id: str, memory: Memory, delivery: DeliveryTarget | None) -> None:
-    at = memory.created_at
-    if not memories.supersede(connection, memory.owner_id, old_id, by=memory.id, at=at, but=delivery):
-        raise StorageError(f"memory {old_id} changed although its owner was locked")
-    record.entry(
-        connection,
-        memory.owner_id,
-        Action.MEMORY_SUPERSEDED,
-        old_id,
-        record.digest(memory=old_id, superseded_by=memory.id),
-        by=memory.approved_by or SERVICE,
-        now=memory.created_at,
-    )
 
 
 def end_wait(

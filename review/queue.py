@@ -19,6 +19,7 @@ from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.review import acts, removal
+from vouchgate.review import approve as approving
 from vouchgate.review import undo as undoing
 from vouchgate.review.answers import (
     AlreadyDecided,
@@ -91,12 +92,12 @@ class ReviewQueue(QueueReader):
         with self._store.read() as connection:
             known = self._compared(connection, seen, content, now)
         suffix = ids.new_id_suffix(now)
-        asked = acts.Approval(principal, now, suffix, note, supersede, edited, bands, known)
+        asked = approving.Approval(principal, now, suffix, note, supersede, edited, bands, known)
 
         def work(connection: Connection, item: PendingMemory) -> Approved | Removed | ApprovalRefused:
             if item.removal_of is not None:
                 return removal.approve(connection, item, asked)
-            return acts.approve(connection, item, asked, self._policy)
+            return approving.approve(connection, item, asked, self._policy)
 
         return self._act(principal, item_id, version, now, work)
 

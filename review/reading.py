@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from vouchgate.ingest.claims.types import (
     Memory,
     MemoryStatus,
-    MemoryType,
     PendingMemory,
     Principal,
     RejectedBefore,
@@ -21,7 +20,6 @@ from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.rules import Rule
 from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
@@ -29,11 +27,13 @@ from vouchgate.review.rules import Act, is_allowed, is_owner
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.queue import pending, rechecks
-from vouchgate.storage.queue.pending import Facets, Order, QueueFilter
+from vouchgate.storage.queue.pending import Facets, QueueFilter
 from vouchgate.storage.queue.rejections import rejection_of
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
+
+_WAITING = QueueFilter()
 
 
 class QueueReader:
@@ -44,53 +44,20 @@ class QueueReader:
         self._policy = policy
         self._counts = QueueCounts()
 
-    def search(
-        self,
-        principal: Principal,
-        *,
-        status: ReviewStatus = ReviewStatus.PENDING,
-        rule: Rule | None = None,
-        sender: str | None = None,
-        cited: str | None = None,
-        memory_type: MemoryType | None = None,
-        text: str | None = None,
-        order: Order = "priority",
-        after: str | None = None,
-        limit: int = 50,
-    ) -> list[PendingMemory]:
-        """Items of the reviewer's own queue that match (`storage.queue.pending.QueueFilter`), in the order asked for;
-        none for any other principal.
-
-        `after` is the id of the last item of the page before; `limit` is cut to 1 to 200. An item past its
-        time is listed until `expire` meets it, but cannot be approved any more.
-        """
+    def search(self, principal: Principal, wanted: QueueFilter = _WAITING) -> list[PendingMemory]:
+        """Items that match, in the order asked for. Whatever owners `wanted` names, they are of the reviewer's own
+        queue; none for any other principal. An item past its time is listed until `expire` meets it, but cannot be
+        approved any more."""
         owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return []
-        wanted = QueueFilter(
-            owners=owners,
-            status=status,
-            rule=rule,
-            sender=sender,
-            cited=cited,
-            memory_type=memory_type,
-            text=text,
-            order=order,
-            after=after,
-            limit=_most(limit),
-        )
         with self._store.read() as connection:
-            return pending.search(connection, wanted)
+            return pending.search(connection, wanted.model_copy(update={"owners": owners}))
 
     def neighbours(self, principal: Principal, item_id: str, wanted: QueueFilter) -> str | None:
         """The id of the item that comes after this one, which may be decided by now, among those that match;
-        None after the last. Whatever owners `wanted` names, it is the principal's own queue."""
-        owners = own_owners(principal, Act.READ_REVIEWS)
-        if not owners:
-            return None
-        following = wanted.model_copy(update={"owners": owners, "after": item_id, "limit": 1})
-        with self._store.read() as connection:
-            found = pending.search(connection, following)
+        None after the last. Else as `search`."""
+        found = self.search(principal, wanted.model_copy(update={"after": item_id, "limit": 1}))
         return found[0].id if found else None
 
     def history(
@@ -101,13 +68,15 @@ class QueueReader:
         after: str | None = None,
         limit: int = 50,
     ) -> list[PendingMemory]:
-        """Items of the reviewer's own queue that do not wait any more, the last decided first; else as
-        `search`."""
+        """Items of the reviewer's own queue that do not wait any more, the last decided first; else as `search`.
+        `limit` is cut to 1 to 200."""
         owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return []
         with self._store.read() as connection:
-            return pending.history(connection, owners, status=status, after=after, limit=_most(limit))
+            return pending.history(
+                connection, owners, status=status, after=after, limit=min(max(limit, 1), pending.MAX_PAGE)
+            )
 
     def facets(self, principal: Principal) -> Facets:
         """How many items of the reviewer's own queue wait, in all and in groups; zeros for any other principal.
@@ -189,7 +158,3 @@ def own_owners(principal: Principal, act: Act) -> frozenset[str]:
     if not is_allowed(principal, act):
         return frozenset()
     return frozenset(owner_id for owner_id in principal.owners if is_owner(principal, owner_id))
-
-
-def _most(limit: int) -> int:
-    return min(max(limit, 1), pending.MAX_PAGE)

@@ -9,12 +9,13 @@ from sqlalchemy import Connection
 from vouchgate.ingest.claims.types import Action, Memory, PendingMemory, ReviewStatus
 from vouchgate.review import acts, record
 from vouchgate.review.answers import ApprovalRefused, Removed
+from vouchgate.review.approve import Approval
 from vouchgate.storage.claims import memories
 from vouchgate.storage.errors import RecordUnreadable, StorageError
 from vouchgate.storage.outgoing.outbox import Outbox
 
 
-def approve(connection: Connection, item: PendingMemory, asked: acts.Approval) -> Removed | ApprovalRefused:
+def approve(connection: Connection, item: PendingMemory, asked: Approval) -> Removed | ApprovalRefused:
     """Has what the item names go: from its sink, and from the gate's own memories if it is one of them."""
     if asked.edited is not None:
         return ApprovalRefused(

@@ -9,7 +9,7 @@ from itertools import islice
 
 from vouchgate.ingest.checks.citations import VERIFY
 from vouchgate.ingest.claims.types import (
-    IN_REPOSITORIES,
+    KEPT_BY_OPERATOR,
     Citation,
     Finding,
     Found,
@@ -143,14 +143,14 @@ def _is_news(finding: Finding, was: Mapping[str, SourceReading], now: Mapping[st
 
 
 def _changed(citation: Citation) -> str:
-    if citation.type in IN_REPOSITORIES:
+    if citation.type in KEPT_BY_OPERATOR:
         return f"{citation.value} was changed since the claim was stored."
     return f"{citation.value} has changed: what the claim was held against is not there any more."
 
 
 def _is_as_before(claim: str, before: Found, now: Found, text: str) -> bool | None:
     """Whether a source says what it said; None when it cannot be told, because it has no text any more."""
-    if before.citation.type in IN_REPOSITORIES:
+    if before.citation.type in KEPT_BY_OPERATOR:
         # An owner may have let in what was only proposed: that it holds now is no change for the worse.
         better = before.standing is not Standing.IN_FORCE and now.standing is Standing.IN_FORCE
         return better or (before.standing, before.digest) == (now.standing, now.digest)

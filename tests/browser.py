@@ -36,6 +36,27 @@ from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# Of the browser itself, nothing of a page: suggestions under the address, which are two more pages of its own for every
+# window, and processes that it starts ahead. The rest is what playwright switches off, in place of whose list
+# this one is.
+OFF = (
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "SpareRendererForSitePerProcess",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "HttpsFirstBalancedModeAutoEnable",
+    "LensOverlay",
+    "MediaRouter",
+    "PaintHolding",
+    "ThirdPartyStoragePartitioning",
+    "AvoidCorsURLLoaderRestartOnRedirect",
+    "OptimizationHints",
+    "NetworkTimeServiceQuerying",
+    "AimEnabled",
+    "PreconnectToSearch",
+)
 FLAGS = (
     "--no-sandbox",  # tests may run as root, where Chromium refuses to start with it
     "--disable-gpu",
@@ -44,6 +65,7 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join(OFF)}",
 )
 PHONE = (390, 844)
 DESKTOP = (1280, 800)

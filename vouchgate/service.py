@@ -11,7 +11,7 @@ from pathlib import Path
 from vouchgate.documents.gating import DocumentGate
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
-from vouchgate.harvest.repository import open_harvest
+from vouchgate.harvest.documents import open_harvest
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.settings import Settings, database_to_open, plain
@@ -21,6 +21,7 @@ from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources, outbound_of
 from vouchgate.storage.dedup.reindex import Report
 from vouchgate.storage.store import Store
+from vouchgate.workers.changes import ChangeWatch
 from vouchgate.workers.documents import DocumentWorker
 from vouchgate.workers.recheck import Rechecker
 from vouchgate.workers.runner import AT_ONCE
@@ -41,6 +42,7 @@ class Service:
     gate: Gate
     queue: ReviewQueue
     rechecker: Rechecker
+    changes: ChangeWatch
     webhooks: Webhooks
     documents: DocumentGate
     document_worker: DocumentWorker
@@ -83,10 +85,11 @@ def open_service(
             open_sources(settings, policy, git, SourceCache(store, policy.remember), shared)
         )
         judge = _judge(settings, policy, store)
-        harvest = opened.enter_context(open_harvest(git))
+        harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))
         gate = Gate(policy, store, sources, paraphraser, judge, harvest=harvest)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
+        changes = ChangeWatch(store, harvest)
         queue = ReviewQueue(store, policy)
         webhooks = open_webhooks(settings, policy, store)
         documents = DocumentGate(gate, sources)
@@ -101,6 +104,7 @@ def open_service(
             gate,
             queue,
             rechecker,
+            changes,
             webhooks,
             documents,
             document_worker,

@@ -9,7 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import Field, SecretStr, ValidationError, create_model, field_validator, model_validator
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -19,10 +26,11 @@ from pydantic_settings import (
 )
 
 from vouchgate.ingest.citations import BUILT_IN
+from vouchgate.ingest.citations.kinds.corpus import NAME
 from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.net.addresses import parse_opening
 from vouchgate.ingest.sources.git.addresses import is_address
-from vouchgate.ingest.sources.git.patterns import MEMORY_FILES
+from vouchgate.ingest.sources.patterns import MEMORY_FILES
 
 PREFIX = "VOUCHGATE_"
 
@@ -42,6 +50,10 @@ _REPOSITORY = re.compile(
     r"(?:https|ssh|file)://(?:\[[^\]]*\]|[^/:]|:(?=[^/@:]*@))*(?::\d+(?=/))?[^:]*|[\w.-]+@[\w.-]+:[^:]+|[^:]+"
 )
 Words = Annotated[tuple[str, ...], NoDecode]
+Corpora = Annotated[dict[str, Path], NoDecode]
+
+
+_CORPUS = re.compile(NAME)
 
 
 class SettingsError(ValueError):
@@ -83,6 +95,8 @@ class Settings(_SettingsOfKinds):
     ref: Words = ()
     memory_files: Words = MEMORY_FILES
     official_paths: Words = ()
+    corpora: Corpora = Field(default_factory=dict)
+    official_corpora: Words = ()
     policy: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
@@ -106,10 +120,12 @@ class Settings(_SettingsOfKinds):
     linear_teams: Words = ()
     linear_token: SecretStr | None = None
     trackers: Paths = ()
+    endpoints: Paths = ()
     judge_url: str | None = Field(default=None, pattern=r"^https?://")
     judge_model: str | None = None
     judge_second_model: str | None = None
     judge_token: SecretStr | None = None
+    word_proofs: bool = False
     allow_networks: Words = ()
     citation_networks: Words = ()
     offline: bool = False
@@ -125,7 +141,7 @@ class Settings(_SettingsOfKinds):
             each if isinstance(each, Path) or is_address(str(each)) else Path(each) for each in value if each
         )
 
-    @field_validator("trackers", mode="before")
+    @field_validator("trackers", "endpoints", mode="before")
     @classmethod
     def _split_paths(cls, value: object) -> object:
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
@@ -135,6 +151,7 @@ class Settings(_SettingsOfKinds):
         "ref",
         "memory_files",
         "official_paths",
+        "official_corpora",
         "allow_networks",
         "citation_networks",
         "jira_projects",
@@ -144,6 +161,30 @@ class Settings(_SettingsOfKinds):
     @classmethod
     def _split_words(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("corpora", mode="before")
+    @classmethod
+    def _split_corpora(cls, value: object) -> object:
+        """Of `NAME=FOLDER`, separated like paths, or as many of those; or a table."""
+        if isinstance(value, str):
+            value = [each for each in value.split(os.pathsep) if each]
+        if isinstance(value, list | tuple):
+            pairs = [(name, folder) for name, _, folder in (str(each).partition("=") for each in value)]
+            value = dict(pairs)
+            if len(value) < len(pairs):
+                raise ValueError("two corpora have one name")
+        if isinstance(value, dict):
+            for name, folder in value.items():
+                if not _CORPUS.fullmatch(str(name)) or not folder:
+                    raise ValueError(f"{name} is not like handbook=/srv/handbook, its name in small letters")
+        return value
+
+    @model_validator(mode="after")
+    def _official_corpora(self) -> Self:
+        unknown = [name for name in self.official_corpora if name not in self.corpora]
+        if unknown:
+            raise ValueError(f"{PREFIX}OFFICIAL_CORPORA: no corpus is called {', '.join(unknown)}")
+        return self
 
     @field_validator("public_url")
     @classmethod

@@ -33,6 +33,7 @@ _NOT_SUPPORT = {
     Standing.REVERTED: "citation_not_in_force",
     Standing.DETACHED: "citation_not_in_force",
     Standing.MEMORY: "citation_not_in_force",
+    Standing.HINT: "citation_not_in_force",
     Standing.AMBIGUOUS: "citation_ambiguous",
     Standing.NOT_MERGED: "citation_not_merged",
 }

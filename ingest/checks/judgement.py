@@ -6,8 +6,6 @@ and every other answer stands in the claim's way.
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.types import Finding, Found, Judged, NotJudged, Verdict
 
@@ -30,8 +28,6 @@ def judge(found: Found) -> Finding | None:
         case NotJudged() as none:
             detail = f"The judge said nothing of {found.source_id}." if found.private else none.detail
             return _finding(found, none, Verdict.UNKNOWN, "judge_unavailable", detail)
-        case _ as never:
-            assert_never(never)
 
 
 def _doubt(said: Judged, name: str) -> str:

@@ -125,10 +125,13 @@ class CitationType(StrEnum):
     PEP = "pep"
     CVE = "cve"
     PATH = "path"
+    CORPUS = "corpus"
 
 
 # What is looked up in the git repositories, and nowhere else.
 IN_REPOSITORIES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
+# What lies where the operator keeps it, and is read anew each time.
+KEPT_BY_OPERATOR = IN_REPOSITORIES | {CitationType.CORPUS}
 
 # One of ours, or a kind that an installation added (`ingest.citations.kinds`).
 CitationName = Annotated[
@@ -180,6 +183,7 @@ class Standing(StrEnum):
     # It is on another branch or under a tag than the protected ref of its repository, where the agent may write.
     NOT_MERGED = "not_merged"
     MEMORY = "memory"  # a file in which agents keep what they remember, which would vouch for itself
+    HINT = "hint"  # it lies where nobody keeps agents from writing: a place to look, never evidence
     AMBIGUOUS = "ambiguous"  # more than one thing answers to this name
 
 

@@ -17,7 +17,6 @@ from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.words import COMPOUND, COUNTED, TOKEN
 
 _ENDERS = frozenset(".!?")
-_CLOSERS = frozenset(")]\"”'`*")
 _RANGE = re.compile(r"(\d{1,3}(?:\.\d+)?)-(\d{1,5}(?:\.\d+)?)$")
 _JOINTS = re.compile(r"[^\w]+")
 _NUMBERED = re.compile(r"(?:gh|bpo|bz|bug|#)-?\d+")

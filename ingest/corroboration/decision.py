@@ -14,7 +14,7 @@ from vouchgate.ingest.corroboration.history import (
     SearchTask,
 )
 from vouchgate.ingest.corroboration.proof import proof
-from vouchgate.ingest.corroboration.queries import queries_of
+from vouchgate.ingest.corroboration.queries import plan
 from vouchgate.ingest.corroboration.votes import Verdict, Weighed, weigh
 from vouchgate.ingest.policy import CorroborationPolicy, Policy
 
@@ -31,8 +31,7 @@ def decide_from_history(
     if outcome is None and attempts < max_attempts:
         tried = {(one.path, one.query) for one in history.attempts}
         tried |= {(one.path, one.query) for one in history.failures}
-        queries = queries_of(task.claim)
-        for path, query in ((path, query) for query in queries for path in policy.corroboration.paths):
+        for path, query in plan(task.claim, policy.corroboration.paths):
             if (path, query) not in tried:
                 return NeedMoreSearch(path=path, query=query, why=why)
     return Final(result=_result(task, history, weighed, policy))

@@ -1,11 +1,12 @@
-"""Sources that a caller brings with a claim: what they would come to if they are what the caller says.
+"""Sources that a caller brings with a claim: what they would come to if they are what the caller says, alone or beside
+those that the gate read.
 
-The answer is advice. Nothing was read by the gate, so it is no receipt, nothing of it can be cited, and none of it
-comes into the gate.
+The answer is advice: no receipt, nothing of it can be cited, and none of it comes into the gate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Self
 
@@ -15,6 +16,7 @@ from vouchgate.ingest.claims.types import Frozen
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import (
     TENTHS,
+    AgentResult,
     Corroborated,
     GivenHit,
     Outcome,
@@ -54,10 +56,14 @@ class GivenClaim(Frozen):
         return self
 
 
-def history_of(sent: GivenClaim, policy: Policy) -> tuple[SearchTask, SearchHistory]:
-    """The search that these sources are the hits of, in the order of the sources."""
-    task = SearchTask(claim=sent.claim, as_of=sent.as_of, window_days=sent.window_days)
-    readings = [
+def task_of(sent: GivenClaim) -> SearchTask:
+    """What is to be found out."""
+    return SearchTask(claim=sent.claim, as_of=sent.as_of, window_days=sent.window_days)
+
+
+def readings_of(sent: GivenClaim) -> list[Reading]:
+    """The sources as texts that were brought."""
+    return [
         Reading(
             text=source.text,
             url=source.url,
@@ -67,36 +73,53 @@ def history_of(sent: GivenClaim, policy: Policy) -> tuple[SearchTask, SearchHist
         )
         for source in sent.sources
     ]
-    return task, SearchHistory(hits=hits_of(sent.claim, readings, policy))
+
+
+def history_of(sent: GivenClaim, policy: Policy) -> tuple[SearchTask, SearchHistory]:
+    """The search that these sources are the hits of, in the order of the sources."""
+    return task_of(sent), SearchHistory(hits=hits_of(sent.claim, readings_of(sent), policy))
 
 
 def corroborate(sent: GivenClaim, policy: Policy) -> Corroborated:
     """What the sources say together. Pure; the same for the same sources in any order, but for the order of `hits`,
     which is that of the sources."""
     task, history = history_of(sent, policy)
-    hits = history.hits
-    names = [source.id or str(number) for number, source in enumerate(sent.sources)]
-    result = conclude(task, history, policy)
-    voices = tuple(
-        tuple(name for name, hit in zip(names, hits, strict=True) if hit in voice)
-        for voice in weigh(task, hits).voices
+    return corroborated(task, history, names_of(sent), conclude(task, history, policy))
+
+
+def names_of(sent: GivenClaim) -> list[str]:
+    """What the sources are called in the answer."""
+    return [source.id or str(number) for number, source in enumerate(sent.sources)]
+
+
+def corroborated(
+    task: SearchTask, history: SearchHistory, names: Sequence[str], result: AgentResult
+) -> Corroborated:
+    """The answer to a history of which each hit has a name."""
+    hits, voices = history.hits, weigh(task, history.hits).voices
+    group_of = {hit.id: number for number, voice in enumerate(voices) for hit in voice}
+    groups = (
+        tuple(name for name, hit in zip(names, hits, strict=True) if group_of.get(hit.id) == number)
+        for number in range(len(voices))
     )
-    group_of = {name: number for number, voice in enumerate(voices) for name in voice}
+    rests_on = [hit for hit in hits if hit.id in result.evidence]
     return Corroborated(
         label=result.label,
         outcome="NeedMoreSearch" if result.outcome is Outcome.INVALID else result.outcome,
         why=str(result.debug["why"]),
-        groups=voices,
+        groups=tuple(groups),
         hits=tuple(
             GivenHit(
                 id=name,
                 stance=hit.stance,
                 weight=hit.weight / TENTHS,
-                group=group_of.get(name),
+                group=group_of.get(hit.id),
                 quotation=hit.quotation,
                 evidence=hit.id,
+                verified=hit.verified,
             )
             for name, hit in zip(names, hits, strict=True)
         ),
         proof=result.proof,
+        verified=bool(rests_on) and all(hit.verified for hit in rests_on),
     )

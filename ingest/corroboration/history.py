@@ -103,8 +103,7 @@ class AgentResult(Frozen):
 
 
 class GivenHit(Frozen):
-    """One source that a caller brought, as it counted. `group` is its place in `groups`; null when its date keeps it
-    apart."""
+    """One source as it counted. `group` is its place in `groups`; null when its date keeps it apart."""
 
     id: str
     stance: Stance
@@ -112,10 +111,12 @@ class GivenHit(Frozen):
     group: int | None
     quotation: str
     evidence: str  # the id of the evidence: address and text
+    verified: bool = False  # read by the gate itself; what the caller brought is not
 
 
 class Corroborated(Frozen):
-    """What sources that a caller brought say together; `groups` are their ids by independent voice."""
+    """What sources say together; `groups` are their ids by independent voice. `verified`: all that the FACT rests on
+    was read by the gate itself."""
 
     label: Label
     outcome: Outcome | Literal["NeedMoreSearch"]
@@ -123,7 +124,7 @@ class Corroborated(Frozen):
     groups: tuple[tuple[str, ...], ...]
     hits: tuple[GivenHit, ...]
     proof: str
-    verified: Literal[False] = False
+    verified: bool
 
 
 class Final(Frozen):
@@ -146,8 +147,10 @@ Next = Annotated[Final | NeedMoreSearch, Field(discriminator="kind")]
 
 
 def in_order(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """The hits, each once, in an order that does not depend on how they came."""
-    return tuple(sorted({hit.id: hit for hit in sorted(hits, key=Hit.model_dump_json)}.values(), key=_by_id))
+    """The hits, each once, in an order that does not depend on how they came. What somebody brought and the gate read
+    too is what the gate read."""
+    ordered = sorted(hits, key=lambda hit: (hit.verified, hit.model_dump_json()))
+    return tuple(sorted({hit.id: hit for hit in ordered}.values(), key=_by_id))
 
 
 def _by_id(hit: Hit) -> str:

@@ -31,6 +31,7 @@ from vouchgate.ingest.support.texts import digest_of
 
 MOST_HITS = 64  # of one history; texts are compared two by two
 MOST_QUOTED = 600  # characters of a quotation
+BETWEEN = " … "  # the places that a quotation is made of
 _ORDER = (Stance.REFUTES, Stance.UNKNOWN, Stance.SILENT, Stance.SPEAKS, Stance.STATES)  # the worst first
 
 
@@ -44,23 +45,33 @@ class Reading:
     published: datetime | None = None
     read_at: datetime | None = None
     name: str = ""  # what tells it from others of the same text, where it has no address
+    site: str = ""  # whose it is, where that does not follow from the address
     form: Form = "page"
     project: str = ""
     official: bool = False
     verified: bool = False
+    links: tuple[
+        str, ...
+    ] = ()  # sites that its page links to, beside those whose addresses stand in the text
 
 
-def hits_of(claim: str, readings: Sequence[Reading], policy: Policy) -> tuple[Hit, ...]:
+def hits_of(
+    claim: str, readings: Sequence[Reading], policy: Policy, groups: Sequence[str] | None = None
+) -> tuple[Hit, ...]:
     """Holds a claim against each text. At most MOST_HITS are read. Linear in the texts; never raises for what a text
-    holds."""
+    holds. `groups` spares grouping the same texts for each of several claims."""
     readings = readings[:MOST_HITS]
-    texts = [reading.text[:TEXT_CHARACTERS] for reading in readings]
-    digests = [digest_of(text) for text in texts]
-    groups = text_groups(texts, digests, policy.threshold)
+    groups = groups_of(readings, policy) if groups is None else groups
     return tuple(
-        _hit(claim, reading, text, group, policy)
-        for reading, text, group in zip(readings, texts, groups, strict=True)
+        _hit(claim, reading, reading.text[:TEXT_CHARACTERS], group, policy)
+        for reading, group in zip(readings, groups, strict=True)
     )
+
+
+def groups_of(readings: Sequence[Reading], policy: Policy) -> tuple[str, ...]:
+    """Which of the first MOST_HITS texts are one text: the same name for those."""
+    texts = [reading.text[:TEXT_CHARACTERS] for reading in readings[:MOST_HITS]]
+    return text_groups(texts, [digest_of(text) for text in texts], policy.threshold)
 
 
 def stance_of(held: Sequence[Held]) -> Stance:
@@ -92,7 +103,7 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
         detail="",
         title=reading.title,
         text=text,
-        site=site_of(reading.url),
+        site=reading.site or site_of(reading.url),
         official=reading.official,
         form=reading.form,
         project=reading.project,
@@ -114,7 +125,7 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
         quotation=quotation_of(held, stance, text_held(found, text))[:MOST_QUOTED],
         site=found.site or (urlsplit(reading.url).netloc if reading.url else ""),
         group=group,
-        cites=_cited_sites(text, found.site),
+        cites=_cited_sites(text, reading.links, found.site),
         weight=weight_of(found, policy),
         official=is_official(found, policy),
         verified=reading.verified,
@@ -124,11 +135,11 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
 def quotation_of(held: Sequence[Held], stance: Stance, text: str) -> str:
     """The places of a source's text that make its stance to a claim, in its own words."""
     places = dict.fromkeys(one.place for one in held if one.stance is stance and one.place is not None)
-    return " … ".join(" ".join(text[start:end].split()) for start, end in places)
+    return BETWEEN.join(" ".join(text[start:end].split()) for start, end in places)
 
 
-def _cited_sites(text: str, own: str) -> tuple[str, ...]:
+def _cited_sites(text: str, links: Sequence[str], own: str) -> tuple[str, ...]:
     sites = {
         site_of(citation.value) for citation in detect_citations(text) if citation.type is CitationType.URL
     }
-    return tuple(sorted(sites - {"", own})[:LINKS])
+    return tuple(sorted({*sites, *links} - {"", own})[:LINKS])

@@ -8,9 +8,12 @@ from datetime import datetime
 
 from vouchgate.ingest.claims.types import Stance
 from vouchgate.ingest.corroboration.history import Hit, Outcome, SearchHistory, SearchTask
+from vouchgate.ingest.corroboration.hits import BETWEEN
 from vouchgate.ingest.corroboration.votes import Verdict, Weighed
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!])")
+_ESCAPED = re.compile(rf"\\{_MARKUP.pattern}")
+_QUOTED = "  > "  # before a quotation; other lines of the template do not begin so
 _SAYS = {
     Stance.STATES: "states it",
     Stance.REFUTES: "says otherwise",
@@ -50,7 +53,7 @@ def _sources(weighed: Weighed) -> Iterator[str]:
         if hits:
             yield from ("", f"## {title}", "")
             for hit in hits:
-                yield f"- {_name(hit)}: {_SAYS[hit.stance]}"
+                yield f"- {_name(hit)}: {_SAYS[hit.stance]}; {_weight(hit)}"
 
 
 def _gaps(history: SearchHistory) -> Iterator[str]:
@@ -66,18 +69,20 @@ def _gaps(history: SearchHistory) -> Iterator[str]:
 def _hit(hit: Hit) -> Iterator[str]:
     yield f"- {_name(hit)}: {_SAYS[hit.stance]}; {_weight(hit)}, digest {hit.digest[:12]}"
     if hit.quotation:
-        yield f"  > {plain(hit.quotation)}"
+        yield f"{_QUOTED}{plain(hit.quotation)}"
 
 
 def _name(hit: Hit) -> str:
     place = hit.url or f"a text without an address ({hit.id[:12]})"
     dated = f", {_day(hit.published)}" if hit.published else ", undated"
-    return f"{plain(hit.title)}, {plain(place)}{dated}" if hit.title else f"{plain(place)}{dated}"
+    title = f"{plain(hit.title)}, " if hit.title not in ("", place) else ""
+    return f"{title}{plain(place)}{dated}"
 
 
 def _weight(hit: Hit) -> str:
     kind = "official" if hit.official else f"weight {hit.weight / 10:g}"
-    return kind if hit.verified else f"{kind}, brought by the caller"
+    read = f", read {_day(hit.read_at)}" if hit.read_at else ""
+    return f"{kind}{read}" if hit.verified else f"{kind}, brought by the caller"
 
 
 def _day(time: datetime | None) -> str:
@@ -87,3 +92,21 @@ def _day(time: datetime | None) -> str:
 def plain(text: str) -> str:
     """A text of others on one line, with nothing in it that Markdown would take for its own."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
+
+
+def unescaped(text: str) -> str:
+    """A text of others as it was before `plain`, on one line still."""
+    return _ESCAPED.sub(r"\1", text)
+
+
+def quotations(proof: str) -> tuple[str, ...]:
+    """Every stretch that a proof quotes, each once, as its source has it."""
+    lines = (unescaped(line[len(_QUOTED) :]) for line in proof.splitlines() if line.startswith(_QUOTED))
+    return tuple(dict.fromkeys(part for line in lines for part in line.split(BETWEEN) if part.strip()))
+
+
+def with_words(proof: str, words: str) -> str:
+    """A proof in which a section that quotes the sources stands in place of their quotations, before their list."""
+    lines = [line for line in proof.splitlines() if not line.startswith(_QUOTED)]
+    at = next((number for number, line in enumerate(lines) if line.startswith("## ")), len(lines))
+    return "\n".join((*lines[:at], *words.splitlines(), "", *lines[at:])) + "\n"

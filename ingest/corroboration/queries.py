@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from vouchgate.ingest.language.terms import Kind, words_of
 
@@ -23,6 +23,12 @@ def queries_of(claim: str) -> tuple[str, ...]:
         _query(word for word, kind in words if kind in _NAMED or _YEAR.fullmatch(word)),
     )
     return tuple(dict.fromkeys(query for query in found if query)) or (claim.strip()[:200],)
+
+
+def plan(text: str, paths: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The looks for a claim or a question, each a path and a query, in the order they are taken: the best query along
+    every path first."""
+    return tuple((path, query) for query in queries_of(text) for path in paths)
 
 
 def _query(words: Iterable[str]) -> str:

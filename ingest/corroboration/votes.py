@@ -29,15 +29,12 @@ class Weighed:
     refuting: tuple[tuple[Hit, ...], ...]
 
     def evidence(self, rules: CorroborationPolicy) -> tuple[Hit, ...]:
-        """The hits that make a FACT; none when it is none."""
-        voices = [voice for voice in self.supporting if _vote(voice) >= rules.fact_weight]
-        stating = tuple(
-            hit for voice in voices for hit in voice if hit.weight and hit.stance is Stance.STATES
-        )
-        official = tuple(hit for hit in stating if hit.official)
-        if self.refuting or not (official or len(voices) >= rules.voices):
+        """The hits that make a FACT; none when it is none. An official one does alone, whoever copied it."""
+        if self.refuting:
             return ()
-        return official or stating
+        official = tuple(hit for hit in _stating(self.supporting) if hit.official)
+        voices = [voice for voice in self.supporting if _vote(voice) >= rules.fact_weight]
+        return official or (_stating(voices) if len(voices) >= rules.voices else ())
 
 
 def weigh(task: SearchTask, hits: Iterable[Hit]) -> Weighed:
@@ -82,6 +79,10 @@ class Verdict:
     def label(self) -> Label:
         """FACT only with evidence."""
         return Label.FACT if self.evidence else Label.INFERENCE
+
+
+def _stating(voices: Iterable[Sequence[Hit]]) -> tuple[Hit, ...]:
+    return tuple(hit for voice in voices for hit in voice if hit.weight and hit.stance is Stance.STATES)
 
 
 def _says(voice: Sequence[Hit]) -> Stance | None:

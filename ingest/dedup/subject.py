@@ -62,14 +62,14 @@ def _first_verb(units: Sequence[Unit]) -> int:
     return next((i for i, unit in enumerate(units[:_REACH]) if i and is_verb(unit, first=False)), 0)
 
 
-def last_verb(units: Sequence[Unit], start: int = 0) -> int | None:
-    """Where the last verb stands from a place on, by its looks."""
+def last_verb(units: Sequence[Unit]) -> int | None:
+    """Where the last verb stands, by its looks."""
     last = None
     ordered = _orders(units)
     for index, unit in enumerate(units):
         if ordered and index and unit.key not in COPULA and unit.key not in LISTS.tense.finite:
             continue  # "Write tests before the code": what follows an order is what it is about
-        if index >= start and (is_verb(unit, first=index == 0) or (ordered and not index)):
+        if is_verb(unit, first=index == 0) or (ordered and not index):
             last = index
     return last
 

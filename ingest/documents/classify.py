@@ -8,8 +8,12 @@ from vouchgate.ingest.data import read_data
 from vouchgate.ingest.documents.types import Reason
 
 _LEADING = re.compile(
-    r"[\W_]*(?:(?:note|tip|hint|important|warning|step \d+|todo)\s*:\s*)?[\W_]*", re.IGNORECASE
+    r"[^\w`]*(?:(?:note|tip|hint|important|warning|step \d+|todo)\s*:\s*)?[^\w`]*", re.IGNORECASE
 )
+_ORDER = re.compile(
+    r"(?:(?:please|then|now|next|first|finally|just|always|never),? )?([a-z']+)\s(?:([a-z']+)|(`))"
+)
+_STATED = re.compile(r"[;:|—–]\s*\S|\s--?\s")
 _WORDS = re.compile(r"[\w'’]+|`[^`]*`|[;:—–?]|\d")
 _QUESTION_END = re.compile(r"\?[\"'”’)\]*_`\s]*\Z")
 _DIGIT = re.compile(r"\d")
@@ -32,7 +36,7 @@ def reason_for(said: str, *, cites: bool) -> Reason | None:
         return None
     if _is_question(body, words):
         return Reason.QUESTION
-    if _is_order(body, words) and not (cites and _DIGIT.search(body)):
+    if _is_order(start, words) and not (cites and _DIGIT.search(body)):
         return Reason.IMPERATIVE
     if _ABOUT.match(start) and not _reports(words) and not cites:
         return Reason.ABOUT_DOCUMENT
@@ -70,21 +74,16 @@ def _is_question(body: str, words: list[str]) -> bool:
     return words[first] in _QUESTIONS
 
 
-def _is_order(body: str, words: list[str]) -> bool:
-    verb = words[0]
-    if (
-        verb in ("please", "then", "now", "next", "first", "finally", "just", "always", "never")
-        and len(words) > 1
-    ):
-        words = words[2:] if words[1] in (",",) else words[1:]
-        verb = words[0]
-    if len(words) < 2 or not _STATES.isdisjoint(words) or any(sign in words for sign in (";", "—", "–")):
+def _is_order(start: str, words: list[str]) -> bool:
+    order = _ORDER.match(start)
+    if order is None or not _STATES.isdisjoint(words) or _STATED.search(start):
         return False
-    following = words[1]
-    fits = following in _ARTICLES or following.startswith("`")
+    verb, following, code = order.groups()
+    if verb in _ALSO_NOUNS:
+        return following in _ARTICLES
     if verb in _AMBIGUOUS:
-        return fits
-    return verb in _IMPERATIVES and (fits or following in _AFTER_VERB)
+        return following in _ARTICLES or code is not None
+    return verb in _IMPERATIVES and (code is not None or following in _ARTICLES or following in _AFTER_VERB)
 
 
 def _reports(words: list[str]) -> bool:
@@ -96,6 +95,7 @@ _LISTS = read_data("documents.toml")
 _QUESTIONS = frozenset(_LISTS["questions"])
 _BEFORE_QUESTIONS = frozenset(_LISTS["before_questions"])
 _IMPERATIVES = frozenset(_LISTS["imperatives"])
+_ALSO_NOUNS = frozenset(_LISTS["also_nouns"])
 _AMBIGUOUS = frozenset(_LISTS["ambiguous_imperatives"])
 _ARTICLES = frozenset(_LISTS["articles"])
 _AFTER_VERB = frozenset(_LISTS["after_verb"])

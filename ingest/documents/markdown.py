@@ -7,8 +7,10 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from html import unescape
+from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.parser_inline import RuleFuncInlineType
 from markdown_it.rules_inline import StateInline, autolink, backtick, entity, escape, html_inline, image, link
 from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
@@ -22,6 +24,8 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
 _MARKED = re.compile(r"[\[<`\\&!]")  # a text without any of these has no mark
 _PREFIX = re.compile(r"[>\s]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*")
 _WORD = re.compile(r"\w")
+_TASK = re.compile(r"\[[ xX]\]\s+(?=\S)")
+_ALERT = re.compile(r"\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\Z")
 _HOLDING = ("bullet_list", "ordered_list", "table_", "footnote_reference")  # what is in these is one block
 _FOOTNOTE = re.compile(r"[\s>]*\[\^[^\]\s]+\]:[ \t]*")
 
@@ -33,12 +37,12 @@ class _Markdown(MarkdownIt):
         return url
 
 
-def _noting(kind: str, rule):  # type: ignore[no-untyped-def]
+def _noting(kind: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
     """The rule, with a note of where what it recognised stands."""
 
     def run(state: StateInline, silent: bool) -> bool:
         start, known = state.pos, len(state.tokens)
-        found: bool = rule(state, silent)
+        found = rule(state, silent)
         if found and not silent:
             opened = next((token for token in state.tokens[known:] if token.type == "link_open"), None)
             href = str(opened.attrGet("href") or "") if opened else ""
@@ -80,7 +84,7 @@ class _Reader:
         self.text = text
         self.lines = [match.span() for match in _LINE.finditer(text, start) if match.start() < len(text)]
         self.layout = Layout()
-        self.env: dict = {}  # type: ignore[type-arg]
+        self.env: dict[str, Any] = {}
         self.start = start
         self.covered: set[int] = set()  # lines that a token has
         self.labels: set[str] = set()  # of links that were used
@@ -164,9 +168,12 @@ class _Reader:
             if found < 0:  # a character that the library replaced
                 found = len(_PREFIX.match(line)[0])  # type: ignore[index]
                 wanted = line[found:]
+            task = _TASK.match(wanted) if flow.kind is FlowKind.ITEM and not flow.lines else None
+            if _ALERT.match(wanted):
+                wanted = ""
             if wanted:
                 begin = start + found
-                flow.lines.append((begin, begin + len(wanted)))
+                flow.lines.append((begin + (task.end() if task else 0), begin + len(wanted)))
                 pieces.append((at + len(content) - len(content.lstrip()), begin))
                 self._broken(flow, begin + len(wanted), end)
             at += len(content) + 1

@@ -56,8 +56,9 @@ _BOLD_LEVEL = 7  # of a line in bold: under every heading that is marked as one
 
 
 def read_document(name: str, content: bytes) -> Document:
-    """The document of that name, whose ending says what format it has; the text tells a page of HTML. Raises
-    Unreadable for what is no text in UTF-8, is empty, or has more than LARGEST bytes."""
+    """The document of that name: its path in its repository, where it has one, whose ending says what format it has;
+    the text tells a page of HTML. Raises Unreadable for what is no text in UTF-8, is empty, or has more than LARGEST
+    bytes."""
     text = _decoded(content)
     body = _front_matter(text)
     layout = _reader(name, text)(text, body)
@@ -111,7 +112,7 @@ class _Assembly:
     def __init__(self, name: str, text: str, layout: Layout) -> None:
         self.name, self.text, self.layout = name, text, layout
         self.flows = layout.flows
-        self.found: Found = find_references(text, layout, self._source_sections())
+        self.found: Found = find_references(text, layout, self._source_sections(), name)
         self.places = [reference.start for reference in self.found.references]
         self.shown: list[Shown | None] = []
         self.sentences: list[Sentence] = []
@@ -201,7 +202,7 @@ class _Assembly:
         for span, sources, said in zip(spans, kinds, words, strict=True):
             ended = sources and (said.endswith(":") or is_source_heading(said)) and span == spans[-1]
             reason = None
-            if not sources and is_bold(self.text[slice(*span)]) and (len(spans) > 1 or _is_title(flow, said)):
+            if not sources and is_bold(self.text[slice(*span)]) and _is_title(flow, said):
                 reason = Reason.HEADING
                 _descend(path, _BOLD_LEVEL, said)
             elif not sources:
@@ -349,5 +350,6 @@ def _descend(path: list[tuple[int, str]], level: int, said: str) -> None:
 
 
 def _is_title(flow: Flow, said: str) -> bool:
-    """Whether a paragraph in bold is a heading that was not marked as one: it ends no sentence."""
-    return flow.kind is FlowKind.PARAGRAPH and said[-1:] not in (".", "!", "?")
+    """Whether words in bold are a heading that was not marked as one: they end no sentence, and no verb makes them
+    one."""
+    return flow.kind is FlowKind.PARAGRAPH and said[-1:] not in (".", "!", "?") and not asserts(said)

@@ -3,6 +3,7 @@ entries."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,7 @@ _NOTE = re.compile(r"\[\^([^\]\s\[]{1,100})\]|\[([1-9]\d{0,3}|#[\w-]{1,50}|[A-Z]
 _NUMBERED = re.compile(r"\[([1-9]\d{0,3}(?:\s?[,;–-]\s?[1-9]\d{0,3}){0,20})\](?![(\w:])")
 _ENTRY = re.compile(r"\[([1-9]\d{0,3})\][.:]?\s+(?=\S)")
 _RANGE = re.compile(r"(\d+)\s?[–-]\s?(\d+)|(\d+)")
+_LINES = re.compile(r"#L\d")
 _PLAIN_PLACE = re.compile(r"[#?].*\Z", re.DOTALL)
 
 
@@ -50,11 +52,11 @@ class Found:
     numerals: list[Span]
 
 
-def find_references(text: str, layout: Layout, listing: set[int]) -> Found:
+def find_references(text: str, layout: Layout, listing: set[int], name: str = "") -> Found:
     """The references of a document. `listing` are the flows, by number, that stand under the heading of a list of
-    sources."""
+    sources; `name` is its path in its repository, from which links to other files lead."""
     seen = _seen_text(text, layout.flows)
-    direct = sorted((*_links(text, layout.flows), *_cited(seen)), key=_place)
+    direct = sorted((*_links(text, layout.flows, name), *_cited(seen)), key=_place)
     found = Found([], {}, [], set(listing), [match.span() for match in WANTED.finditer(seen)], [])
     numbered = list(_NUMBERED.finditer(seen))
     _find_entries(seen, layout.flows, numbered, found)
@@ -181,11 +183,11 @@ def _seen_text(text: str, flows: Iterable[Flow]) -> str:
     return "".join(pieces)
 
 
-def _links(text: str, flows: Iterable[Flow]) -> Iterator[Reference]:
+def _links(text: str, flows: Iterable[Flow], name: str) -> Iterator[Reference]:
     for flow in flows:
         for mark in flow.marks:
             if mark.kind is MarkKind.LINK and not _NO_SOURCE.match(mark.target) and _shows(text, flow, mark):
-                citation = _citation(mark, text[slice(*mark.shown)])
+                citation = _citation(mark.target, text[slice(*mark.shown)], name)
                 yield Reference(mark.start, mark.end, mark.target, citation)
 
 
@@ -197,17 +199,20 @@ def _shows(text: str, flow: Flow, link: Mark) -> bool:
     return bool(words) and not words.startswith(("![", "<img"))
 
 
-def _citation(link: Mark, shown: str) -> Citation | None:
-    """What a link points at, as the checks know it; by its words where its destination lies beside the document."""
-    target = link.target
+def _citation(target: str, shown: str, name: str) -> Citation | None:
+    """What a link points at, as the checks know it. One to another file is taken by its words when these are a citation
+    ("[ADR-5](0005-oak.md)"), else by the path of that file in the repository."""
     try:
         if _SCHEME.match(target) or target.startswith("//"):
             return given_citation(CitationType.URL, target)
         cited = detect_citations(shown)
         if len(cited) == 1 and cited[0].value == shown.strip("`*_ "):
-            return cited[0].model_copy(update={"start": None, "end": None})
-        place = target if re.search(r"#L\d", target) else _PLAIN_PLACE.sub("", target)
-        return given_citation(CitationType.PATH, place)
+            return _beside(cited[0])
+        place = target if _LINES.search(target) else _PLAIN_PLACE.sub("", target)
+        folder = "" if place.startswith("/") else posixpath.dirname(name.replace("\\", "/"))
+        return given_citation(
+            CitationType.PATH, posixpath.normpath(posixpath.join(folder, place.lstrip("/")))
+        )
     except ValueError:
         try:
             return parse_citation(target) if len(target) < 300 else None
@@ -218,4 +223,9 @@ def _citation(link: Mark, shown: str) -> Citation | None:
 def _cited(seen: str) -> Iterator[Reference]:
     for citation in detect_citations(seen):
         if citation.start is not None and citation.end is not None:
-            yield Reference(citation.start, citation.end, citation.value, citation)
+            yield Reference(citation.start, citation.end, citation.value, _beside(citation))
+
+
+def _beside(citation: Citation) -> Citation:
+    """The citation as one that is given beside a claim: it has no place in the claim's text."""
+    return citation.model_copy(update={"start": None, "end": None})

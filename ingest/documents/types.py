@@ -48,8 +48,8 @@ class Reference:
     """One place in the text that points at a source. `target` is the source as it is written: an address, a path, a
     record; for a note or a number, what its entry has, or the entry's text when that names nothing to look up.
 
-    `citation` is what the checks look up: None where nobody can (a book, a file beside the document, `[7]`). A
-    reference is `dangling` when it names an entry that the document does not have."""
+    `citation` is what the checks look up, as one given beside a claim: None where nobody can (a book, a file outside
+    of the repository, `[7]`). A reference is `dangling` when it names an entry that the document does not have."""
 
     start: int
     end: int

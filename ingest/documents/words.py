@@ -18,7 +18,8 @@ _OPEN_END = re.compile(
 )
 _FIRST = re.compile(r"\W{0,20}(\w)\S*")
 _OWN_LINE = re.compile(
-    r"(?:[-*+]\s|[•#|>●▪‣◦]|\(?\d{1,3}[.)]\s|\*\*[^*\n]{1,100}(?:\*\*:?|:\*\*)\s*$)", re.MULTILINE
+    r"(?:[-*+]\s|[•#|>●▪‣◦]|\(?\d{1,3}[.)]\s|[a-zA-Z]\)\s|\*\*[^*\n]{1,100}(?:\*\*:?|:\*\*)\s*$)",
+    re.MULTILINE,
 )
 _BOLD = re.compile(r"\s*(\*\*|__)(?!\s)[^*_\n]{1,200}?(?:\1\s*:?|:\1)\s*\Z")
 _BULLET = re.compile(r"(?<!\S)[•●▪‣◦∙⁃](?=\s)")

@@ -146,12 +146,6 @@ def label_of(sources: Sequence[Found], policy: Policy, *, of_listed: bool = True
     return Label.FACT if two else Label.INFERENCE
 
 
-def shares_text(one: str, other: str) -> bool:
-    """Whether two texts have QUOTED_WORDS words in a row in common, or the shorter one is in the other; an empty
-    text cannot be told from any other. Case, punctuation and line breaks do not count. Linear in both."""
-    return _Words.of(one).shares(_Words.of(other))
-
-
 def confidence_of(label: Label, score: float | None, *, vouched: bool) -> Confidence:
     """High for a FACT or a score of 0.8 and more, medium when something vouches for the claim, else low.
 
@@ -219,6 +213,8 @@ class _Words:
         return cls(words, frozenset(runs(words, QUOTED_WORDS)))
 
     def shares(self, other: _Words) -> bool:
+        """Whether two texts have QUOTED_WORDS words in a row in common, or the shorter one is in the other; an empty
+        text cannot be told from any other. Case, punctuation and line breaks do not count. Linear in both."""
         shorter, longer = sorted((self.words, other.words), key=len)
         if len(shorter) >= QUOTED_WORDS:
             return not self.runs.isdisjoint(other.runs)

@@ -38,6 +38,7 @@ _log = logging.getLogger(__name__)
 Clock = Callable[[], datetime]
 
 READING_SECONDS = 20.0  # for one reading with all its requests, waiting for a turn at the host included
+LARGEST = 2_000_000  # bytes of an answer, unless a service has larger or smaller ones
 LONGEST_PAUSE = timedelta(hours=1)  # what a service asks for beyond that is not believed
 _TITLE = 300  # characters
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -110,7 +111,7 @@ async def fetch_answer(
     *,
     headers: Mapping[str, str],
     secret_headers: Mapping[str, str] | None = None,
-    max_bytes: int = 2_000_000,
+    max_bytes: int = LARGEST,
 ) -> Fetched:
     """The answer to a GET, of whatever status. Raises NoAnswer when there was none; `who` is the service's name
     for the sentence."""

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 from vouchgate.ingest.citations.kinds import OpenSource
 from vouchgate.ingest.claims.types import Citation, SourceReading
-from vouchgate.ingest.sources.answers import READING_SECONDS, Clock, read_or_unreachable, utc_now
+from vouchgate.ingest.net.fetched import Fetched
+from vouchgate.ingest.sources.answers import (
+    LARGEST,
+    READING_SECONDS,
+    Clock,
+    fetch_answer,
+    read_or_unreachable,
+    utc_now,
+)
 
 if TYPE_CHECKING:
     from vouchgate.ingest.net.client import Outbound
@@ -33,6 +41,13 @@ class Registry(ABC):
     async def read(self, citation: Citation) -> SourceReading:
         """Looks one citation up. Never raises but CancelledError."""
         return await read_or_unreachable(citation, self._read(citation), seconds=self._seconds)
+
+    async def _ask(
+        self, who: str, path: str, accept: str = "application/json", *, max_bytes: int = LARGEST
+    ) -> Fetched:
+        """The answer to a GET below the base, of whatever status. Raises NoAnswer when there was none."""
+        url, headers = f"{self._base}{path}", {"Accept": accept}
+        return await fetch_answer(self._outbound, url, who, headers=headers, max_bytes=max_bytes)
 
     @abstractmethod
     async def _read(self, citation: Citation) -> SourceReading:

@@ -7,9 +7,8 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -19,6 +18,7 @@ from vouchgate.ingest.claims.types import Citation, Missing, SourceReading
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import FetchFailed
 from vouchgate.ingest.sources.answers import NoAnswer, build_found, require_success
+from vouchgate.ingest.sources.json_answers import at, filled, text_of, time_of
 from vouchgate.ingest.sources.registry import Registry
 
 _PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
@@ -107,7 +107,7 @@ class Tickets(Registry):
             raise NoAnswer("not_supported", f"{citation.value} is not the name of a {tracker.label}.")
         groups = {group: quote(value or "", safe="") for group, value in match.groupdict().items()}
         groups |= {"key": quote(name, safe=""), "base": self._base}
-        body = None if tracker.body is None else _filled(tracker.body, match.groupdict() | {"key": name})
+        body = None if tracker.body is None else filled(tracker.body, match.groupdict() | {"key": name})
         answer = await self._outbound.fetch(
             tracker.address.format_map(groups),
             method="GET" if body is None else "POST",
@@ -134,25 +134,25 @@ class Tickets(Registry):
             raise NoAnswer(
                 "odd_answer", f"{who} sent something other than JSON.", status=answer.status
             ) from error
-        if tracker.errors is not None and _at(document, tracker.errors):
+        if tracker.errors is not None and at(document, tracker.errors):
             raise NoAnswer("odd_answer", f"{who} says that it could not answer.", status=answer.status)
-        record = _at(document, tracker.record)
+        record = at(document, tracker.record)
         if record == []:
             return gone
         record = record[0] if isinstance(record, list) else record
-        if str(_at(record, tracker.id) or "").lower() != name.lower():
+        if str(at(record, tracker.id) or "").lower() != name.lower():
             raise NoAnswer(
                 "odd_answer", f"{who} was asked for {name} and answered with another.", status=answer.status
             )
-        title = _text(_at(record, tracker.title))
+        title = text_of(at(record, tracker.title))
         return build_found(
             citation,
             source_id=f"{tracker.name}:{name}",
             url=tracker.page.format_map(groups),
             title=f"{name}: {title}",
-            text=f"{title}\n\n{_text(_at(record, tracker.text))}",
+            text=f"{title}\n\n{text_of(at(record, tracker.text))}",
             detail=f"{name} “{title[:120]}” is there.",
-            dated=None if tracker.dated is None else _time(_at(record, tracker.dated)),
+            dated=None if tracker.dated is None else time_of(at(record, tracker.dated)),
         )
 
 
@@ -169,36 +169,3 @@ def load_trackers(file: Path) -> list[Tracker]:
         raise KindError(f"{file}: {where}: {first['msg']}") from error
     except (OSError, ValueError, KeyError, re.error) as error:
         raise KindError(f"{file}: {error}") from error
-
-
-def _filled(template: str, groups: Mapping[str, str | None]) -> bytes:
-    """A JSON text with the groups in `<brackets>`: braces belong to the JSON."""
-    for group, value in groups.items():
-        template = template.replace(f"<{group}>", json.dumps(value or "")[1:-1])
-    return template.encode()
-
-
-def _at(document: Any, path: str) -> Any:
-    """What lies at `fields.summary`, or `data.nodes.0.title`; None where nothing does."""
-    for step in filter(None, path.split(".")):
-        if isinstance(document, list):
-            document = document[int(step)] if step.isdecimal() and int(step) < len(document) else None
-        else:
-            document = document.get(step) if isinstance(document, dict) else None
-    return document
-
-
-def _text(value: Any) -> str:
-    """A text; of what is made of parts, as a document of Jira's newer API is, the texts in it."""
-    if isinstance(value, str):
-        return value
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return "\n".join(filter(None, (_text(part) for part in parts)))
-
-
-def _time(value: Any) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(str(value))
-    except ValueError:
-        return None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at

@@ -43,13 +43,6 @@ class Excerpt:
         return source + start - begin, min(source + end - begin, source + length)
 
 
-def focus(claim: str, citations: Sequence[Citation], title: str, text: str) -> str:
-    """The passages of `text` that bear on what the claim says of the source `citations` name: whole sentences, in
-    order, at most EXCERPT_CHARACTERS. A text that fits is taken whole; one without a word of the claim from its
-    beginning. Linear in the text."""
-    return passages(claim, citations, title, text).text
-
-
 def passages(
     claim: str,
     citations: Sequence[Citation],
@@ -59,7 +52,9 @@ def passages(
     words: Iterable[Word] | None = None,
     parts: Sequence[tuple[int, int]] | None = None,
 ) -> Excerpt:
-    """As `focus`, with the way back to the text, of which the words and sentences may be known already."""
+    """The passages of `text` that bear on what the claim says of the source `citations` name: whole sentences, in
+    order, at most EXCERPT_CHARACTERS. A text that fits is taken whole; one without a word of the claim from its
+    beginning. Its `words`, and its sentences as `parts`, may be known already. Linear in the text."""
     if len(text) <= EXCERPT_CHARACTERS:
         return Excerpt(text, ((0, 0, len(text)),))
     parts = sentences(text) if parts is None else parts

@@ -45,12 +45,11 @@ class DiffStretch:
 
 @dataclass(frozen=True, slots=True)
 class DiffView:
-    """The old and the new text, each with its own words marked, and both read together. `same`: they are equal."""
+    """The old and the new text, each with its own words marked, and both read together."""
 
     old: Pieces
     new: Pieces
     merged: Pieces
-    same: bool
 
 
 def word_diff(old: str, new: str, changed: Collection[str] = ()) -> DiffView:
@@ -62,7 +61,6 @@ def word_diff(old: str, new: str, changed: Collection[str] = ()) -> DiffView:
         old=_diff_pieces((change for change in found if change.op is not DiffOp.ADDED), values),
         new=_diff_pieces((change for change in found if change.op is not DiffOp.REMOVED), values),
         merged=_diff_pieces(found, values),
-        same=old == new,
     )
 
 

@@ -25,7 +25,7 @@ from vouchgate.review.pages.diff import DiffView, word_diff
 from vouchgate.review.pages.text import Pieces, pieces
 from vouchgate.review.pages.times import Moment, moment
 
-_LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
+LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
 _WAITS = "It waits for review too, and meets this one when its turn comes."
 _OVER = {
     MemoryStatus.SUPERSEDED: "It has been replaced since.",
@@ -147,7 +147,9 @@ def _note(memory: Memory | None, *, gone: bool) -> str:
     """How a memory stands. Where it was not looked at, all that is known is what it said then."""
     if memory is None:
         return "It cannot be found any more." if gone else "As it was when the claim was sent."
-    held = f"Held as {_LABELS[memory.label]} of {memory.confidence.value} confidence, from {memory.source.value}."
+    held = (
+        f"Held as {LABELS[memory.label]} of {memory.confidence.value} confidence, from {memory.source.value}."
+    )
     return " ".join(filter(None, (held, _OVER.get(memory.status, ""), _stale(memory))))
 
 

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.claims.types import (
-    Confidence,
     Found,
     ItemKind,
-    Label,
     Memory,
     MemoryStatus,
     Neighbour,
@@ -23,16 +21,14 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import confidence_of
 from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, horizon_problem
-
-_LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
+from vouchgate.review.pages.earlier import LABELS
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One way to approve: `act` is `approve`, `replace` or `keep_both`, `label` for its button, `line` says what it
-    will do, `supersede` is what the approval is to say of a conflicting memory."""
+    """One way to approve: `label` for its button, `line` says what it will do, `supersede` is what the approval is to
+    say of a conflicting memory."""
 
-    act: str
     label: str
     line: str
     supersede: bool | None
@@ -62,9 +58,7 @@ def effect_of(
     if blocked or answer is None:
         return Effect((), "", blocked)
     if item.removal_of is not None:
-        return Effect(
-            (Option("approve", "Approve the removal", _removes(item.removal_of, answer), None),), "", ""
-        )
+        return Effect((Option("Approve the removal", _removes(item.removal_of, answer), None),), "", "")
     active = conflict if conflict is not None and conflict.status is MemoryStatus.ACTIVE else None
     recorded = None if active is None else active.id
     near = Neighbours(items=tuple(_neighbours(active)))
@@ -75,13 +69,11 @@ def effect_of(
     )
     if isinstance(settled, ApprovalRefused) and settled.code != "conflict_unresolved":
         return Effect((), "", settled.message)
-    options: tuple[Option, ...] = (Option("approve", "Approve", f"{_stores(answer)}.", None),)
+    options: tuple[Option, ...] = (Option("Approve", f"{_stores(answer)}.", None),)
     if active is not None:
         options = (
-            Option("replace", "Approve and replace", f"{_stores(answer)}, in place of {active.id}.", True),
-            Option(
-                "keep_both", "Approve and keep both", f"{_stores(answer)}, and keeps {active.id} too.", False
-            ),
+            Option("Approve and replace", f"{_stores(answer)}, in place of {active.id}.", True),
+            Option("Approve and keep both", f"{_stores(answer)}, and keeps {active.id} too.", False),
         )
     if written_over is not None:
         options = options[:1]
@@ -108,7 +100,7 @@ def _stores(answer: ValidationResult) -> str:
     confidence = confidence_of(evidence.label, evidence.confidence_score, vouched=True)
     horizon = evidence.claim.validity_horizon
     until = "" if horizon is None else f" until {horizon:%Y-%m-%d}"
-    return f"Stores it as {_LABELS[evidence.label]} of {_worth(confidence)} that you vouch for{until}"
+    return f"Stores it as {LABELS[evidence.label]} of {confidence.value} confidence that you vouch for{until}"
 
 
 def _memory_at_place(answer: ValidationResult) -> Neighbour | None:
@@ -122,7 +114,3 @@ def _removes(name: str, answer: ValidationResult) -> str:
     sink, _, place = name.partition(" ")
     retracts = "" if known is None else f", and retracts {known.id}"
     return f"Has {place} removed from {sink}{retracts}. This cannot be taken back."
-
-
-def _worth(confidence: Confidence) -> str:
-    return f"{confidence.value} confidence"

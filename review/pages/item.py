@@ -40,7 +40,7 @@ from vouchgate.review.pages.earlier import (
     earlier_claim,
     similar_views,
 )
-from vouchgate.review.pages.effect import Option, effect_of
+from vouchgate.review.pages.effect import Effect, effect_of
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views
 from vouchgate.review.pages.source import SourceView, source_views
 from vouchgate.review.pages.text import Pieces, pieces, plain_line
@@ -119,9 +119,7 @@ class ItemView:
     next_check: Moment | None
     valid_until: Moment | None
     rejected: RejectedView | None
-    options: tuple[Option, ...]
-    before: str
-    blocked: str
+    effect: Effect
     metadata: tuple[Fact, ...]
     removal: bool  # it asks for something to go, so there is no text to edit
     became: ItemOutcome | None
@@ -153,7 +151,6 @@ def item_view(
     decided = () if answer is None else deciding(answer, policy)
     earlier = None if answer is None else earlier_claim(item.content, answer, conflict, policy, now)
     claim, legend = _marked(item, findings, earlier)
-    effect = effect_of(item, answer, conflict, policy, now)
     waits = item.status is ReviewStatus.PENDING and item.expires_at > now
     return ItemView(
         id=item.id,
@@ -183,9 +180,7 @@ def item_view(
         next_check=moment_or_none(next_check, now) if waits else None,
         valid_until=moment_or_none(item.validity_horizon, now),
         rejected=_rejected(rejected, now),
-        options=effect.options,
-        before=effect.before,
-        blocked=effect.blocked,
+        effect=effect_of(item, answer, conflict, policy, now),
         metadata=facts_of(item.metadata | _delivery(answer)),
         removal=item.removal_of is not None,
         became=_item_outcome(item, decider, undo_until, now),

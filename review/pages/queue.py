@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
 from urllib.parse import urlencode
 
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory
@@ -14,8 +13,8 @@ from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, explain, span
 from vouchgate.review.pages.reasons import ReasonKind, kind_of
 from vouchgate.review.pages.text import Piece, is_whole, opening_pieces, plain_line
+from vouchgate.storage.queue.pending import Order, QueueFilter
 
-Order = Literal["priority", "oldest", "newest"]
 ORDERS: tuple[tuple[Order, str], ...] = (
     ("priority", "Most pressing first"),
     ("oldest", "Oldest first"),
@@ -47,6 +46,19 @@ class QueueListing:
             "order": None if self.order == "priority" else self.order,
         }
         return tuple((name, str(value)) for name, value in given.items() if value not in (None, ""))
+
+    def as_filter(self, *, after: str | None = None, limit: int = 1) -> QueueFilter:
+        """The items of it, from `after` on."""
+        return QueueFilter(
+            rule=self.rule,
+            sender=self.sender,
+            cited=self.cited,
+            memory_type=self.memory_type,
+            text=self.q,
+            order=self.order,
+            after=after,
+            limit=limit,
+        )
 
     def href(self, path: str = PATH, **more: str) -> str:
         """The address of this listing, or of `path` as reached from it."""

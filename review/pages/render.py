@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from vouchgate.review.pages.text import opening_pieces, pieces, plain_line
 
@@ -51,23 +51,24 @@ def asset(name: str) -> str:
     return f"{STATIC_PATH}{name}?v={STATIC[name].version}"
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("vouchgate.review.pages"),
-        autoescape=True,
+def environment(*packages: str) -> Environment:
+    """For the templates of these packages. All but Markdown is escaped."""
+    made = Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
+        autoescape=select_autoescape(disabled_extensions=["md"], default=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.globals["asset"] = asset
-    environment.filters["pieces"] = pieces
-    environment.filters["opening"] = opening_pieces
-    environment.filters["unseen"] = partial(plain_line, most=_MOST)
-    return environment
+    made.globals["asset"] = asset
+    made.filters["pieces"] = pieces
+    made.filters["opening"] = opening_pieces
+    made.filters["unseen"] = partial(plain_line, most=_MOST)
+    return made
 
 
-_ENVIRONMENT = _environment()
+_ENVIRONMENT = environment("vouchgate.review.pages")
 
 
 def render(name: str, **context: object) -> str:

@@ -92,7 +92,6 @@ class SourceView:
     heading: Pieces
     cited: Pieces
     cited_kind: str
-    state: str
     state_words: str
     kind: str
     detail: Pieces
@@ -161,7 +160,6 @@ def source_view(
         heading=pieces(citation.value if found is None else found.source_id),
         cited=pieces(citation.value),
         cited_kind=label_of(citation.type),
-        state=reading.kind,
         state_words=_state(reading),
         kind=worst(findings),
         detail=pieces(reading.detail),
@@ -258,6 +256,8 @@ def _cut_at_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _reputation(found: Found, policy: Policy) -> str:
+    if found.citation.type is CitationType.CORPUS:
+        return "a document of an official corpus" if found.official else "a document of a corpus"
     if found.official or found.form != "page":
         return _OF_REPOSITORY.get(found.form, "the grounding repository's own record")
     if is_banned(found, policy.banned):
@@ -277,7 +277,7 @@ def _score(found: Found, policy: Policy, captured: datetime) -> tuple[str, str]:
     if found.standing is not Standing.IN_FORCE:
         return score, "What is not in force counts for nothing."
     if found.official or found.form != "page":
-        return score, "What is in the grounding repository counts in full."
+        return score, "What is in the grounding repository, or official, counts in full."
     fresh = "not known, taken as" if found.dated is None else "worth"
     judged = judgement_of(found)
     parts = [
@@ -302,6 +302,8 @@ def _standing(found: Found) -> Pieces:
             said = "not merged into the branch that counts"
         case Standing.MEMORY:
             said = "a file that agents write to"
+        case Standing.HINT:
+            said = "in a corpus that is not official"
         case Standing.DETACHED:
             said = "on no branch and under no tag"
         case Standing.AMBIGUOUS:

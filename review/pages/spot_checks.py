@@ -9,6 +9,7 @@ from datetime import datetime
 from vouchgate.ingest.claims.types import Found, Held, MemoryStatus, SpotVerdict, Stance, ValidationResult
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.support.holding import text_held
+from vouchgate.review.pages.history import FilterChoice
 from vouchgate.review.pages.source import NEAR, SourceView, source_views
 from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces
 from vouchgate.review.pages.times import Moment, moment
@@ -75,20 +76,11 @@ class CountRow:
     counts: str
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictChoice:
-    """A filter of the page."""
-
-    label: str
-    href: str
-    chosen: bool
-
-
-def choices(chosen: str) -> list[VerdictChoice]:
+def choices(chosen: str) -> list[FilterChoice]:
     """What can be listed."""
     names = [OPEN, *(verdict.value for verdict in SpotVerdict)]
     return [
-        VerdictChoice(WORDS[name], PATH if name == OPEN else f"{PATH}?verdict={name}", name == chosen)
+        FilterChoice(WORDS[name], PATH if name == OPEN else f"{PATH}?verdict={name}", name == chosen)
         for name in names
     ]
 

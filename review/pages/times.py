@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from vouchgate.ingest.scoring.priority import span
+from vouchgate.ingest.scoring.score import aware
 
 _DAY = timedelta(days=1)
 _MONTH = 30.44 * _DAY
@@ -24,7 +25,7 @@ class Moment:
 
 def moment(at: datetime, now: datetime) -> Moment:
     """How a time is shown. One without a zone, which only pages of others have, is read as UTC."""
-    at = _aware(at)
+    at = aware(at)
     away = abs(at - now)
     words = (
         "just now" if away < timedelta(minutes=1) else f"{span(away)} ago" if at < now else f"in {span(away)}"
@@ -41,17 +42,13 @@ def age(dated: datetime | None, now: datetime) -> str:
     """How old a thing of that date is: in days up to two months, in months up to two years, then in years."""
     if dated is None:
         return "age not known"
-    time = now - _aware(dated)
+    time = now - aware(dated)
     if time < timedelta(0):
         return "dated in the future"
     if time < 2 * _MONTH:
         return f"{span(time)} old"
     months = int(time / _MONTH)
     return f"{months} months old" if time < 2 * _YEAR else f"{int(time / _YEAR)} years old"
-
-
-def _aware(at: datetime) -> datetime:
-    return at if at.utcoffset() is not None else at.replace(tzinfo=UTC)
 
 
 def _zone(at: datetime) -> str:

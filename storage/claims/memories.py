@@ -369,7 +369,6 @@ def storable(text: str) -> bool:
 
 def _memory(row: Mapping[Any, Any], now: datetime) -> Memory:
     values = to_fields(row)
-    values["confirmed_at"] = values["confirmed_at"] or values["created_at"]
     horizon = values["validity_horizon"]
     if horizon is not None and horizon <= now:
         values["status"] = MemoryStatus.EXPIRED

@@ -7,14 +7,12 @@ does not grow with the number of an owner's claims.
 
 from __future__ import annotations
 
-import hashlib
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, Table, bindparam, select, update
+from sqlalchemy import Connection, Table, select
 
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.types import (
@@ -33,28 +31,20 @@ from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import digest_of
 from vouchgate.storage import ids
-from vouchgate.storage.claims import decisions, echoes, known_keys, memories, source_texts
+from vouchgate.storage.claims import echoes, known_keys
+from vouchgate.storage.claims.decision_rows import DecisionRows
 from vouchgate.storage.claims.echoes import Echoes
-from vouchgate.storage.dedup import contradicting, index, similar, vectors
+from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.dedup.builds import in_use
 from vouchgate.storage.dedup.window import Candidate, DedupIndexView
 from vouchgate.storage.identity import owners
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing.outbox import Outbox
-from vouchgate.storage.queue import pending, rechecks, rejections, spot_checks
+from vouchgate.storage.queue import rejections
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
-from vouchgate.storage.sql import BulkInsert, PreparedSelect, among
+from vouchgate.storage.sql import PreparedSelect, among
 from vouchgate.storage.tables.claims import TokenRow
 
-_MEMORIES = BulkInsert(memories.TABLE)
-_PENDING = BulkInsert(pending.TABLE)
-_DECISIONS = BulkInsert(decisions.TABLE)
-_SEEN_AGAIN = (
-    update(pending.TABLE)
-    .where(pending.TABLE.c.owner_id == bindparam("of_owner"), pending.TABLE.c.id == bindparam("of_id"))
-    .values(seen=pending.TABLE.c.seen + bindparam("times"))
-)
-_KEYS = BulkInsert(known_keys.TABLE)
 _TOKEN: Table = TokenRow.metadata.tables["token"]
 _LIVE_TOKENS = PreparedSelect(
     select(_TOKEN.c.id, _TOKEN.c.expires_at).where(among(_TOKEN.c.id, "ids"), _TOKEN.c.revoked_at.is_(None))
@@ -142,23 +132,6 @@ def write_submissions(
     return answers
 
 
-@dataclass(slots=True)
-class _Rows:
-    """What is to be written."""
-
-    memories: list[dict[str, Any]] = field(default_factory=list)
-    pending: list[dict[str, Any]] = field(default_factory=list)
-    similar: list[dict[str, Any]] = field(default_factory=list)
-    vectors: list[dict[str, Any]] = field(default_factory=list)
-    rechecks: list[dict[str, Any]] = field(default_factory=list)
-    spot_checks: list[dict[str, Any]] = field(default_factory=list)
-    texts: list[dict[str, Any]] = field(default_factory=list)
-    decisions: list[dict[str, Any]] = field(default_factory=list)
-    idempotency: list[dict[str, Any]] = field(default_factory=list)
-    log: list[dict[str, Any]] = field(default_factory=list)
-    seen: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-
 class _SubmissionGroup:
     """What was read for a group of submissions, and what they changed since."""
 
@@ -200,7 +173,7 @@ class _SubmissionGroup:
         self._echoes.prepare(
             (s.examined, own, self._facts(s)) for s, own in zip(submissions, self.echo_names, strict=True)
         )
-        self._rows = _Rows()
+        self._rows = DecisionRows()
         log_ends = {owner: state.log_seq for owner, state in self._owners.items()}
         claims = [(s.examined, s.bands or ()) for s in submissions]
         self._contradicting = contradicting.OfGroup(connection, claims, log_ends)
@@ -283,32 +256,22 @@ class _SubmissionGroup:
         return rejections.lately(found, submission.examined.capture_time, policy.queue.rejected_days)
 
     def _note(self, submission: Submission, decided: Decided, decision_id: str, action: Action) -> None:
-        """Notes every row of a decision."""
-        owner_id, at = submission.owner_id, submission.examined.capture_time
-        answer, rows, limits = decided.answer, self._rows, submission.examined.policy.queue
-        self._outbox.claimed(submission.examined.claim, submission.principal_id, at)
-        rows.decisions.append(
-            decisions.row_of(answer, decided.json, principal_id=submission.principal_id, at=at)
-        )
-        if answer.tier is not Tier.BLOCKED:
-            examined = submission.examined
-            rows.texts += source_texts.rows_of(owner_id, examined.readings, examined.policy, at)
-        digest = hashlib.sha256(decided.json.encode()).hexdigest()
+        """Notes every row of a decision, and shows what it makes to the submissions that follow."""
+        owner_id, principal_id, examined = submission.owner_id, submission.principal_id, submission.examined
+        answer, claim, rows, at = decided.answer, examined.claim, self._rows, examined.capture_time
+        self._outbox.claimed(claim, principal_id, at)
+        digest = rows.add_decision(examined, answer, decided.json, principal_id)
+        owner = self._owners[owner_id]
         rows.log.append(
             log.next_entry(
-                self._owners[owner_id],
-                at=at,
-                actor=submission.principal_id,
-                action=action,
-                subject_id=decision_id,
-                content_digest=digest,
+                owner, at=at, actor=principal_id, action=action, subject_id=decision_id, content_digest=digest
             )
         )
         if (idempotency := submission.idempotency) is not None:
-            self._known[submission.principal_id, idempotency.key] = (idempotency.body_digest, decided.json)
+            self._known[principal_id, idempotency.key] = (idempotency.body_digest, decided.json)
             rows.idempotency.append(
                 {
-                    "principal_id": submission.principal_id,
+                    "principal_id": principal_id,
                     "key": idempotency.key,
                     "body_digest": idempotency.body_digest,
                     "owner_id": owner_id,
@@ -317,55 +280,19 @@ class _SubmissionGroup:
                 }
             )
         if action is Action.CLAIM_STORED and answer.memory_id is not None:
-            rows.memories.append(
-                memories.row_from_answer(
-                    answer, decision_id=decision_id, memory_id=answer.memory_id, created_at=at
-                )
-            )
+            bands = submission.bands or ()
+            rows.add_memory(examined, answer, bands, digest)
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
-            claim, bands = submission.examined.claim, submission.bands or ()
-            rows.similar.extend(similar.rows_of(owner_id, answer.memory_id, bands))
             self._contradicting.stored.add(owner_id, bands, answer.memory_id, claim.content)
-            rows.vectors += vectors.rows_of(
-                owner_id, ItemKind.MEMORY, answer.memory_id, submission.examined.embedding
-            )
-            self._schedule(submission, ItemKind.MEMORY, answer.memory_id)
-            rows.spot_checks += spot_checks.rows_of(answer, digest, submission.examined.policy, at)
-            self._outbox.note_stored_claim(submission.examined.claim, answer.memory_id, at)
+            self._outbox.note_stored_claim(claim, answer.memory_id, at)
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
-            item = pending.from_answer(
-                answer, item_id=answer.queue_id, submitted_by=submission.principal_id, limits=limits
-            )
-            rows.pending.append(pending.row_of(item, _words_of(submission)[1]))
-            if submission.examined.claim.removes:  # it says nothing that another claim could repeat
-                self._outbox.note_waiting_removal(submission.examined.claim, answer.queue_id)
-                return
-            self._index(submission, ItemKind.PENDING, answer.queue_id)
-            rows.vectors += vectors.rows_of(
-                owner_id, ItemKind.PENDING, answer.queue_id, submission.examined.embedding
-            )
-            if answer.rule == Rule.CITATION_UNKNOWN:  # nothing else stands against it, so that is tried again
-                self._schedule(submission, ItemKind.PENDING, answer.queue_id)
-            elif answer.rule == Rule.UNGROUNDED and submission.examined.suggested is not None:
-                policy = submission.examined.policy
-                row = rechecks.uncited_row(
-                    policy, owner_id, answer.queue_id, submission.examined.capture_time
-                )
-                rows.rechecks += [] if row is None else [row]
+            rows.add_item(examined, answer, principal_id, _words_of(submission)[1])
+            if claim.removes:  # it says nothing that another claim could repeat
+                self._outbox.note_waiting_removal(claim, answer.queue_id)
+            else:
+                self._index(submission, ItemKind.PENDING, answer.queue_id)
         elif action is Action.CLAIM_REPEATED and answer.queue_id is not None:
             rows.seen[owner_id, answer.queue_id] += 1
-
-    def _schedule(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
-        """Notes when the claim's sources are to be read again."""
-        examined, owner_id = submission.examined, submission.owner_id
-        policy, at, readings = examined.policy, examined.capture_time, examined.readings
-        if kind is ItemKind.MEMORY:
-            memory_type = examined.claim.memory_type
-            row = rechecks.memory_row(policy, owner_id, item_id, readings, at, memory_type=memory_type)
-        else:
-            row = rechecks.pending_row(policy, owner_id, item_id, readings, at)
-        if row is not None:
-            self._rows.rechecks.append(row)
 
     def _index(self, submission: Submission, kind: ItemKind, item_id: str) -> None:
         """Notes the keys of a new item, and shows it to the submissions that follow."""
@@ -382,26 +309,11 @@ class _SubmissionGroup:
     def write(self) -> None:
         """Writes all that was noted, one statement a table."""
         rows = self._rows
-        # Sorted, so that two processes that use the same keys for different owners wait in one order.
-        rows.idempotency.sort(key=lambda row: (row["principal_id"], row["key"]))
-        for table, parameters in (
-            (_MEMORIES, rows.memories),
-            (_PENDING, rows.pending),
-            (similar.ROWS, rows.similar),
-            (vectors.ROWS, rows.vectors),
-            (rechecks.ROWS, rows.rechecks),
-            (spot_checks.ROWS, rows.spot_checks),
-            (_DECISIONS, rows.decisions),
-            (_KEYS, rows.idempotency),
-        ):
-            table.write(self._connection, parameters)
+        rows.write(self._connection)
         self._window.write()
         if self._next is not None:
             self._next[1].write()
         self._outbox.write()
-        source_texts.write(self._connection, rows.texts)
-        if rows.seen:
-            self._connection.execute(_SEEN_AGAIN, list(_seen_again(rows.seen)))
         log.write(self._connection, rows.log)
         owners.save(
             self._connection, (self._owners[owner] for owner in {row["owner_id"] for row in rows.log})
@@ -422,8 +334,3 @@ def prepared(one: Submission) -> Submission:
 
 def _words_of(submission: Submission) -> rejections.Name:
     return submission.owner_id, digest_of(submission.keys.words, submission.keys.scope)
-
-
-def _seen_again(seen: Counter[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    for (owner_id, item_id), times in seen.items():
-        yield {"of_owner": owner_id, "of_id": item_id, "times": times}

@@ -13,13 +13,12 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from fractions import Fraction
 from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, or_, select, union_all
 
-from vouchgate.ingest.claims.types import ItemKind, MemoryStatus, Neighbour, SimilarMemory
-from vouchgate.ingest.dedup.similar import BANDS, band_keys, nearest
+from vouchgate.ingest.claims.types import ItemKind, MemoryStatus, Neighbour
+from vouchgate.ingest.dedup.similar import BANDS, band_keys
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.dedup.window import Candidate
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among, fetch, time_of
@@ -181,21 +180,6 @@ def _of_owners(
     owners, values = [owner for owner, _ in pairs], [value for _, value in pairs]
     asked = {"owner": owners, "value": values} | dict(zip(("most",), most, strict=False))
     return fetch(connection, statements["postgresql"], asked)
-
-
-def find(
-    connection: Connection,
-    owner_id: str,
-    content: str,
-    memory_type: str,
-    *,
-    threshold: Fraction,
-    now: datetime,
-) -> tuple[SimilarMemory, ...]:
-    """The nearest memories of this owner and type that are no duplicates by `threshold`, and in force at
-    `now`, as far as `candidates` has them."""
-    keys = band_keys(content, memory_type)
-    return nearest(content, candidates(connection, owner_id, keys, memory_type, now=now), threshold)
 
 
 def keys_of(content: str, memory_type: str) -> tuple[int, ...]:

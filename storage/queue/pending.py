@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, select, tuple_, update
-from sqlalchemy import insert as insert_into
 
 from vouchgate.ingest.claims.types import (
     Frozen,
@@ -31,7 +30,6 @@ from vouchgate.storage.sql import limited_to
 from vouchgate.storage.tables.claims import OwnerRow, PendingRow, QueueTotalRow
 
 TABLE: Table = PendingRow.metadata.tables["pending"]
-_INSERT = insert_into(TABLE)
 _OWNER: Table = OwnerRow.metadata.tables["owner"]
 _TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
 _BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
@@ -118,7 +116,7 @@ Ending = Literal[ReviewStatus.APPROVED, ReviewStatus.REJECTED, ReviewStatus.EXPI
 class QueueFilter(Frozen):
     """Which items to list, and in what order. What is None does not restrict."""
 
-    owners: frozenset[str]
+    owners: frozenset[str] = frozenset()
     status: ReviewStatus = ReviewStatus.PENDING
     rule: Rule | None = None  # that queued it
     sender: str | None = None  # id of the principal that submitted it
@@ -175,11 +173,6 @@ def from_answer(
 def row_of(item: PendingMemory, digest: str | None = None) -> dict[str, Any]:
     """The item as the parameters of INSERT. `digest` is its `words_digest`, where that is known."""
     return to_row(item) | {"words_digest": digest or words_digest(item.content, item.memory_type)}
-
-
-def insert(connection: Connection, item: PendingMemory) -> None:
-    """Writes a new item; its dedup keys and the two counters are the caller's, under the owner's lock."""
-    connection.execute(_INSERT, row_of(item))
 
 
 def get(connection: Connection, item_id: str, *, owners: frozenset[str] | None) -> PendingMemory | None:

@@ -17,13 +17,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import Connection, Table, and_, bindparam, delete, select, update
+from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select, update
 
-from vouchgate.ingest.claims.types import Found, ItemKind, MemoryType, SourceReading, Unreachable
+from vouchgate.ingest.claims.types import (
+    Found,
+    ItemKind,
+    MemoryType,
+    ReviewStatus,
+    SourceReading,
+    Unreachable,
+)
 from vouchgate.ingest.policy import Policy, Recheck
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.storage.sql import BulkInsert
-from vouchgate.storage.tables.claims import RecheckRow
+from vouchgate.storage.tables.claims import MetaRow, PendingRow, RecheckRow
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +73,11 @@ _POSTPONE = (
 _REMOVE = delete(TABLE).where(_OF_ITEM)
 _NEXT = select(TABLE.c.due_at).where(_OF_KIND).order_by(TABLE.c.due_at).limit(1)
 _WHEN = select(TABLE.c.due_at).where(_OF_ITEM)
+
+_META: Table = MetaRow.metadata.tables["meta"]
+_PENDING: Table = PendingRow.metadata.tables["pending"]
+_LOOKED_UP = "looked_up_in"  # the row of `meta` for `bring_forward`
+_PLACES = select(_META.c.value).where(_META.c.name == _LOOKED_UP).with_for_update()
 
 # A claim that waits for its promotion comes before a memory that is in force anyway.
 _IN_TURN = (ItemKind.PENDING, ItemKind.MEMORY)
@@ -199,6 +212,33 @@ def lease(
             ],
         )
     return taken
+
+
+def bring_forward(connection: Connection, places: str, now: datetime, due: datetime) -> int:
+    """Has the items that cite nothing looked up again at `due`, when `places`, a digest of where they are looked up, is
+    not the one that was kept; how many items. In a write transaction of its own, as `lease`. What was never kept before
+    is only kept."""
+    known = connection.execute(_PLACES).scalar_one_or_none()
+    if known is None:
+        connection.execute(insert(_META).values(name=_LOOKED_UP, value=places))
+    if known in (None, places):
+        return 0
+    connection.execute(update(_META).where(_META.c.name == _LOOKED_UP).values(value=places))
+    waiting = select(_PENDING.c.id).where(
+        _PENDING.c.owner_id == TABLE.c.owner_id,
+        _PENDING.c.id == TABLE.c.item_id,
+        _PENDING.c.status == ReviewStatus.PENDING.value,
+        _PENDING.c.rule == Rule.UNGROUNDED,
+        _PENDING.c.cited.is_(None),
+        _PENDING.c.expires_at > now,
+    )
+    brought = connection.execute(
+        update(TABLE)
+        .where(TABLE.c.kind == ItemKind.PENDING.value, TABLE.c.lease.is_(None), TABLE.c.due_at > due)
+        .where(waiting.exists())
+        .values(due_at=due)
+    )
+    return brought.rowcount
 
 
 def hold_lease(connection: Connection, due: LeasedRecheck) -> bool:

@@ -18,13 +18,18 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
+from itertools import pairwise
+from multiprocessing import util
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import IO, Any, TextIO
 
+from prometheus_client import values
+
 # The process to fork from is started with the first of the others, and ends with the one that runs the tests.
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.running.loaded"])
+_spawned = util.spawnv_passfds  # what starts an interpreter for multiprocessing
 
 
 class Program:
@@ -101,7 +106,28 @@ def _run(
     sys.stdout = _reopened(sys.__stdout__, 1, "w")
     sys.stderr = _reopened(sys.__stderr__, 2, "w")
     sys.argv = ["vouchgate", *arguments]
+    util.spawnv_passfds = _forked  # type: ignore[assignment]  # called with these alone
     runpy.run_module("vouchgate.cli", run_name="__main__", alter_sys=True)
+
+
+def _forked(path: bytes, arguments: Sequence[Any], kept: Sequence[int]) -> int:
+    """In place of a new interpreter, for the process that a service forks its workers from: it has loaded all that this
+    one has, and is otherwise as a new one would be. One test has a service start it as it does (`anew` of `serve`)."""
+    if "forkserver" not in arguments[-1]:
+        return _spawned(path, arguments, kept)
+    if pid := os.fork():
+        return pid
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        for low, high in pairwise([2, *sorted(kept), os.sysconf("SC_OPEN_MAX")]):
+            os.closerange(low + 1, high)
+        # What the library of the metrics does when it is loaded.
+        values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
+        exec(arguments[-1], {})  # noqa: S102  (what the interpreter would be told to run)
+    finally:
+        os._exit(0)
 
 
 def _reopened(former: TextIO | None, number: int, mode: str) -> TextIOWrapper:

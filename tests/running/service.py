@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +60,7 @@ class Running:
     """A served gate. `client(token)` calls it; the process may be killed by the test."""
 
     url: str
-    process: Program
+    process: Program | subprocess.Popen[bytes]
     output: list[str]
 
     def client(self, token: str | None = None) -> httpx.Client:
@@ -76,8 +77,10 @@ def serve(
     policy: Path | None = None,
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
+    anew: bool = False,
 ) -> Iterator[Running]:
-    """`vouchgate serve` on a free port of this machine, stopped at the end."""
+    """`vouchgate serve` on a free port of this machine, stopped at the end; with `anew` in an interpreter that starts
+    for it."""
     arguments = ["serve", "--port", "0", "--database-url", database_url]
     for repo in repos:
         arguments += ["--repo", str(repo)]
@@ -88,14 +91,23 @@ def serve(
     theirs, ours = os.pipe()
     said = os.fdopen(theirs, encoding="utf-8")
     folder = tempfile.mkdtemp(prefix="serve-")  # what a first start leaves there goes with it
+    variables = {**os.environ, **(environment or {})}
+    process: Program | subprocess.Popen[bytes]
     try:
         with Path(os.devnull).open() as nothing:
-            process = Program(
-                arguments,
-                directory=Path(folder),
-                environment={**os.environ, **(environment or {})},
-                streams=(nothing, ours, ours),
-            )
+            if anew:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "vouchgate.cli", *arguments],
+                    cwd=folder,
+                    env=variables,
+                    stdin=nothing,
+                    stdout=ours,
+                    stderr=ours,
+                )
+            else:
+                process = Program(
+                    arguments, directory=Path(folder), environment=variables, streams=(nothing, ours, ours)
+                )
     finally:
         os.close(ours)
     output: list[str] = []

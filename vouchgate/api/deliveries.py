@@ -85,18 +85,10 @@ class LeasedOut(BaseModel):
         """As it is told to who leased it."""
         record, memory = handed.record, handed.memory
         return cls(
-            id=record.id,
+            **{name: value for name, value in record if name in cls.model_fields},
             lease=handed.lease,
-            owner_id=record.owner_id,
-            sink=record.sink,
-            place=record.place,
-            op=record.op,
-            data=record.data,
             content="" if memory is None else memory.content,
-            memory_id=record.memory_id,
             memory_type=None if memory is None else memory.memory_type,
-            attempts=record.attempts,
-            created_at=record.created_at,
         )
 
 

@@ -13,6 +13,7 @@ from vouchgate.ingest.claims.types import Looked, MemoryType, Principal, Suggest
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
+from vouchgate.storage.queue.pending import QueueFilter
 
 router = APIRouter(prefix="/v1/gaps", route_class=JsonRoute, tags=["gaps"])
 
@@ -49,7 +50,7 @@ def list_gaps(
 ) -> GapPage:
     """What was asked and not found, of claims that cite nothing, or of those whose citations could not be read."""
     queue = service_of(request).queue
-    items = queue.search(principal, rule=Rule(rule), after=after, limit=limit)
+    items = queue.search(principal, QueueFilter(rule=Rule(rule), after=after, limit=limit))
     decided = [(item, queue.decision_of(item)) for item in items]
     gaps = [
         Gap(

@@ -43,18 +43,7 @@ class OwnPending(BaseModel):
     @classmethod
     def of(cls, item: PendingMemory) -> Self:
         """The agent's view of an item."""
-        return cls(
-            queue_id=item.id,
-            content=item.content,
-            memory_type=item.memory_type,
-            reason=item.reason,
-            status=item.status,
-            seen=item.seen,
-            created_at=item.created_at,
-            decided_at=item.decided_at,
-            note=item.note,
-            memory_id=item.memory_id,
-        )
+        return cls(queue_id=item.id, **{name: value for name, value in item if name in cls.model_fields})
 
 
 class OwnPendingPage(BaseModel):

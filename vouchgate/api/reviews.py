@@ -42,7 +42,7 @@ from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
-from vouchgate.storage.queue.pending import Order
+from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.wire import ApproveIn, RejectIn, Text, UndoIn, Wire
 
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
@@ -177,8 +177,7 @@ def list_reviews(
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ReviewPage:
     """The owner's items, what presses most first unless another order is asked for."""
-    items = service_of(request).queue.search(
-        principal,
+    wanted = QueueFilter(
         status=status,
         rule=rule,
         sender=submitted_by,
@@ -189,6 +188,7 @@ def list_reviews(
         after=after,
         limit=limit,
     )
+    items = service_of(request).queue.search(principal, wanted)
     return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 
@@ -203,41 +203,28 @@ def get_review(request: Request, item_id: str, principal: ReviewReader) -> Revie
     return ReviewOut.of(service, item, datetime.now(UTC))
 
 
-@router.post("/{item_id}/approve", responses=problem_responses(404, 409, body=True))
-async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> ApprovedOut:
+@router.post(
+    "/{item_id}/approve", responses=problem_responses(404, 409, body=True), response_model=ApprovedOut
+)
+async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> DoneOut:
     """Stores the claim. Its sources are looked at again first, duplicates in the same transaction: an item
     whose source has turned out otherwise is stale."""
-    answer = await acts.approve(
-        service_of(request),
-        principal,
-        item_id,
-        version=sent.version,
-        note=sent.note,
-        supersede=sent.supersede,
-        content=sent.content,
-    )
-    if isinstance(answer, Approved | Removed):
-        return ApprovedOut(item=answer.item, memory=answer.memory)
-    raise _not_done(answer)
+    row = acts.Approve(item_id, sent.version, sent.note, sent.supersede, sent.content)
+    return await _act(request, principal, row)
 
 
-@router.post("/{item_id}/reject", responses=problem_responses(404, 409, body=True))
-async def reject(request: Request, item_id: str, sent: RejectIn, principal: Reviewer) -> RejectedOut:
+@router.post(
+    "/{item_id}/reject", responses=problem_responses(404, 409, body=True), response_model=RejectedOut
+)
+async def reject(request: Request, item_id: str, sent: RejectIn, principal: Reviewer) -> DoneOut:
     """Keeps the claim out, with the reason."""
-    service = service_of(request)
-    answer = await acts.reject(service, principal, item_id, version=sent.version, reason=sent.reason)
-    if isinstance(answer, Rejected):
-        return RejectedOut(item=answer.item)
-    raise _not_done(answer)
+    return await _act(request, principal, acts.Reject(item_id, sent.version, sent.reason))
 
 
-@router.post("/{item_id}/undo", responses=problem_responses(404, 409, body=True))
-async def undo(request: Request, item_id: str, sent: UndoIn, principal: Reviewer) -> UndoneOut:
+@router.post("/{item_id}/undo", responses=problem_responses(404, 409, body=True), response_model=UndoneOut)
+async def undo(request: Request, item_id: str, sent: UndoIn, principal: Reviewer) -> DoneOut:
     """Takes an approval or a rejection back, for as long as the policy says: the item waits again."""
-    answer = await acts.undo(service_of(request), principal, item_id, version=sent.version)
-    if isinstance(answer, Undone):
-        return UndoneOut(item=answer.item, retracted=answer.retracted, restored=answer.restored)
-    raise _not_done(answer)
+    return await _act(request, principal, acts.Undo(item_id, sent.version))
 
 
 @router.post("/batch", responses=problem_responses(body=True), response_model=ReviewBatchOut)
@@ -259,7 +246,24 @@ def _row(sent: ApproveRow | RejectRow | UndoRow) -> acts.ReviewAct:
             return acts.Undo(sent.id, sent.version)
 
 
+async def _act(request: Request, principal: Principal, row: acts.ReviewAct) -> DoneOut:
+    (answer,) = await acts.apply_acts(service_of(request), principal, [row])
+    return _done(answer)
+
+
 def _act_result(answer: acts.ActOutcome) -> DoneOut | Problem:
+    try:
+        return _done(answer)
+    except ClaimRefused as error:
+        return Problem.model_validate(refused(error))
+    except StorageError as error:
+        return Problem.model_validate(unavailable(error))
+    except ProblemError as error:
+        return Problem.model_validate(error.body)
+
+
+def _done(answer: acts.ActOutcome) -> DoneOut:
+    """What was done; raises what stood against it."""
     match answer:
         case Approved() | Removed():
             return ApprovedOut(item=answer.item, memory=answer.memory)
@@ -267,12 +271,10 @@ def _act_result(answer: acts.ActOutcome) -> DoneOut | Problem:
             return RejectedOut(item=answer.item)
         case Undone():
             return UndoneOut(item=answer.item, retracted=answer.retracted, restored=answer.restored)
-        case ClaimRefused():
-            return Problem.model_validate(refused(answer))
-        case StorageError():
-            return Problem.model_validate(unavailable(answer))
+        case ClaimRefused() | StorageError():
+            raise answer
         case _:
-            return Problem.model_validate(_not_done(answer).body)
+            raise _not_done(answer)
 
 
 def _not_done(

@@ -38,15 +38,8 @@ class SpotCheckOut(BaseModel):
     @classmethod
     def of(cls, drawn: Drawn) -> Self:
         """The same, as it is told."""
-        check = drawn.check
-        return cls(
-            memory=drawn.memory,
-            rule=check.rule,
-            created_at=check.created_at,
-            verdict=check.verdict,
-            decided_at=check.decided_at,
-            decided_by=check.decided_by,
-        )
+        told = {name: value for name, value in drawn.check if name in cls.model_fields}
+        return cls(memory=drawn.memory, **told)
 
 
 class SpotCheckPage(BaseModel):

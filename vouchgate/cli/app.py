@@ -1,9 +1,6 @@
 """The commands, their options and their help. What each does is in the module of its name, loaded when it runs.
 
-`app` holds the commands of every day; `token` and `review` are in `vouchgate.cli.operator`, `log`, `db`, `policy`
-and `replay` in `vouchgate.cli.records`, those for webhooks in `vouchgate.cli.webhooks`, for deliveries in
-`vouchgate.cli.deliveries`, those that look after the indexes in `vouchgate.cli.index`, the MCP server in
-`vouchgate.cli.mcp`.
+`app` holds the commands of every day; the others are in a module for each group of them.
 """
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs, so that `detect` starts fast)
 
@@ -19,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
+from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, tokens, webhooks
 from vouchgate.cli.importing import command as imports
 from vouchgate.extras import missing
 
@@ -43,24 +40,17 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-Repos = Annotated[
+Corpora = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="DIR",
-        help="A git work tree, or an address, that ADRs, commits and files are checked in. Repeat it.",
-    ),
+    typer.Option(metavar="NAME=DIR", help="A folder of documents that claims are looked up in. Repeat it."),
 ]
 Input = Annotated[str, typer.Argument(metavar="FILE", help="A file of JSON lines, or - for standard input.")]
 
-
-Offline = Annotated[
-    bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
-]
 Official = Annotated[
     list[str] | None,
     typer.Option(
         metavar="GLOB",
-        help="Files of the repository that may make a FACT, such as docs/**/*.md. Repeat it.",
+        help="What may make a FACT: files of the repository, such as docs/**/*.md, or corpus:NAME. Repeat it.",
     ),
 ]
 _CHECK_EXAMPLE = (
@@ -103,9 +93,9 @@ def serve(
         typer.Option(min=1, max=64, metavar="N", help="How many processes answer at the port. [default: 1]"),
     ] = None,
     database_url: operator.DatabaseUrl = None,
-    repo: Repos = None,
+    repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
-    offline: Offline = False,
+    offline: operator.Offline = False,
 ) -> None:
     """Run the service.
 
@@ -146,7 +136,7 @@ def demo(
 def check(
     file: Input = "-",
     *,
-    repo: Repos = None,
+    repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
     database_url: Annotated[
         str | None,
@@ -155,7 +145,8 @@ def check(
         ),
     ] = None,
     official: Official = None,
-    offline: Offline = False,
+    corpus: Corpora = None,
+    offline: operator.Offline = False,
 ) -> None:
     """Say what would become of claims; write nothing.
 
@@ -167,7 +158,11 @@ def check(
         repo=repo,
         policy=policy,
         database_url=database_url,
-        official_paths=official,
+        official_paths=[each for each in official or () if not each.startswith("corpus:")],
+        corpora=corpus,
+        official_corpora=[
+            each.removeprefix("corpus:") for each in official or () if each.startswith("corpus:")
+        ],
         offline=offline or None,
     )
     from vouchgate.cli import check as command
@@ -179,10 +174,10 @@ def check(
 def gate_doc(
     files: Annotated[list[str], typer.Argument(metavar="FILE", help="Documents, folders of them, or -.")],
     *,
-    repo: Repos = None,
+    repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
     official: Official = None,
-    offline: Offline = False,
+    offline: operator.Offline = False,
     format_: Annotated[
         str, typer.Option("--format", metavar="NAME", help="text, json, sarif, html, github or junit.")
     ] = "text",
@@ -303,17 +298,62 @@ def compare(file: Input = "-") -> None:
 @app.command(
     epilog="""Example: echo '{"claim":"It is 5.","sources":[{"text":"It is 5."}]}' | vouchgate corroborate"""
 )
-def corroborate(file: Input = "-") -> None:
+def corroborate(
+    file: Input = "-",
+    *,
+    harvest: Annotated[
+        bool, typer.Option("--harvest", help="Look for more along the paths that the settings name.")
+    ] = False,
+    repo: operator.Repos = None,
+    corpus: Corpora = None,
+    policy: operator.PolicyFile = None,
+    offline: operator.Offline = False,
+) -> None:
     """Say what the sources given with claims say together: how many independent ones state or refute each.
 
-    Nothing is looked up: it is advice about what you bring.
+    Nothing is looked up without --harvest: it is advice about what you bring. The other options go with it.
 
     In: one JSON object a line, {"id"?, "claim", "as_of"?, "window_days"?, "sources": [{"id"?, "text", "url"?, "title"?,
-    "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof"}.
+    "published"?}]}. Out: {"id", "label", "outcome", "why", "groups", "hits", "proof", "verified"}.
     """
+    if harvest:
+        settings = operator.settings_from(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
+        from vouchgate.cli.lines import harvest as looking
+
+        raise typer.Exit(looking.run(file, settings))
+    if repo or corpus or policy or offline:
+        raise output.Failure("--repo, --corpus, --policy and --offline go with --harvest", output.USAGE)
     from vouchgate.cli.lines import corroborate as command
 
     raise typer.Exit(command.run(file))
+
+
+@app.command(epilog="Example: vouchgate research 'How long does the kiln cool?' --repo .")
+def research(
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="What is to be found out.")],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of Markdown.")] = False,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep what was read and what the model wrote.")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Answer from such a file; nothing is read or asked.")
+    ] = None,
+    repo: operator.Repos = None,
+    corpus: Corpora = None,
+    policy: operator.PolicyFile = None,
+    offline: operator.Offline = False,
+) -> None:
+    """Answer a question by what sources state: facts, inferences, and what could not be found out.
+
+    A model reads claims out of the texts that are found; whether they hold is decided by rules.
+
+    Exit status 0: something was found. 3: it could not be found out. 2: the command line, or no model.
+    """
+    settings = operator.settings_from(repo=repo, corpora=corpus, policy=policy, offline=offline or None)
+    from vouchgate.cli.looking import research as command
+
+    raise typer.Exit(command.run(question, settings, as_json=as_json, record=record, replay=replay))
 
 
 @app.command(epilog="Example: vouchgate extract report.md | grep '\"claim\"'")
@@ -350,12 +390,12 @@ def verify(
     citation: Annotated[
         list[str], typer.Argument(metavar="CITATION", help="ADR-003, a commit id, a URL, #12, RFC 9110, …")
     ],
-    repo: Repos = None,
+    repo: operator.Repos = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="One JSON object a line instead of a table.")
     ] = False,
     policy: operator.PolicyFile = None,
-    offline: Offline = False,
+    offline: operator.Offline = False,
 ) -> None:
     """Look up what each citation points at. Exit status 0 only if all exist and are in force.
 
@@ -363,30 +403,25 @@ def verify(
     refused. Without --repo and without a configured repository, the work tree of the current directory is asked.
     """
     settings = operator.settings_from(repo=repo, policy=policy, offline=offline or None)
-    from vouchgate.cli import verify as command
+    from vouchgate.cli.looking import verify as command
 
     raise typer.Exit(command.run(citation, settings, as_json=as_json))
 
 
 @app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
-def doctor(repo: Repos = None) -> None:
-    """Say who may vouch, repository by repository, and warn where that may be an agent.
+def doctor(repo: operator.Repos = None) -> None:
+    """Say who may vouch, corpus by corpus and repository by repository, and warn where that may be an agent.
 
-    Who writes the ref of a repository that counts vouches for whatever it says.
+    Who writes the ref of a repository that counts, or in an official corpus, vouches for whatever it says.
     """
     from vouchgate.cli import doctor as command
 
     raise typer.Exit(command.run(operator.settings_from(repo=repo)))
 
 
-operator.register(app)
-deliveries.register(app)
-imports.register(app)
-index.register(app)
-mcp.register(app)
-mcp_gate.register(app)
-records.register(app)
-webhooks.register(app)
+# In this order they are listed.
+for part in (tokens, operator, deliveries, imports, index, mcp, mcp_gate, records, webhooks):
+    part.register(app)
 
 
 @cache

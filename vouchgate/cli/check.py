@@ -19,7 +19,7 @@ from vouchgate.cli.output import FAILED, write_json, write_line
 from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
-from vouchgate.harvest.repository import open_harvest
+from vouchgate.harvest.documents import open_harvest
 from vouchgate.importing.lines import BadLine, Line, read_lines
 from vouchgate.ingest.claims.types import (
     Decision,
@@ -65,7 +65,8 @@ def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
         if compare_with_database:
             stored = _facts_of(opened.enter_context(open_store(settings)))
         sources = opened.enter_context(open_sources(settings, policy, git))
-        examiner = Examiner(policy, sources, harvest=opened.enter_context(open_harvest(git)))
+        harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))
+        examiner = Examiner(policy, sources, harvest=harvest)
         opened.callback(examiner.close)
         runner = opened.enter_context(asyncio.Runner())
         opened.callback(lambda: runner.run(sources.stop_reading()))

@@ -10,6 +10,7 @@ import typer
 
 from vouchgate.cli import operator
 from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, one_line, say, show_table, write_json
+from vouchgate.cli.tokens import ACTOR
 
 if TYPE_CHECKING:
     from vouchgate.storage.outgoing.deliveries import DeliveryRecord
@@ -121,7 +122,6 @@ def hand_over(
     A sink that no claim has named yet can be given to a token ahead. The owner's log says so.
     """
     from vouchgate.cli.database import open_store
-    from vouchgate.cli.tokens import ACTOR
     from vouchgate.gate import deliveries
     from vouchgate.storage.outgoing import sink_consumers
 
@@ -177,7 +177,6 @@ def drop(ids: Ids, database_url: operator.DatabaseUrl = None) -> None:
 
 def _each(ids: list[str], database_url: str | None, act: Any, done: str) -> None:
     from vouchgate.cli.database import open_store
-    from vouchgate.cli.tokens import ACTOR
     from vouchgate.gate.deliveries import NotDeadLetter, Outdated
     from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 

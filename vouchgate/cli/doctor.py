@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from vouchgate.cli.output import one_line, say
+from vouchgate.ingest.sources.answers import NoAnswer
+from vouchgate.ingest.sources.corpus.source import CorpusSource
 from vouchgate.ingest.sources.git.grounding import RefWriter
+from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.settings import Settings
+from vouchgate.sources.corpora import open_corpora
 from vouchgate.sources.repositories import open_repositories
 
+COUNTING_SECONDS = 60.0  # for one corpus
 _REMOTE = "refs/remotes/"
 _ADVICE = "Name the repository by its address, where only your reviews write."
 
 
 def run(settings: Settings) -> int:
-    """Says of each repository whose word counts, and warns where that may be an agent's. Raises RepositoryError for one
-    that cannot be used."""
+    """Says of each corpus and repository whose word counts, and warns where that may be an agent's. Raises
+    RepositoryError or SettingsError for one that cannot be used."""
     writers = open_repositories(settings).writers()
+    with closing(Extractor()) as extractor, closing(open_corpora(settings, extractor)) as corpora:
+        for name in settings.corpora:
+            say(one_line(describe_corpus(settings, corpora, name)))
     if not writers:
         say("No repository is configured: no record, file or commit vouches for anything.")
     for writer in writers:
@@ -22,6 +32,19 @@ def run(settings: Settings) -> int:
         if (warning := warn(writer)) is not None:
             say(one_line(f"warning: {warning}"))
     return 0
+
+
+def describe_corpus(settings: Settings, corpora: CorpusSource, name: str) -> str:
+    """How many documents it has, and whose word they are, in a sentence."""
+    folder = settings.corpora[name]
+    try:
+        count = f"{corpora.count(name, COUNTING_SECONDS):,} documents"
+    except NoAnswer as none:
+        count = f"its documents could not be counted ({none.detail})"
+    whose = "it is not official and vouches for nothing"
+    if name in settings.official_corpora:
+        whose = "it is official: who can write there vouches"
+    return f"{folder}, the corpus {name}: {count}; {whose}."
 
 
 def describe(writer: RefWriter) -> str:

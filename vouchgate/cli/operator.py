@@ -1,4 +1,4 @@
-"""The operator's commands for tokens and the review queue, and the options that many commands share."""
+"""The commands for the review queue, and the options that many commands share."""
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
@@ -30,21 +30,34 @@ PolicyFile = Annotated[
 Token = Annotated[
     str | None, typer.Option(metavar="TOKEN", help="A reviewer's token; or set VOUCHGATE_TOKEN.")
 ]
+Repos = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DIR",
+        help="A git work tree, or an address, that ADRs, commits and files are checked in. Repeat it.",
+    ),
+]
+Offline = Annotated[
+    bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
+]
 Json = Annotated[bool, typer.Option("--json", help="JSON instead of a table.")]
 
 
-def _group(name: str, help_text: str) -> typer.Typer:
-    return typer.Typer(name=name, help=help_text, rich_markup_mode=None)
+PublicUrl = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Where people open the pages; or set VOUCHGATE_PUBLIC_URL."),
+]
 
-
-token = _group("token", "Make, list and revoke the tokens that callers present, and links to sign in.")
-review = _group("review", "See what waits for its owner, approve or reject it, or take that back.")
+review = typer.Typer(
+    name="review",
+    help="See what waits for its owner, approve or reject it, or take that back.",
+    rich_markup_mode=None,
+)
 
 
 def register(app: typer.Typer) -> None:
     """Adds these commands."""
-    for group in (token, review):
-        app.add_typer(group)
+    app.add_typer(review)
 
 
 def settings_from(**flags: object) -> Settings:
@@ -65,97 +78,6 @@ def _one_of(text: str, known: Mapping[str, V], option: str) -> V:
         message = f"{text!r} is unknown; known are {', '.join(known)}"
         raise typer.BadParameter(message, param_hint=option)
     return known[text]
-
-
-@token.command(
-    "create", epilog="Example: vouchgate token create --role agent --owner me --source user --expires 90d"
-)
-def token_create(
-    *,
-    role: Annotated[str, typer.Option(metavar="ROLE", help="agent, reviewer, auditor or admin.")],
-    owner: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="An owner it may act for. Repeat it for several.")
-    ] = None,
-    any_owner: Annotated[bool, typer.Option("--any-owner", help="It may act for every owner.")] = False,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SOURCE", help="A source it may assert, such as user. Repeat it for several."),
-    ] = None,
-    expires: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="30m, 12h, 90d or 2w; without it the token does not expire."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What it is called in lists. [default: its role]")
-    ] = None,
-    database_url: DatabaseUrl = None,
-) -> None:
-    """Make a token.
-
-    It is printed alone on standard output, and is shown this once.
-    """
-    from vouchgate.cli import tokens as command
-    from vouchgate.ingest.claims.types import Role, Source
-
-    try:
-        lifetime = None if expires is None else command.lifetime(expires)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--expires") from error
-    status = command.create(
-        settings_from(database_url=database_url),
-        role=word(role, Role, "--role"),
-        owners=owner or [],
-        any_owner=any_owner,
-        sources=[word(each, Source, "--source") for each in source or []],
-        expires=lifetime,
-        name=name,
-    )
-    raise typer.Exit(status)
-
-
-@token.command("list", epilog="Example: vouchgate token list --json")
-def token_list(database_url: DatabaseUrl = None, as_json: Json = False) -> None:
-    """Show every token, without its secret."""
-    from vouchgate.cli import tokens as command
-
-    raise typer.Exit(command.show(settings_from(database_url=database_url), as_json=as_json))
-
-
-@token.command("link", epilog="Example: vouchgate token link 0123456789abcdef --expires 1h")
-def token_link(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="A reviewer's, as in `token list`.")],
-    expires: Annotated[
-        str, typer.Option(metavar="TIME", help="How long it can be used: 30m, 12h or 2d, at most 7d.")
-    ] = "15m",
-    public_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Where people open the pages; or set VOUCHGATE_PUBLIC_URL."),
-    ] = None,
-    database_url: DatabaseUrl = None,
-) -> None:
-    """Make a link that signs a reviewer in to the pages, once.
-
-    It is printed alone on standard output, and is shown this once.
-    """
-    from vouchgate.cli import tokens as command
-
-    try:
-        lifetime = command.link_lifetime(expires)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--expires") from error
-    settings = settings_from(database_url=database_url, public_url=public_url)
-    raise typer.Exit(command.link(settings, token_id, lifetime=lifetime))
-
-
-@token.command("revoke", epilog="Example: vouchgate token revoke 0123456789abcdef")
-def token_revoke(
-    token_id: Annotated[str, typer.Argument(metavar="ID", help="As in `token list`.")],
-    database_url: DatabaseUrl = None,
-) -> None:
-    """End a token at once and for good."""
-    from vouchgate.cli import tokens as command
-
-    raise typer.Exit(command.revoke(settings_from(database_url=database_url), token_id))
 
 
 @review.command("list", epilog="Example: VOUCHGATE_TOKEN=vg_… vouchgate review list")
@@ -217,10 +139,7 @@ def review_digest(
     hours: Annotated[
         int, typer.Option(min=1, max=24 * 366, metavar="N", help="Tell what happened in so many hours.")
     ] = 24,
-    public_url: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Where people open the pages; or set VOUCHGATE_PUBLIC_URL."),
-    ] = None,
+    public_url: PublicUrl = None,
     database_url: DatabaseUrl = None,
     token: Token = None,
     as_json: Json = False,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FAILED = 1
 USAGE = 2
+UNKNOWN = 3  # it could not be found out
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 

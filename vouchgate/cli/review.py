@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import assert_never
 
 from vouchgate.cli.database import open_store
 from vouchgate.cli.output import USAGE, Failure, one_line, say, write_json
@@ -41,7 +40,7 @@ from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens
-from vouchgate.storage.queue.pending import Order
+from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.store import Store
 
 _QUEUES = (
@@ -104,9 +103,8 @@ def listing(
 ) -> int:
     """Items of the reviewer's own queue in this order; of those that wait under this rule only, if one is named."""
     with open_review_session(settings) as desk:
-        items = desk.queue.search(
-            desk.principal, status=status, rule=rule, order=order, after=after, limit=limit
-        )
+        wanted = QueueFilter(status=status, rule=rule, order=order, after=after, limit=limit)
+        items = desk.queue.search(desk.principal, wanted)
     if as_json:
         for item in items:
             write_json(item.model_dump(mode="json"))
@@ -240,13 +238,8 @@ def approve(
             gone = "it was never stored here" if answer.memory is None else f"{answer.memory.id} is retracted"
             say(f"Approved: the removal is passed on; {gone}.")
             return 0
-        case ApprovalRefused():
-            more = f"; {CONFLICT_HELP}" if answer.code == "conflict_unresolved" else ""
-            raise Failure(f"not approved ({answer.code}): {answer.message.rstrip('.')}{more}")
-        case NotFound() | ItemChanged() | AlreadyDecided():
-            raise _not_done(item_id, answer)
         case _:
-            assert_never(answer)
+            raise _not_done(item_id, answer)
 
 
 def reject(settings: Settings, item_id: str, *, version: int | None, reason: str) -> int:
@@ -263,10 +256,8 @@ def reject(settings: Settings, item_id: str, *, version: int | None, reason: str
         case Rejected():
             say(f"Rejected: {item_id} will not be stored.")
             return 0
-        case NotFound() | ItemChanged() | AlreadyDecided():
-            raise _not_done(item_id, answer)
         case _:
-            assert_never(answer)
+            raise _not_done(item_id, answer)
 
 
 def undo(settings: Settings, item_id: str, *, version: int | None) -> int:
@@ -286,12 +277,8 @@ def undo(settings: Settings, item_id: str, *, version: int | None) -> int:
             back = "" if answer.restored is None else f" {answer.restored} is in force again."
             say(f"Taken back: {item_id} waits again, in version {answer.item.version}.{gone}{back}")
             return 0
-        case NotUndoable():
-            raise Failure(f"not taken back ({answer.code}): {answer.message.rstrip('.')}")
-        case NotFound() | ItemChanged():
-            raise _not_done(item_id, answer)
         case _:
-            assert_never(answer)
+            raise _not_done(item_id, answer)
 
 
 def list_publishers(settings: Settings, *, as_json: bool) -> int:
@@ -346,8 +333,15 @@ def _embedded(desk: ReviewSession, item_id: str) -> dict[str, Embedding]:
     return {name: embedder.embed(text) for name, text in texts.items()}
 
 
-def _not_done(item_id: str, answer: NotFound | ItemChanged | AlreadyDecided) -> Failure:
+def _not_done(
+    item_id: str, answer: NotFound | ItemChanged | AlreadyDecided | ApprovalRefused | NotUndoable
+) -> Failure:
     match answer:
+        case ApprovalRefused():
+            more = f"; {CONFLICT_HELP}" if answer.code == "conflict_unresolved" else ""
+            return Failure(f"not approved ({answer.code}): {answer.message.rstrip('.')}{more}")
+        case NotUndoable():
+            return Failure(f"not taken back ({answer.code}): {answer.message.rstrip('.')}")
         case NotFound():
             return _no_such(item_id)
         case ItemChanged():

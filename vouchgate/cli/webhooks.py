@@ -10,6 +10,7 @@ import typer
 
 from vouchgate.cli import operator
 from vouchgate.cli.output import FAILED, USAGE, Failure, hint, say, show_table, write_json
+from vouchgate.cli.tokens import ACTOR
 
 if TYPE_CHECKING:
     from vouchgate.storage.outgoing.webhooks import Webhook
@@ -45,7 +46,6 @@ def create(
     The secret that signs the messages is printed alone on standard output, and is shown this once.
     """
     from vouchgate.cli.database import open_store
-    from vouchgate.cli.tokens import ACTOR
     from vouchgate.storage.outgoing import webhooks
     from vouchgate.storage.outgoing.webhooks import OF_MEMORIES, Event
 
@@ -164,7 +164,6 @@ def resume(webhook_id: Id, database_url: operator.DatabaseUrl = None) -> None:
 def remove(webhook_id: Id, database_url: operator.DatabaseUrl = None) -> None:
     """End a webhook. What it had yet to tell is not told."""
     from vouchgate.cli.database import open_store
-    from vouchgate.cli.tokens import ACTOR
     from vouchgate.storage.outgoing import webhooks
 
     with open_store(operator.settings_from(database_url=database_url)) as store:

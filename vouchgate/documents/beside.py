@@ -28,7 +28,7 @@ def with_files_at(document: Document, place: str) -> Document:
     folder = str(PurePosixPath(place).parent)
 
     def named(reference: Reference) -> Reference:
-        if reference.dangling or not _is_file(reference):
+        if reference.dangling or not _is_link_to_file(reference, document.text):
             return reference
         return replace(reference, citation=_citation(folder, reference.target))
 
@@ -57,12 +57,13 @@ def is_itself(citation: Citation, own: str | None) -> bool:
     return citation.type == CitationType.PATH and re.split(r"[:#@]", citation.value, maxsplit=1)[0] == own
 
 
-def _is_file(reference: Reference) -> bool:
-    """Whether it is a link to a file, written as it lies to the document: not a path that stands in the text."""
+def _is_link_to_file(reference: Reference, text: str) -> bool:
+    """Whether it is a link to a file, written as it lies to the document: not a path that stands in the text, which is
+    one from the top of the repository."""
     cited = reference.citation
-    if _SCHEME.match(reference.target):
+    if _SCHEME.match(reference.target) or text[reference.start : reference.end] == reference.target:
         return False
-    return cited is None or (cited.type == CitationType.PATH and cited.start is None)
+    return cited is None or cited.type == CitationType.PATH
 
 
 def _citation(folder: str, target: str) -> Citation | None:

@@ -16,7 +16,11 @@ from vouchgate.ingest.scoring.score import is_official
 
 
 async def harvested(
-    documents: Sequence[Document], search: Harvest, source: SourceReader, policy: Policy, root: Path | None
+    documents: Sequence[Document],
+    searches: Sequence[Harvest],
+    source: SourceReader,
+    policy: Policy,
+    root: Path | None,
 ) -> tuple[list[Document], dict[str, SourceReading], dict[str, Citation]]:
     """The documents, whose claims without a reference refer to the official source that was found for them; what was
     read, by citation key; and what was found, by the text of the claim. A document never vouches for itself."""
@@ -27,7 +31,7 @@ async def harvested(
         own = path_in(document.name, root)
         claims: list[DocumentClaim] = []
         for claim in document.claims:
-            reading = None if claim.references else await _official(claim, search, source, policy, own)
+            reading = None if claim.references else await _official(claim, searches, source, policy, own)
             if reading is None:
                 claims.append(claim)
                 continue
@@ -40,14 +44,15 @@ async def harvested(
 
 
 async def _official(
-    claim: DocumentClaim, search: Harvest, source: SourceReader, policy: Policy, own: str | None
+    claim: DocumentClaim, searches: Sequence[Harvest], source: SourceReader, policy: Policy, own: str | None
 ) -> Found | None:
-    """The first official source that the search names for a claim."""
-    citations, *_ = await search.find(claim.text, policy.deadline_seconds)
-    for citation in citations:
-        if is_itself(citation, own):
-            continue
-        (reading,) = await gather(source, (citation,), policy.deadline_seconds, fresh=False)
-        if isinstance(reading, Found) and is_official(reading, policy):
-            return reading
+    """The first official source that the searches name for a claim."""
+    for search in searches:
+        citations, *_ = await search.find(claim.text, policy.deadline_seconds)
+        for citation in citations:
+            if is_itself(citation, own):
+                continue
+            (reading,) = await gather(source, (citation,), policy.deadline_seconds, fresh=False)
+            if isinstance(reading, Found) and is_official(reading, policy):
+                return reading
     return None

@@ -17,7 +17,7 @@ from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.ingest.claims.types import (
-    IN_REPOSITORIES,
+    KEPT_BY_OPERATOR,
     Citation,
     Found,
     Frozen,
@@ -65,7 +65,7 @@ def _run(folder: Path) -> _Run:
 
 
 class Replayed:
-    """Reads what a recorded run read, and nothing else, but for what is in repositories where `repositories` read it.
+    """Reads what a recorded run read, and nothing else, but for what is kept here where `repositories` read it.
     What was not read then is UNKNOWN. Raises RecordingError."""
 
     def __init__(self, folder: Path, repositories: SourceReader | None = None) -> None:
@@ -82,7 +82,7 @@ class Replayed:
 
     async def read(self, citation: Citation, *, fresh: bool = False) -> SourceReading:
         """As the source that was asked then. Raises RecordingError for a file that was changed."""
-        if self._repositories is not None and citation.type in IN_REPOSITORIES:
+        if self._repositories is not None and citation.type in KEPT_BY_OPERATOR:
             return await self._repositories.read(citation, fresh=fresh)
         kept = _get(self._folder / _name(citation.key))
         if kept is None:

@@ -82,13 +82,13 @@ class Examiner:
         judge: Judge | None = None,
         meaning: ParaphraseLookup | None = None,
         neighbours: Callable[[Examined], Awaitable[DedupFacts]] | None = None,
-        harvest: Harvest | None = None,
+        harvest: Sequence[Harvest] = (),
         publishers: PublisherLookup | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Without a database it asks no `judge`, looks nothing up by `meaning`, and knows no `neighbours`: the
         earlier claims like one, which save the judge a question. Nor does it know what owners say of `publishers`.
-        `harvest` looks for what a claim does not cite."""
+        `harvest` are the places, in order, where what a claim does not cite is looked for."""
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
         self.secrets = SecretDetector()
@@ -96,7 +96,7 @@ class Examiner:
         self._judge = judge
         self._meaning = meaning
         self._neighbours = neighbours
-        self._harvest = harvest if policy.harvest != "off" else None
+        self._harvest = tuple(harvest) if policy.harvest != "off" else ()
         self._publishers = publishers
         self._clock = clock
         # For what takes the processor or a look-up too long for the event loop.
@@ -173,7 +173,7 @@ class Examiner:
             )
         else:
             examined = examine(inspected, (), self.policy, captured)
-        if self._harvest is not None and waits_for_evidence(examined):
+        if self._harvest and waits_for_evidence(examined):
             left = started + self.policy.deadline_seconds - time.perf_counter()
             examined = await self._corroborated(inspected, examined, max(left, HOLDING_SECONDS))
         if by_meaning is not None:
@@ -187,25 +187,32 @@ class Examiner:
 
     async def _corroborated(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
         """The claim with the source that was found for it, when that may make a FACT alone and states all of it, or
-        with those of several people that state it; else as it is, with what its owner may look at."""
+        with those of several people that state it; else as it is, with what its owner may look at. Each place that is
+        searched has an equal share of what is left of the time."""
         until = time.perf_counter() + seconds
-        if self._harvest is None:
-            return examined
-        citations, suggested, looked = await self._harvest.find(examined.claim.stated, seconds)
-        examined = replace(examined, suggested=tuple(suggested), looked=tuple(looked))
         ordinary: list[SourceReading] = []
         cited = {reading.citation.key for reading in examined.readings}
-        for citation in citations:
-            left = until - time.perf_counter()
-            if left <= 0:
+        for number, harvest in enumerate(self._harvest):
+            share = (until - time.perf_counter()) / (len(self._harvest) - number)
+            if share <= 0:
                 break
-            if citation.key in cited:  # it could not be read
-                continue
-            (reading,) = await gather(self._sources, (citation,), left, fresh=False)
-            if not isinstance(reading, Found) or not is_official(reading, self.policy):
-                ordinary.append(reading)
-            elif found := await self._citing(inspected, examined, [reading], until):
-                return found
+            citations, suggested, looked = await harvest.find(examined.claim.stated, share)
+            examined = replace(
+                examined,
+                suggested=(*(examined.suggested or ()), *suggested),
+                looked=(*examined.looked, *looked),
+            )
+            for citation in citations:
+                left = until - time.perf_counter()
+                if left <= 0:
+                    break
+                if citation.key in cited:  # it could not be read
+                    continue
+                (reading,) = await gather(self._sources, (citation,), left, fresh=False)
+                if not isinstance(reading, Found) or not is_official(reading, self.policy):
+                    ordinary.append(reading)
+                elif found := await self._citing(inspected, examined, [reading], until):
+                    return found
         if len(ordinary) > 1 and (found := await self._citing(inspected, examined, ordinary, until)):
             return found
         return examined

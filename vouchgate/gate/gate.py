@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
@@ -72,7 +72,7 @@ class Gate:
         paraphraser: Paraphraser | None = None,
         judge: Judge | None = None,
         *,
-        harvest: Harvest | None = None,
+        harvest: Sequence[Harvest] = (),
     ) -> None:
         self.policy = policy
         self.store = store

@@ -166,7 +166,7 @@ def open_judge(
         raise JudgeError(
             "the policy enables the judge, so VOUCHGATE_JUDGE_URL and VOUCHGATE_JUDGE_MODEL must say where it is"
         )
-    _check_url(url)
+    check_url(url)
 
     def client(name: str) -> JudgeClient:
         return JudgeClient(outbound, url=url, model=name, token=token, seconds=policy.judge.seconds)
@@ -240,7 +240,8 @@ def _timed_out(model: str) -> NotJudged:
     return NotJudged(model=model, code="timeout", detail="The judge gave no answer in time.")
 
 
-def _check_url(url: str) -> None:
+def check_url(url: str) -> None:
+    """Raises JudgeError unless it is the plain base of an endpoint."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname)

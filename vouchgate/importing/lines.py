@@ -38,11 +38,14 @@ class BadLine:
         return answer
 
 
-def text_fields(line: Line, *names: str) -> list[str] | BadLine:
-    """The texts of these fields; the line as a bad one when one of them is no text, or is not there."""
+def text_fields(line: Line, *names: str, optional: tuple[str, ...] = ()) -> list[str] | BadLine:
+    """The texts of these fields, empty for an `optional` one that is not there; the line as a bad one when one of them
+    is no text, or is missing."""
     texts = []
-    for name in names:
+    for name in (*names, *optional):
         text = line.fields.get(name)
+        if text is None and name in optional:
+            text = ""
         if not isinstance(text, str):
             message = f"{name} must be a string" if name in line.fields else f"the field {name} is missing"
             return BadLine(line.number, f"{name}_invalid", message, line.fields)

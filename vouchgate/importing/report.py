@@ -10,17 +10,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from vouchgate.importing.audit import Audit, AuditedRow, Cluster, Conflict, Example, Flag
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Outcome
 from vouchgate.review.pages.diff import word_diff
-from vouchgate.review.pages.render import STATIC
-from vouchgate.review.pages.text import MarkedSpan, Piece, Pieces, opening_pieces, pieces, plain_line
+from vouchgate.review.pages.render import STATIC, environment
+from vouchgate.review.pages.text import MarkedSpan, Piece, Pieces, pieces, plain_line
 
 _SHOWN = 5  # cards of a section that are open; the others are a click away
 _TAGS = 40  # unseen characters that are named of one text; more of them hide nothing else
@@ -175,47 +172,28 @@ def _style() -> str:
     return STATIC["review.css"].content.decode() + own
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader("vouchgate.importing"), PackageLoader("vouchgate.review.pages")]),
-        autoescape=select_autoescape(["html"], default=False),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    environment.filters["pieces"] = pieces
-    environment.filters["opening"] = opening_pieces
-    environment.filters["unseen"] = partial(plain_line, most=120)
-    environment.filters["code"] = markdown_code
-    environment.filters["n"] = lambda number: f"{number:,}"
-    return environment
-
-
 def _render(name: str, facts: ReportFacts, **more: object) -> str:
     audit = facts.audit
     circle = 2 * math.pi * _RADIUS
-    return (
-        _environment()
-        .get_template(name)
-        .render(
-            facts=facts,
-            audit=audit,
-            file=plain_line(facts.file, 120),
-            at=f"{facts.at:%Y-%m-%d %H:%M} UTC",
-            share=format_share(audit.junk, audit.rows),
-            shown=_SHOWN,
-            ring={"radius": _RADIUS, "circle": round(circle, 2), "part": round(circle * audit.share, 2)},
-            junk=_bars(audit, JUNK),
-            look=_bars(audit, LOOK),
-            groups=[_cluster_view(cluster, audit) for cluster in audit.clusters],
-            echoes=[_cluster_view(cluster, audit) for cluster in audit.echoes],
-            conflicts=[_conflict_view(conflict) for conflict in audit.conflicts],
-            would=_decision_bars(audit),
-            secrets=sorted(audit.secrets.items(), key=lambda item: (-item[1], item[0])),
-            bad=[{"place": row.place, "says": plain_line(row.message, 200)} for row in facts.bad],
-            **more,
-        )
+    made = environment("vouchgate.importing", "vouchgate.review.pages")
+    made.filters |= {"code": markdown_code, "n": lambda number: f"{number:,}"}
+    return made.get_template(name).render(
+        facts=facts,
+        audit=audit,
+        file=plain_line(facts.file, 120),
+        at=f"{facts.at:%Y-%m-%d %H:%M} UTC",
+        share=format_share(audit.junk, audit.rows),
+        shown=_SHOWN,
+        ring={"radius": _RADIUS, "circle": round(circle, 2), "part": round(circle * audit.share, 2)},
+        junk=_bars(audit, JUNK),
+        look=_bars(audit, LOOK),
+        groups=[_cluster_view(cluster, audit) for cluster in audit.clusters],
+        echoes=[_cluster_view(cluster, audit) for cluster in audit.echoes],
+        conflicts=[_conflict_view(conflict) for conflict in audit.conflicts],
+        would=_decision_bars(audit),
+        secrets=sorted(audit.secrets.items(), key=lambda item: (-item[1], item[0])),
+        bad=[{"place": row.place, "says": plain_line(row.message, 200)} for row in facts.bad],
+        **more,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from importlib.metadata import version
-from typing import Any, assert_never
+from typing import Any
 
 import anyio
 from mcp import MCPError
@@ -113,33 +113,20 @@ async def answer_call(
     )
 
 
-def _cited(call: SaveMemory | CheckClaim) -> list[str | dict[str, str]]:
-    return [each if isinstance(each, str) else each.model_dump() for each in call.citations]
-
-
-async def send_call(  # noqa: PLR0911  (one for each tool)
-    client: AsyncClient, call: Call
-) -> tuple[ToolResult, dict[str, Any] | None]:
+async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[str, Any] | None]:
     """What the gate says to a call, and what of it is for programs. Raises VouchgateError."""
     match call:
-        case SaveMemory():
-            verdict = await client.save(
+        case SaveMemory() | CheckClaim():
+            saves = isinstance(call, SaveMemory)
+            verdict = await (client.save if saves else client.check)(
                 call.content,
                 memory_type=call.memory_type,
                 source=SOURCE,
                 user_id=call.user_id,
-                citations=_cited(call),
+                citations=[each if isinstance(each, str) else each.model_dump() for each in call.citations],
             )
-            return shown.saved_result(verdict), shown.decision_metadata(verdict)
-        case CheckClaim():
-            verdict = await client.check(
-                call.content,
-                memory_type=call.memory_type,
-                source=SOURCE,
-                user_id=call.user_id,
-                citations=_cited(call),
-            )
-            return shown.checked_result(verdict), shown.decision_metadata(verdict)
+            told = shown.saved_result(verdict) if saves else shown.checked_result(verdict)
+            return told, shown.decision_metadata(verdict)
         case CorroborateClaim():
             sources = [each.model_dump(mode="json", exclude_defaults=True) for each in call.sources]
             return shown.corroborated_result(
@@ -164,7 +151,6 @@ async def send_call(  # noqa: PLR0911  (one for each tool)
                 status=call.status.value, user_id=call.user_id, limit=call.limit, after=call.cursor
             )
             return shown.pending_result(items), None
-    assert_never(call)
 
 
 def _faults(error: ValidationError) -> str:

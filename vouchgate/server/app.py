@@ -65,6 +65,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         work = [
             asyncio.create_task(repeat("expiring old items", lambda: _sweep(service))),
             asyncio.create_task(service.rechecker.job.run(app.state.metrics.count_rechecks)),
+            asyncio.create_task(repeat("looking for changed documents", service.changes.look)),
             *(
                 asyncio.create_task(job.run(app.state.metrics.count_messages))
                 for job in service.webhooks.jobs

@@ -1,7 +1,5 @@
 """What reviewers do to items of their queue, from the API and from the pages alike: what must be looked up first,
 outside of any transaction, and then the act itself. What an act comes to is an answer (`review.answers`).
-
-Every function raises ClaimRefused when what was sent cannot be looked at, and StorageError.
 """
 
 from __future__ import annotations
@@ -33,7 +31,8 @@ from vouchgate.storage.errors import StorageError
 
 @dataclass(frozen=True, slots=True)
 class Approve:
-    """An owner's yes to one item; see `approve`."""
+    """An owner's yes to one item. With `content`, the owner's own wording goes through the checks and is stored
+    instead; `supersede` says what becomes of a memory that it conflicts with, see `ReviewQueue.approve`."""
 
     id: str
     version: int
@@ -61,62 +60,19 @@ class Undo:
 
 ReviewAct = Approve | Reject | Undo
 ApproveAnswer = Approved | Removed | ApprovalRefused | NotFound | ItemChanged | AlreadyDecided
-RejectAnswer = Rejected | NotFound | ItemChanged | AlreadyDecided
 UndoAnswer = Undone | NotUndoable | NotFound | ItemChanged
-ReviewAnswer = ApproveAnswer | RejectAnswer | UndoAnswer
-ActOutcome = ReviewAnswer | ClaimRefused | StorageError  # of one of many
+ReviewAnswer = ApproveAnswer | Rejected | UndoAnswer
+ActOutcome = (
+    ReviewAnswer | ClaimRefused | StorageError
+)  # what was sent cannot be looked at, or nothing be written
 
 MOST = 100  # acts in one call
 
 
-async def approve(
-    service: Service,
-    principal: Principal,
-    item_id: str,
-    *,
-    version: int,
-    note: str | None = None,
-    supersede: bool | None = None,
-    content: str | None = None,
-) -> ApproveAnswer:
-    """Stores the item's claim, after another look at its sources: where one has turned out otherwise, the answer
-    is Stale. With `content`, the owner's own wording goes through the checks and is stored instead.
-    `supersede` says what becomes of a memory that it conflicts with; see `ReviewQueue.approve`."""
-    row = Approve(item_id, version, note, supersede, content)
-    await _recheck_before_approval(service, principal, [row])
-    return await _approve(service, principal, row)
-
-
-async def reject(
-    service: Service, principal: Principal, item_id: str, *, version: int, reason: str
-) -> RejectAnswer:
-    """Keeps the claim out. ClaimRefused for a blank reason."""
-    if not reason.strip():
-        raise ClaimRefused("reason_missing", "a rejection needs a reason")
-    return await run_in_threadpool(
-        lambda: service.queue.reject(
-            principal, item_id, version=version, reason=reason, now=datetime.now(UTC)
-        )
-    )
-
-
-async def undo(service: Service, principal: Principal, item_id: str, *, version: int) -> UndoAnswer:
-    """Takes an approval or a rejection back; see `ReviewQueue.undo`."""
-    texts = await run_in_threadpool(service.queue.to_embed, principal, item_id)
-    embeddings: dict[str, Embedding] = {}
-    for name, text in texts.items():
-        if (made := await service.gate.embed(text)) is not None:
-            embeddings[name] = made
-    return await run_in_threadpool(
-        lambda: service.queue.undo(
-            principal, item_id, version=version, now=datetime.now(UTC), embeddings=embeddings
-        )
-    )
-
-
 async def apply_acts(service: Service, principal: Principal, rows: Sequence[ReviewAct]) -> list[ActOutcome]:
-    """Acts on several items, in order; each stands for itself, and what goes wrong with one is its answer. The
-    sources of all that are to be approved are looked at together, in the time of one."""
+    """Acts on items, in order; each stands for itself, and what goes wrong with one is its answer. The sources of all
+    that are to be approved are looked at again together, in the time of one: where one has turned out otherwise, the
+    answer is ItemChanged."""
     await _recheck_before_approval(service, principal, [row for row in rows if isinstance(row, Approve)])
     answers: list[ActOutcome] = []
     for row in rows:
@@ -132,9 +88,28 @@ async def _act(service: Service, principal: Principal, row: ReviewAct) -> Review
         case Approve():
             return await _approve(service, principal, row)
         case Reject():
-            return await reject(service, principal, row.id, version=row.version, reason=row.reason)
+            if not row.reason.strip():
+                raise ClaimRefused("reason_missing", "a rejection needs a reason")
+            return await run_in_threadpool(
+                lambda: service.queue.reject(
+                    principal, row.id, version=row.version, reason=row.reason, now=datetime.now(UTC)
+                )
+            )
         case Undo():
-            return await undo(service, principal, row.id, version=row.version)
+            return await _undo(service, principal, row)
+
+
+async def _undo(service: Service, principal: Principal, row: Undo) -> UndoAnswer:
+    texts = await run_in_threadpool(service.queue.to_embed, principal, row.id)
+    embeddings: dict[str, Embedding] = {}
+    for name, text in texts.items():
+        if (made := await service.gate.embed(text)) is not None:
+            embeddings[name] = made
+    return await run_in_threadpool(
+        lambda: service.queue.undo(
+            principal, row.id, version=row.version, now=datetime.now(UTC), embeddings=embeddings
+        )
+    )
 
 
 async def _approve(service: Service, principal: Principal, row: Approve) -> ApproveAnswer:

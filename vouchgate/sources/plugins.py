@@ -60,7 +60,7 @@ def _plugins() -> Iterator[CitationKind]:
     for entry in sorted(entry_points(group=KINDS), key=lambda each: each.name):
         kind = _loaded(entry)
         if not isinstance(kind, CitationKind) or kind.name != entry.name:
-            raise KindError(f"the plugin {_named(entry)} is no CitationKind of this name")
+            raise KindError(f"the plugin {named(entry)} is no CitationKind of this name")
         yield kind
 
 
@@ -72,7 +72,7 @@ def _with_sources(kinds: list[CitationKind]) -> Iterator[CitationKind]:
             kind.name == entry.name and kind.source is None for kind in kinds
         ):
             raise KindError(
-                f"the plugin {_named(entry)} is for a kind that is not there, or has a source already"
+                f"the plugin {named(entry)} is for a kind that is not there, or has a source already"
             )
         brought[entry.name] = _loaded(entry)
     return (replace(kind, source=brought.get(kind.name, kind.source)) for kind in kinds)
@@ -84,11 +84,12 @@ def _loaded(entry: EntryPoint) -> Any:
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise KindError(
-            f"the plugin {_named(entry)} could not be loaded ({what}); mend or remove it"
+            f"the plugin {named(entry)} could not be loaded ({what}); mend or remove it"
         ) from error
 
 
-def _named(entry: EntryPoint) -> str:
+def named(entry: EntryPoint) -> str:
+    """What a sentence calls a plugin: its name, its package and what it is."""
     package = "" if entry.dist is None else f" of {entry.dist.name}"
     return f"{entry.name!r}{package} ({entry.group}, {entry.value})"
 

@@ -17,12 +17,14 @@ from vouchgate.ingest.citations.kinds import Reader
 from vouchgate.ingest.claims.types import (
     IN_REPOSITORIES,
     Citation,
+    CitationType,
     Found,
     Missing,
     SourceReading,
     Unreachable,
 )
 from vouchgate.ingest.net.single_flight import SharedTasks
+from vouchgate.ingest.sources.corpus.source import CorpusSource
 from vouchgate.ingest.sources.git.source import GitSource
 
 log = logging.getLogger(__name__)
@@ -49,20 +51,24 @@ class Sources:
         elsewhere: Mapping[str, Reader],
         kept: ReadingCache | None = None,
         *,
+        corpora: CorpusSource | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         threads: int = 8,
     ) -> None:
         self.git = git
+        self.corpora = corpora
         self._elsewhere = elsewhere
         self._kept = kept
         self._clock = clock
         self._flights = SharedTasks(linger_seconds=LINGER_SECONDS)
         self._landed = False
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="git")
+        self._folders = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="corpus")
 
     def close(self) -> None:
-        """Waits for git readings and look-ups under way."""
+        """Waits for git readings, those of corpora, and look-ups under way."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+        self._folders.shutdown(wait=True, cancel_futures=True)
         if self._kept is not None:
             self._kept.close()
 
@@ -87,8 +93,14 @@ class Sources:
         return reading.model_copy(update={"citation": citation, "took_ms": took_ms})
 
     async def _read(self, citation: Citation, *, fresh: bool) -> SourceReading:
+        loop = asyncio.get_running_loop()
         if citation.type in IN_REPOSITORIES:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self.git.read, citation)
+            return await loop.run_in_executor(self._pool, self.git.read, citation)
+        if citation.type is CitationType.CORPUS and self.corpora is not None:
+            return await loop.run_in_executor(self._folders, self.corpora.read, citation)
+        return await self._read_elsewhere(citation, fresh=fresh)
+
+    async def _read_elsewhere(self, citation: Citation, *, fresh: bool) -> SourceReading:
         source = self._elsewhere.get(citation.type)
         if source is None:
             detail = f"{citation.value} is outside the repositories, and nothing else is asked here."

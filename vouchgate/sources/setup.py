@@ -26,6 +26,7 @@ from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.ingest.sources.web.source import WebSource
 from vouchgate.settings import Settings, plain
+from vouchgate.sources.corpora import open_corpora
 from vouchgate.sources.plugins import install_kinds, sources_of
 from vouchgate.sources.reader import ReadingCache, Sources
 
@@ -64,14 +65,16 @@ def open_sources(
     with ExitStack() as opened:
         added = install_kinds(settings)
         elsewhere: dict[str, Reader] = {}
+        extractor = Extractor()
+        opened.callback(extractor.close)
+        corpora = open_corpora(settings, extractor)
+        opened.callback(corpora.close)
         if not settings.offline:
             outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds, shared)
-            extractor = Extractor()
-            opened.callback(extractor.close)
             pages = outbound.opened_to([parse_opening(each) for each in settings.citation_networks])
             elsewhere = _open_forges_and_pages(settings, outbound, WebSource(pages, extractor, _now))
             elsewhere |= sources_of((*BUILT_IN, *added), settings, outbound)
-        sources = Sources(git, elsewhere, kept)
+        sources = Sources(git, elsewhere, kept, corpora=corpora)
         opened.callback(sources.close)
         yield sources
 

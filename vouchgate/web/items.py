@@ -24,7 +24,6 @@ from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.identity import tokens
-from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.queue import MOST_REASON, parse_reason, parse_supersede, redirect_with_result
@@ -175,7 +174,7 @@ def _page(
         now=now,
         undo_until=service.queue.undo_until(shown),
     )
-    following = service.queue.neighbours(visitor.principal, shown.id, _filter(listing, visitor))
+    following = service.queue.neighbours(visitor.principal, shown.id, listing.as_filter())
     earlier = None
     if failed is not None and seen and seen != shown.decision_id:
         earlier = _decision(service, seen, visitor.owner_id)
@@ -222,15 +221,3 @@ def _decision(service: Service, decision_id: str, owner_id: str) -> ValidationRe
     """A decision that a page of this visitor showed before."""
     with service.store.read() as connection:
         return parse_decision(decisions.get(connection, decision_id, owners=frozenset({owner_id})))
-
-
-def _filter(listing: QueueListing, visitor: Visitor) -> QueueFilter:
-    return QueueFilter(
-        owners=frozenset({visitor.owner_id}),
-        rule=listing.rule,
-        sender=listing.sender,
-        cited=listing.cited,
-        memory_type=listing.memory_type,
-        text=listing.q,
-        order=listing.order,
-    )

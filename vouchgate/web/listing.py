@@ -7,8 +7,9 @@ from typing import get_args
 
 from vouchgate.ingest.claims.types import MemoryType
 from vouchgate.ingest.rules import Rule
-from vouchgate.review.pages.queue import Order, QueueListing
+from vouchgate.review.pages.queue import QueueListing
 from vouchgate.storage.claims.memories import storable
+from vouchgate.storage.queue.pending import Order
 from vouchgate.web.pages import PageProblem
 
 MOST_TEXT = 200  # characters of a search

@@ -37,17 +37,8 @@ def queue(request: Request, visitor: SignedIn) -> Response:
     service, listing = service_of(request), listing_of(request.query_params)
     now = datetime.now(UTC)
     facets = service.queue.facets(visitor.principal)
-    items = service.queue.search(
-        visitor.principal,
-        rule=listing.rule,
-        sender=listing.sender,
-        cited=listing.cited,
-        memory_type=listing.memory_type,
-        text=listing.q,
-        order=listing.order,
-        after=request.query_params.get("after"),
-        limit=PAGE,
-    )
+    after = request.query_params.get("after")
+    items = service.queue.search(visitor.principal, listing.as_filter(after=after, limit=PAGE))
     senders = _names(service, {*facets.by_sender, *(item.submitted_by for item in items)})
     head_start = service.policy.queue.head_start_days
     return html(

@@ -21,13 +21,11 @@ from vouchgate.review.answers import (
     Undone,
 )
 from vouchgate.review.pages.text import plain_line
-from vouchgate.server.rulings import ReviewAnswer
+from vouchgate.server.rulings import ActOutcome
 from vouchgate.service import Service
 from vouchgate.storage.claims import memories
 from vouchgate.storage.errors import RecordUnreadable, StorageError, StoreUnknown
 from vouchgate.web.session import Visitor
-
-ActOutcome = ReviewAnswer | ClaimRefused | StorageError
 
 _WHICH_HOLDS = (
     "It conflicts with a stored memory: say whether it replaces that one, or whether both are kept."

@@ -23,7 +23,6 @@ from vouchgate.ingest.sources.answers import (
     Clock,
     NoAnswer,
     build_found,
-    fetch_answer,
     require_success,
     utc_now,
 )
@@ -75,7 +74,7 @@ class Arxiv(Registry):
         if citation.type is not CitationType.ARXIV or match is None:
             raise NoAnswer("not_supported", f"{citation.value} is not an arXiv id.")
         name = citation.key.removeprefix("arxiv:")
-        answer = await self._ask(f"{self._base}/api/query?id_list={quote(name, safe='')}&max_results=1")
+        answer = await self._ask_in_turn(f"/api/query?id_list={quote(name, safe='')}&max_results=1")
         feed = _feed(answer)
         entries = feed.findall(f"{_ATOM}entry")
         identity = _text(entries[0], f"{_ATOM}id") if entries else ""
@@ -94,17 +93,11 @@ class Arxiv(Registry):
             )
         return _reading(citation, name, entries[0], int(paper["version"]))
 
-    async def _ask(self, url: str) -> Fetched:
+    async def _ask_in_turn(self, path: str) -> Fetched:
         async with self._turn:
             await asyncio.sleep(self._asked_at + self._spacing - time.monotonic())
             try:
-                answer = await fetch_answer(
-                    self._outbound,
-                    url,
-                    "arXiv",
-                    headers={"Accept": "application/atom+xml"},
-                    max_bytes=_LARGEST,
-                )
+                answer = await self._ask("arXiv", path, "application/atom+xml", max_bytes=_LARGEST)
             finally:
                 self._asked_at = time.monotonic()
         # A refused id comes as an error entry, with status 400 or 200.

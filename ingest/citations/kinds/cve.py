@@ -15,12 +15,10 @@ from pydantic import AwareDatetime, Field, NaiveDatetime
 
 from vouchgate.ingest.citations.kinds import CitationKind, each_match, full_match
 from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Standing
-from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (
     NoAnswer,
     Shape,
     build_found,
-    fetch_answer,
     parse_answer,
     require_success,
 )
@@ -95,7 +93,7 @@ class Cve(Registry):
         if citation.type is not CitationType.CVE or match is None:
             raise NoAnswer("not_supported", f"{citation.value} is not a CVE id.")
         name = match["id"]
-        answer = await self._ask("cve", name)
+        answer = await self._ask(_WHO, f"/api/cve/{name}")
         if answer.status == 404:
             return await self._unpublished(citation, name)
         record = parse_answer(require_success(answer, _WHO, self._clock()), _Record, _WHO)
@@ -107,7 +105,7 @@ class Cve(Registry):
 
     async def _unpublished(self, citation: Citation, name: str) -> SourceReading:
         """Reserved, or missing: an id that nobody was given is a 404 as well."""
-        answer = await self._ask("cve-id", name)
+        answer = await self._ask(_WHO, f"/api/cve-id/{name}")
         if answer.status == 404:
             parse_answer(answer, _Missing, _WHO)  # a 404 that is not the service's own says nothing
             return Missing(citation=citation, detail=f"No CVE record {name} exists.", status=404)
@@ -124,11 +122,6 @@ class Cve(Registry):
             detail=f"{name} is reserved, and nothing has been published under it yet.",
             dated=None,
             standing=Standing.PROPOSED,
-        )
-
-    async def _ask(self, kind: str, name: str) -> Fetched:
-        return await fetch_answer(
-            self._outbound, f"{self._base}/api/{kind}/{name}", _WHO, headers={"Accept": "application/json"}
         )
 
 

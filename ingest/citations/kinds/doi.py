@@ -26,12 +26,12 @@ from vouchgate.ingest.sources.answers import (
     NoAnswer,
     Shape,
     build_found,
-    fetch_answer,
     parse_answer,
     require_success,
 )
 from vouchgate.ingest.sources.registry import Registry
 
+_WHO = "The DOI resolver"
 _KEY = re.compile(r"doi:(?P<doi>10\.[0-9]{4,9}(?:\.[0-9]{1,9}){0,3}/[^\s\x00-\x1f\x7f]{1,1000})")
 _CSL = "application/vnd.citationstyles.csl+json"
 _EXISTS, _NOT_FOUND = 1, 100  # response codes of the handle system
@@ -87,7 +87,7 @@ class Doi(Registry):
         if citation.type is not CitationType.DOI or match is None or _climbs(match["doi"]):
             raise NoAnswer("not_supported", f"{citation.value} is not a DOI that can be looked up.")
         doi = match["doi"]
-        answer = await self._ask(f"{self._base}/api/handles/{quote(doi, safe='/')}", "application/json")
+        answer = await self._ask(_WHO, f"/api/handles/{quote(doi, safe='/')}")
         handle = self._handle(answer, doi)
         if handle.response_code == _NOT_FOUND:
             return Missing(citation=citation, detail=f"No DOI {doi} is registered.", status=answer.status)
@@ -99,15 +99,15 @@ class Doi(Registry):
     def _handle(self, answer: Fetched, doi: str) -> _Handle:
         # "Not found" comes with status 404 and says so in its body; any other 404 is not about the DOI.
         if answer.status != 404:
-            require_success(answer, "The DOI resolver", self._clock())
-        handle = parse_answer(answer, _Handle, "The DOI resolver")
+            require_success(answer, _WHO, self._clock())
+        handle = parse_answer(answer, _Handle, _WHO)
         if handle.handle.lower() != doi or (answer.status == 404) != (handle.response_code == _NOT_FOUND):
             detail = f"The DOI resolver was asked for {doi} and answered with something else."
             raise NoAnswer("odd_answer", detail, status=answer.status)
         return handle
 
     async def _described(self, citation: Citation, doi: str, target: str) -> SourceReading:
-        answer = await self._ask(f"{self._base}/{quote(doi, safe='/')}", _CSL)
+        answer = await self._ask(_WHO, f"/{quote(doi, safe='/')}", _CSL)
         work = _Work()
         if answer.status not in _NO_RECORD:
             require_success(answer, "The agency of the DOI", self._clock())
@@ -135,9 +135,6 @@ class Doi(Registry):
             standing=standing,
             successor=f"doi:{withdrawn.doi}" if withdrawn is not None and withdrawn.doi else None,
         )
-
-    async def _ask(self, url: str, accept: str) -> Fetched:
-        return await fetch_answer(self._outbound, url, "The DOI resolver", headers={"Accept": accept})
 
 
 def _climbs(doi: str) -> bool:

@@ -16,7 +16,6 @@ from vouchgate.ingest.claims.types import Citation, CitationType, Frozen, Missin
 from vouchgate.ingest.sources.answers import (
     NoAnswer,
     build_found,
-    fetch_answer,
     month_number,
     require_success,
 )
@@ -63,10 +62,7 @@ class Pep(Registry):
         if citation.type is not CitationType.PEP or match is None:
             raise NoAnswer("not_supported", f"{citation.value} is not the number of a PEP.")
         number = int(match["number"])
-        url = f"{self._base}/pep-{number:04d}/"
-        answer = await fetch_answer(
-            self._outbound, url, _WHO, headers={"Accept": "text/html"}, max_bytes=_LARGEST
-        )
+        answer = await self._ask(_WHO, f"/pep-{number:04d}/", "text/html", max_bytes=_LARGEST)
         if answer.status == 404:
             return Missing(citation=citation, detail=f"There is no PEP {number}.", status=404)
         page = _page(require_success(answer, _WHO, self._clock()).body)

@@ -16,12 +16,10 @@ from vouchgate.ingest.claims.types import (
     SourceReading,
     Standing,
 )
-from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (
     NoAnswer,
     Shape,
     build_found,
-    fetch_answer,
     month_number,
     parse_answer,
     require_success,
@@ -54,7 +52,7 @@ class Rfc(Registry):
         if citation.type is not CitationType.RFC or match is None:
             raise NoAnswer("not_supported", f"{citation.value} is not the number of an RFC.")
         number = int(match["number"])
-        answer = await self._ask(f"{self._base}/rfc/rfc{number}.json", "application/json", 1_000_000)
+        answer = await self._ask(_WHO, f"/rfc/rfc{number}.json", max_bytes=1_000_000)
         if answer.status == 404:
             return Missing(citation=citation, detail=f"There is no RFC {number}.", status=404)
         record = parse_answer(require_success(answer, _WHO, self._clock()), _Record, _WHO)
@@ -78,15 +76,12 @@ class Rfc(Registry):
 
     async def _text(self, number: int) -> str:
         """The text; empty for the few that exist only as PDF. Raises NoAnswer."""
-        answer = await self._ask(f"{self._base}/rfc/rfc{number}.txt", "text/plain", _READ_BYTES)
+        answer = await self._ask(_WHO, f"/rfc/rfc{number}.txt", "text/plain", max_bytes=_READ_BYTES)
         if answer.status == 404:
             return ""
         if answer.status != 200:  # of a long one only the beginning is read
             require_success(answer, _WHO, self._clock())
         return plain_pages(answer.body.decode("utf-8", errors="replace"))
-
-    async def _ask(self, url: str, accept: str, max_bytes: int) -> Fetched:
-        return await fetch_answer(self._outbound, url, _WHO, headers={"Accept": accept}, max_bytes=max_bytes)
 
 
 def plain_pages(text: str) -> str:

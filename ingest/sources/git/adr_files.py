@@ -18,9 +18,9 @@ from vouchgate.ingest.claims.types import Frozen, Standing
 from vouchgate.ingest.sources.git.adr_links import Links, Ref
 from vouchgate.ingest.sources.git.adr_status import Statement, adr_id, file_number
 from vouchgate.ingest.sources.git.adr_text import is_record, parse
-from vouchgate.ingest.sources.git.patterns import PathPatterns
 from vouchgate.ingest.sources.git.record_dirs import POINTERS, USUAL, RecordDirectories, named_by
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
+from vouchgate.ingest.sources.patterns import PathPatterns
 
 LARGEST = 1_048_576  # bytes of one record; a larger file is not read
 _AT_ONCE = 8_388_608  # bytes of records held in memory at one time

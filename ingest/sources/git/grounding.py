@@ -9,10 +9,10 @@ from pathlib import Path
 from vouchgate.ingest.sources.git.adr_files import AdrFiles, AdrIndex
 from vouchgate.ingest.sources.git.commits import Commits
 from vouchgate.ingest.sources.git.mirror import Mirror
-from vouchgate.ingest.sources.git.patterns import PathPatterns
 from vouchgate.ingest.sources.git.prose import Prose
 from vouchgate.ingest.sources.git.refs import Tip, full_name, name_of, protected_tip
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
+from vouchgate.ingest.sources.patterns import PathPatterns
 
 
 @dataclass(frozen=True, slots=True)

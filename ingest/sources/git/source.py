@@ -6,6 +6,7 @@ of them could say so; anything else could not be found out. Only what is at a re
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import time
 from collections.abc import Sequence
@@ -25,12 +26,12 @@ from vouchgate.ingest.sources.git.commits import Candidates, CommitRecord
 from vouchgate.ingest.sources.git.files import read_file
 from vouchgate.ingest.sources.git.grounding import Grounding, RefWriter
 from vouchgate.ingest.sources.git.mirror import Mirror
-from vouchgate.ingest.sources.git.patterns import MEMORY_FILES, PathPatterns
 from vouchgate.ingest.sources.git.record_dirs import checked_directories
 from vouchgate.ingest.sources.git.records import read_by_number
 from vouchgate.ingest.sources.git.refs import Tip, checked_ref, name_of
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
-from vouchgate.ingest.sources.passage_index import Passage
+from vouchgate.ingest.sources.passage_index import FoundPassage, Search
+from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 
 _log = logging.getLogger(__name__)
 
@@ -86,24 +87,34 @@ class GitSource:
                 citation=citation, code="error", detail="The git repository could not be read."
             )
 
-    def search(self, words: str, most: int, seconds: float) -> list[tuple[str, Passage]]:
-        """The passages of every repository's prose that have most of the words, best first in each, with the name of
-        the repository. Blocking. Raises SourceError when one could not be searched in time: what is not found then may
-        be there."""
+    def search(self, words: str, most: int, seconds: float) -> Search:
+        """The passages of every repository's prose that have most of the words. Blocking."""
         deadline = time.monotonic() + seconds
-        found = []
+        found: list[FoundPassage] = []
+        failures: list[str] = []
+        for grounding in self._groundings:
+            try:
+                with grounding.open(deadline) as repository:
+                    tip = grounding.tip(repository)
+                    if tip is not None and tip.tree:
+                        passages = grounding.prose.search(repository, tip.tree, words, most)
+                        found += [FoundPassage(repository.name, passage) for passage in passages]
+            except SourceError as error:
+                failures.append(error.detail)
+        return Search(tuple(found), tuple(failures))
+
+    def digest(self, seconds: float) -> str:
+        """What changes when a protected ref moves, sha256 hex. Blocking. Raises SourceError."""
+        deadline, tips = time.monotonic() + seconds, []
         for grounding in self._groundings:
             with grounding.open(deadline) as repository:
                 tip = grounding.tip(repository)
-                if tip is not None and tip.tree:
-                    passages = grounding.prose.search(repository, tip.tree, words, most)
-                    found += [(repository.name, passage) for passage in passages]
-        return found
+                tips.append("" if tip is None else tip.tree)
+        return hashlib.sha256("\n".join(tips).encode()).hexdigest()
 
-    @property
-    def has_repositories(self) -> bool:
-        """Whether there is anything to search."""
-        return bool(self._groundings)
+    def __len__(self) -> int:
+        """How many repositories there are."""
+        return len(self._groundings)
 
     def problems(self) -> tuple[str, ...]:
         """What is wrong with the configured repositories, one sentence each: what `unusable` says, and addresses that

@@ -17,7 +17,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -70,6 +70,12 @@ class Extractor:
     ) -> Page:
         """The page in `body`, found at `url`. Raises NotRead. A caller that is cancelled gives up
         its place; a page that is already being read is read to its end."""
+        return await asyncio.wrap_future(self.submit(body, kind, url=url, content_type=content_type, now=now))
+
+    def submit(
+        self, body: bytes, kind: ContentKind, *, url: str, content_type: str, now: datetime
+    ) -> Future[Page]:
+        """The same for a thread, which waits for the result. Raises NotRead, as the future does."""
         request = {"kind": kind, "url": url, "content_type": content_type, "now": now.isoformat()}
         with self._lock:
             if self._closed:
@@ -79,7 +85,7 @@ class Extractor:
             self._waiting += len(body)
             job = self._threads.submit(self._read, request, body)
         job.add_done_callback(lambda _: self._leave(len(body)))
-        return await asyncio.wrap_future(job)
+        return job
 
     def close(self) -> None:
         """Kills every process and waits for their ends. What was being read is NotRead."""

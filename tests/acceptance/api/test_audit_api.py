@@ -12,6 +12,8 @@ from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
 from vouchgate.ingest.claims.types import Action, LogEntry, Role, Source
 from vouchgate.storage.identity import tokens
 
+pytestmark = pytest.mark.on("postgresql")
+
 LONG = (
     "The night train calls at nineteen stations, carries letters in the third car, serves warm bread from"
     " the second, and leaves its home town every evening at {} from the platform beside the tower"

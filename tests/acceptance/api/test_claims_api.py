@@ -14,6 +14,8 @@ from tests.running.service import THRESHOLD
 from vouchgate.ingest.claims.types import Role, Source, ValidationResult
 from vouchgate.storage.store import Store
 
+pytestmark = pytest.mark.on("sqlite")
+
 LONG = (
     "The parcel sorter reads forty labels a minute, drops torn ones into the grey bin, prints a list of them"
     " every evening at {}, and mails this list to the morning shift of the same hall"

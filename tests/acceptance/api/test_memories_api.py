@@ -12,6 +12,8 @@ import pytest
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
 from vouchgate.ingest.claims.types import Evidence, Memory, ValidationResult
 
+pytestmark = pytest.mark.on("sqlite")
+
 UNKNOWN = "01234567-89ab-7def-8123-456789abcdef".replace("-", "")
 
 

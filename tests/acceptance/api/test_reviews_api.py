@@ -15,6 +15,8 @@ from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
 from vouchgate.ingest.claims.types import Evidence, Memory, PendingMemory, Role, ValidationResult
 from vouchgate.storage.queue import pending
 
+pytestmark = pytest.mark.on("postgresql")
+
 LONG = (
     "The bakery on the corner bakes rye bread in three ovens, sells what is left at half price after {},"
     " closes on Mondays and whenever flour runs short, and gives old loaves to a farm near town"

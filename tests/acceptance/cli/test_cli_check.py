@@ -222,6 +222,19 @@ def test_what_stops_it_is_one_line(arguments: tuple[str, ...], says: str, tmp_pa
     assert says in complaint(cli("check", *arguments, stdin=lines([claim("x")]), cwd=tmp_path))
 
 
+def test_a_corpus_is_named_and_made_official_on_the_command_line(tmp_path: Path) -> None:
+    claim = "Employees have 27 days of leave per year."
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages/leave.md").write_text(f"# Leave\n\n{claim}\n")
+    asked = ("check", "--offline", "--corpus", f"handbook={tmp_path}/pages")
+    rules = []
+    for official in ((), ("--official", "corpus:handbook")):
+        done = cli(*asked, *official, cwd=tmp_path, stdin=lines([{"content": claim}]))
+        (answer,) = json_lines(done.stdout)
+        rules.append(answer["rule"])
+    assert rules == ["ungrounded", "corroborated"]
+
+
 def test_it_answers_line_by_line_and_ends_on_interrupt(tmp_path: Path) -> None:
     with subprocess.Popen(
         [*PROGRAM, "check"],

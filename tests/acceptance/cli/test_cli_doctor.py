@@ -69,3 +69,32 @@ def test_nothing_configured_and_nothing_usable_are_said(tmp_path: Path, origin: 
     assert lines(tmp_path) == ["No repository is configured: no record, file or commit vouches for anything."]
     done = cli("doctor", "--repo", tmp_path, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, b"")
+
+
+def test_a_corpus_is_counted_and_said_to_vouch_when_it_is_official(tmp_path: Path) -> None:
+    for name in ("handbook", "notes"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "page.md").write_text("# A page\n")
+    named = {"VOUCHGATE_CORPORA": f"handbook={tmp_path}/handbook:notes={tmp_path}/notes"}
+    assert lines(tmp_path, VOUCHGATE_OFFICIAL_CORPORA="handbook", **named)[:2] == [
+        "/handbook, the corpus handbook: 1 documents; it is official: who can write there vouches.",
+        "/notes, the corpus notes: 1 documents; it is not official and vouches for nothing.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("named", "official", "says"),
+    [
+        ("handbook=nowhere", "", "VOUCHGATE_CORPORA: handbook: {here}/nowhere is no folder"),
+        ("nowhere", "", "VOUCHGATE_CORPORA: Value error, nowhere is not like handbook=/srv/handbook"),
+        ("Big One=.", "", "VOUCHGATE_CORPORA: Value error, Big One is not like handbook=/srv/handbook"),
+        ("a=.:a=..", "", "VOUCHGATE_CORPORA: Value error, two corpora have one name"),
+        ("a=.", "b", "VOUCHGATE_OFFICIAL_CORPORA: no corpus is called b"),
+    ],
+)
+def test_a_corpus_that_cannot_be_used_stops_the_start(
+    tmp_path: Path, named: str, official: str, says: str
+) -> None:
+    environment = {"VOUCHGATE_CORPORA": named, "VOUCHGATE_OFFICIAL_CORPORA": official}
+    done = cli("doctor", cwd=tmp_path, env=environment)
+    assert done.returncode == 1 and says.format(here=tmp_path) in done.stderr.decode()

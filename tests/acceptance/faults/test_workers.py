@@ -43,9 +43,10 @@ def folder() -> Iterator[Path]:
 
 
 @contextmanager
-def serving(url: str, folder: Path, policy: Path | None = None) -> Iterator[Running]:
+def serving(url: str, folder: Path, policy: Path | None = None, *, anew: bool = False) -> Iterator[Running]:
     """The service with WORKERS processes; none of them and nothing temporary is left when it has ended."""
-    with serve(url, policy=policy, workers=WORKERS, environment={"TMPDIR": str(folder)}) as running:
+    environment = {"TMPDIR": str(folder)}
+    with serve(url, policy=policy, workers=WORKERS, environment=environment, anew=anew) as running:
         yield running
         known = workers_of(running)
     assert [pid for pid in known if alive(pid)] == []
@@ -119,7 +120,7 @@ def write_lock(tmp_path: Path) -> Iterator[None]:
 
 def test_all_workers_answer_and_count_together_and_one_that_dies_is_replaced(url: str, folder: Path) -> None:
     token = agent_token(url)
-    with serving(url, folder) as running:
+    with serving(url, folder, anew=True) as running:
         first = workers_of(running)
         assert len(first) == WORKERS
         assert set(statuses(running, token, range(100, 160))) == {201}

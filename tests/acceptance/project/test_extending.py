@@ -10,14 +10,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.web import Answer, WebServer, web_server
+from vouchgate.harvest.setup import open_world
+from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import SettingsError, load_settings
 from vouchgate.sources.plugins import install_kinds
+from vouchgate.sources.reader import Sources
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("ingest", "storage", "review", "vouchgate")
@@ -97,10 +102,10 @@ def test_a_check_is_one_file(tmp_path: Path) -> None:
     assert done.stdout == "Capitals\n"
 
 
-def install(folder: Path, module: str, entry: str, group: str = GROUP) -> None:
+def install(folder: Path, module: str, entry: str, group: str = GROUP, name: str = "acme_memos") -> None:
     """Puts a module into a folder as an installer does, with the entry point in its metadata."""
     folder.mkdir(exist_ok=True)
-    (folder / "acme_memos.py").write_text(module, "utf-8")
+    (folder / f"{name}.py").write_text(module, "utf-8")
     info = folder / "acme_memos-1.0.dist-info"
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-memos\nVersion: 1.0\n", "utf-8")
@@ -221,3 +226,109 @@ def test_a_plugin_that_is_broken_stops_the_start(tmp_path: Path) -> None:
     assert (done.returncode != 0, done.stdout) == (True, "")
     assert "could not be loaded (OSError: no such disk)" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+CLAIM = "The pump of the depot in Leeds was replaced in spring."
+
+
+def harvested(path: Path, cwd: Path, policy: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+    """What `corroborate --harvest` answers to a claim for which nothing is brought."""
+    (cwd / "policy.toml").write_text(policy, "utf-8")
+    sent = json.dumps({"claim": CLAIM, "sources": []})
+    options = ("corroborate", "--harvest", "--policy", "policy.toml")
+    return run(*options, path=path, cwd=cwd, sent=sent, **settings)
+
+
+def test_interfaces_and_search_engines_are_one_toml_file(tmp_path: Path, site: WebServer) -> None:
+    text = example("searches.toml")
+    for host in (
+        "searx.example.org",
+        "api.search.brave.com",
+        "google.serper.dev",
+        "api.statistics.example.org",
+    ):
+        text = text.replace(f"https://{host}", site.url)
+    (tmp_path / "searches.toml").write_text(text, "utf-8")
+    paths, tokens = ("searx", "brave", "serper"), ("STATISTICS", "BRAVE", "SERPER")
+    json_type = {"Content-Type": "application/json"}
+    record = {"page": "https://statistics.example.org/1", "name": "Pumps", "note": CLAIM}
+    words = "pump%20depot%20Leeds%20spring"
+    for address, answer in {
+        f"/find?w={words.replace('%20', '+')}": {"data": {"records": [record]}},
+        f"/search?q={words}&format=json": {"results": []},
+        f"/res/v1/web/search?q={words}": {"web": {"results": []}},
+        "/search": {"organic": []},
+    }.items():
+        site.routes[address] = Answer(json.dumps(answer), 200, json_type)
+    settings = {f"{name}_TOKEN": f"{name.lower()}-s3cret" for name in tokens}
+    settings |= {"VOUCHGATE_ENDPOINTS": "searches.toml", "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
+    policy = "[corroboration.budget.claim]\nlooks = 4\n"
+    done = harvested(tmp_path, tmp_path, policy, **settings)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert (answer["label"], answer["verified"]) == ("FACT", True)
+    tried = [f"web_search.{name}" for name in paths]
+    assert [one["path"] for one in answer["attempts"]] == ["official_api.statistics", *tried]
+    assert [one.headers.get("x-subscription-token", "") for one in site.asked] == ["", "", "brave-s3cret", ""]
+    assert [one.headers.get("x-api-key", "") for one in site.asked][3] == "serper-s3cret"
+    assert json.loads(site.asked[3].body) == {"q": "pump depot Leeds spring"}
+    assert site.asked[0].headers["authorization"] == "Bearer statistics-s3cret"
+    assert "s3cret" not in done.stdout
+    del settings["BRAVE_TOKEN"]
+    assert (
+        "needs its token in the environment variable BRAVE_TOKEN"
+        in harvested(tmp_path, tmp_path, **settings).stderr
+    )
+
+
+HARVEST = "vouchgate.harvest"
+WIKI = '[corroboration]\npaths = ["repository", "wiki"]\n'
+
+
+def test_a_path_of_search_is_one_file_of_an_installed_package(tmp_path: Path, site: WebServer) -> None:
+    (entry,) = re.findall(rf'^\[project.entry-points."{HARVEST}"\]\n(\w+) = "(.*)"$', PAGE, re.MULTILINE)
+    install(tmp_path / "site", example("acme_wiki.py"), " = ".join(entry), HARVEST, "acme_wiki")
+    site.routes["/pump.txt"] = Answer(CLAIM)
+    settings = {"ACME_WIKI_URL": site.url, "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
+    done = harvested(tmp_path / "site", tmp_path, WIKI, **settings)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert [(hit["stance"], hit["verified"]) for hit in answer["hits"]] == [("states", True)]
+    assert {one["path"] for one in answer["attempts"]} == {"wiki"}
+
+
+@pytest.mark.parametrize(
+    ("module", "entry", "sentence"),
+    [
+        (None, "wiki = acme_wiki:Wiki", "could not be opened (KeyError"),
+        (
+            "raise OSError('no such disk')",
+            "wiki = acme_wiki:Wiki",
+            "could not be opened (OSError: no such disk)",
+        ),
+        (
+            "class Wiki:\n    def __init__(*_): pass\n    name = 'x'\n    look = id",
+            "wiki = acme_wiki:Wiki",
+            "no path of this name",
+        ),
+        ("", "corpus = acme_wiki:Wiki", "the name of a path that comes with the service"),
+        ("", "other = acme_wiki:Wiki", "names the path 'wiki', which nothing here brings"),
+    ],
+)
+def test_a_path_that_is_broken_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str | None, entry: str, sentence: str
+) -> None:
+    text = example("acme_wiki.py") if module is None else module
+    install(tmp_path / "site", text, entry, HARVEST, "acme_wiki")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    (tmp_path / "policy.toml").write_text(WIKI, "utf-8")
+    git = GitSource([])
+    try:
+        with (
+            closing(Sources(git, {})) as sources,
+            pytest.raises(SettingsError, match=re.escape(sentence)),
+            open_world(load_settings({}), load_policy(tmp_path / "policy.toml"), git, sources),
+        ):
+            pass
+    finally:
+        sys.modules.pop("acme_wiki", None)

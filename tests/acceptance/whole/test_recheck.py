@@ -161,6 +161,7 @@ def test_a_claim_is_promoted_when_its_source_is_back(database_url: str, groundin
         vouchgate("log", "verify", "--database-url", database_url)
 
 
+@pytest.mark.on("sqlite")
 def test_a_page_that_was_down_is_asked_again(database_url: str, grounding: Grounding) -> None:
     says = "<html><head><title>Pump</title></head><body><article><h1>The pump</h1>{}</article></body></html>"
     text = (
@@ -199,6 +200,7 @@ def test_a_killed_service_goes_on_with_what_was_due(database_url: str, grounding
         assert len(actions) == 2 * len(items)
 
 
+@pytest.mark.on("postgresql")
 def test_a_memory_whose_source_went_away_is_marked_and_stays(database_url: str, grounding: Grounding) -> None:
     with served(database_url, grounding, days=0.5 / 86_400) as site:
         owner = site.owner()
@@ -226,6 +228,7 @@ def test_a_memory_whose_source_went_away_is_marked_and_stays(database_url: str, 
         assert site.actions(owner) == ["claim.stored", "claim.stored", "memory.stale", "memory.fresh"]
 
 
+@pytest.mark.on("sqlite")
 def test_an_approval_looks_at_the_sources_again(database_url: str, grounding: Grounding) -> None:
     with served(database_url, grounding) as site:
         owner = site.owner()

@@ -32,7 +32,7 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.ingest.dedup.compare import jaccard
-from vouchgate.ingest.dedup.similar import MAX_SHOWN, band_keys
+from vouchgate.ingest.dedup.similar import MAX_SHOWN, band_keys, nearest
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.sources.git.source import GitSource
@@ -43,6 +43,7 @@ from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import similar, upkeep
 from vouchgate.storage.engine import open_engine
 from vouchgate.storage.identity.tokens import create
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 from vouchgate.wire import ClaimIn
 
@@ -55,8 +56,10 @@ _owners = itertools.count()
 
 def find(store: Store, content: str, owner_id: str = "ann", **asked: Any) -> tuple[SimilarMemory, ...]:
     about: dict[str, Any] = {"memory_type": "fact", "threshold": THRESHOLD, "now": NOW} | asked
+    keys = band_keys(content, about["memory_type"])
     with store.read() as connection:
-        return similar.find(connection, owner_id, content, **about)
+        near = similar.candidates(connection, owner_id, keys, about["memory_type"], now=about["now"])
+    return nearest(content, near, about["threshold"])
 
 
 def shown(store: Store, content: str, **asked: Any) -> list[str]:
@@ -304,7 +307,7 @@ def test_the_gate_shows_what_is_similar_to_a_claim_that_waits(store: Store) -> N
             Outcome.STORED,
             [memory.id],
         )
-    item = queue_of(store).search(reviewer(), order="oldest")[0]
+    item = queue_of(store).search(reviewer(), QueueFilter(order="oldest"))[0]
     decision = queue_of(store).decision_of(item)
     assert decision is not None and decision.similar == expected
 

@@ -16,10 +16,11 @@ from tests.repos import TestRepository
 from tests.reviews import memory
 from vouchgate.client import next_step
 from vouchgate.gate.examiner import Examiner
-from vouchgate.harvest.repository import Harvested, RepositorySearch
+from vouchgate.harvest.documents import REPOSITORY, DocumentSearch, Harvested
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.types import (
+    CitationType,
     Claim,
     Label,
     MemoryStatus,
@@ -80,9 +81,9 @@ def _claim(content: str, **fields: Any) -> Claim:
     return Claim(content=content, **(known | sources | fields))
 
 
-def _parts(repository: TestRepository, **options: Any) -> tuple[Sources, RepositorySearch]:
+def _parts(repository: TestRepository, **options: Any) -> tuple[Sources, DocumentSearch]:
     git = GitSource([repository.path], official=["docs/handbook/"], timeout_seconds=30, **options)
-    return Sources(git, {}), RepositorySearch(git)
+    return Sources(git, {}), DocumentSearch(REPOSITORY, git, CitationType.PATH)
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def ask(repository: TestRepository) -> Iterator[Ask]:
     """Examines a claim with this repository."""
     sources, search = _parts(repository)
     with closing(sources), closing(search):
-        examiner = Examiner(load_policy(), sources, harvest=search)
+        examiner = Examiner(load_policy(), sources, harvest=[search])
         with closing(examiner):
             yield lambda content, **fields: asyncio.run(examiner.examine(_claim(content, **fields)))
 
@@ -178,9 +179,12 @@ def test_what_two_repositories_state_in_their_own_words_waits_with_both_as_its_s
     rules = stores.corroboration.model_copy(update={"independent": "store"})
     stores = stores.model_copy(update={"corroboration": rules})
     results = []
-    with closing(Sources(git, {})) as sources, closing(RepositorySearch(git)) as search:
+    with (
+        closing(Sources(git, {})) as sources,
+        closing(DocumentSearch(REPOSITORY, git, CitationType.PATH)) as search,
+    ):
         for policy in (load_policy(), stores):
-            with closing(Examiner(policy, sources, harvest=search)) as examiner:
+            with closing(Examiner(policy, sources, harvest=[search])) as examiner:
                 results.append(_answer(asyncio.run(examiner.examine(_claim(IMPORTER)))))
     asked, allowed = results
     assert (asked.outcome, asked.rule) == (Outcome.QUEUED, waits_as)
@@ -209,7 +213,7 @@ def test_what_need_not_be_looked_up_is_not(repository: TestRepository) -> None:
             (off, _claim(SESSIONS)),
             (load_policy(), _claim(SESSIONS)),
         ):
-            with closing(Examiner(policy, sources, harvest=Noting())) as examiner:
+            with closing(Examiner(policy, sources, harvest=[Noting()])) as examiner:
                 asyncio.run(examiner.examine(claim))
     assert asked == [SESSIONS]
 
@@ -267,7 +271,7 @@ def test_what_waits_is_looked_up_again_and_stored_when_a_document_states_it(
     policy, claim = load_policy(), "The observatory closes its dome at 12 degrees below zero."
     store.save_policy(policy, datetime.now(UTC))
     sources, search = _parts(repository)
-    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=search)) as examiner:
+    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=[search])) as examiner:
         rechecker = Rechecker(store, policy, examiner.examine, sources.read)
         answer = store.writer.submit(submission_of(asyncio.run(examiner.examine(_claim(claim))))).result()
         assert isinstance(answer, Decided) and answer.answer.rule is Rule.UNGROUNDED
@@ -285,7 +289,7 @@ def test_what_was_stored_so_is_stale_when_its_document_changes(
     policy, later = load_policy(), datetime(2030, 1, 1, tzinfo=UTC)
     store.save_policy(policy, datetime.now(UTC))
     sources, search = _parts(repository)
-    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=search)) as examiner:
+    with closing(sources), closing(search), closing(Examiner(policy, sources, harvest=[search])) as examiner:
         examined = asyncio.run(examiner.examine(_claim(BACKUPS)))
         answer = store.writer.submit(submission_of(examined)).result()
         assert isinstance(answer, Decided) and answer.answer.rule is Rule.CORROBORATED

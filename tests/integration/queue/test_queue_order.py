@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event, text
+from sqlalchemy import event, insert, text
 
 from tests.claims import NOW, policy
 from tests.reviews import queue_of, reviewer, waiting
@@ -45,7 +45,7 @@ def put(store: Store, *items: PendingMemory) -> None:
 
     def work(connection: Any) -> None:
         for item in items:
-            pending.insert(connection, item)
+            connection.execute(insert(pending.TABLE), pending.row_of(item))
             more = int(item.status is ReviewStatus.PENDING)
             connection.execute(count, {"owner": item.owner_id, "more": more})
 
@@ -86,7 +86,7 @@ def paged(queue: ReviewQueue, principal: Principal, limit: int, **wanted: Any) -
     seen: list[str] = []
     after: str | None = None
     while len(seen) == len(set(seen)):
-        page = queue.search(principal, after=after, limit=limit, **wanted)
+        page = queue.search(principal, QueueFilter(after=after, limit=limit, **wanted))
         seen += [item.id for item in page]
         if len(page) < limit:
             return seen
@@ -171,17 +171,17 @@ def test_nobody_else_sees_any_of_it(full: tuple[Store, list[PendingMemory]]) -> 
         assert queue.history(principal) == []
         assert queue.facets(principal) == Facets(0, {}, {}, {}, 0)
         assert queue.neighbours(principal, items[0].id, QueueFilter(owners=frozenset({"ann"}))) is None
-    assert queue.search(reviewer("bob"), after=items[0].id) == []  # not an item of this owner
+    assert queue.search(reviewer("bob"), QueueFilter(after=items[0].id)) == []  # not an item of this owner
 
 
 def test_an_item_that_was_decided_is_still_a_place_in_the_list(store: Store) -> None:
     put(store, *some(12))
     queue = queue_of(store)
     expected = in_order(some(12), "priority")
-    first = queue.search(reviewer(), limit=5)
+    first = queue.search(reviewer(), QueueFilter(limit=5))
     rejected = queue.reject(reviewer(), first[-1].id, version=1, reason="No.", now=LATER)
     assert isinstance(rejected, Rejected)
-    rest = queue.search(reviewer(), after=first[-1].id)
+    rest = queue.search(reviewer(), QueueFilter(after=first[-1].id))
     assert [item.id for item in rest] == expected[5:]
 
 
@@ -281,7 +281,7 @@ def test_a_new_decision_gives_an_item_the_place_of_its_rule(store: Store) -> Non
         )
 
     assert store.writer.run(["ann"], work).result()
-    now = queue_of(store).search(reviewer(), rule=Rule.REFUTED)
+    now = queue_of(store).search(reviewer(), QueueFilter(rule=Rule.REFUTED))
     assert [(one.id, one.rule, one.priority_at, one.version) for one in now] == [
         (item.id, "refuted", place, 2)
     ]

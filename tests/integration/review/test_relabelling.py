@@ -66,7 +66,8 @@ def send_as_before(here: Bench, content: str, source: Source = Source.AI_SYNTHES
 
 
 def one(here: Bench, sent: ValidationResult) -> Memory:
-    return memory(here.store, str(sent.memory_id), NOW)
+    """The memory, but for when it was looked at last."""
+    return memory(here.store, str(sent.memory_id), NOW).model_copy(update={"confirmed_at": None})
 
 
 def test_what_is_stated_keeps_its_label_and_what_is_not_is_lowered_once(here: Bench) -> None:

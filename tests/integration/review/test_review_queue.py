@@ -48,6 +48,7 @@ from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.log import chain as log
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
@@ -135,7 +136,7 @@ def test_a_rejected_item_is_no_memory(store: Store) -> None:
 def test_nobody_but_the_owners_reviewer_sees_or_does_anything(store: Store, principal: Principal) -> None:
     queue, item, kept = queue_of(store), waiting(store, TEXT), stored(store, "The mail host is mx one.")
     before = everything(store)
-    assert queue.search(principal, order="oldest") == []
+    assert queue.search(principal, QueueFilter(order="oldest")) == []
     assert queue.get_by_id(principal, item.id) is None
     assert queue.approve(principal, item.id, version=1, now=LATER) == NotFound()
     assert (
@@ -173,7 +174,7 @@ def test_no_other_role_approves_by_any_route(
     store: Store, principal: Principal, version: int, supersede: bool | None, edit: bool
 ) -> None:
     queue = queue_of(store)
-    items = queue.search(reviewer(), order="oldest")
+    items = queue.search(reviewer(), QueueFilter(order="oldest"))
     item = items[0] if items else waiting(store, TEXT)
     edited = examined("Quite another text.") if edit else None
     answer = queue.approve(principal, item.id, version=version, supersede=supersede, edited=edited, now=LATER)
@@ -247,25 +248,28 @@ def test_pages_of_the_queue_are_oldest_first_and_ones_own(store: Store) -> None:
         for n, owner in enumerate(["ann", "bob", "ann", "ann", "bob", "ann", "ann"])
     ]
     anns = [item for item in items if item.owner_id == "ann"]
-    assert queue.search(reviewer(), order="oldest") == anns
-    assert queue.search(reviewer("bob"), order="oldest") == [item for item in items if item.owner_id == "bob"]
-    assert queue.search(reviewer("cat"), order="oldest") == []
+    assert queue.search(reviewer(), QueueFilter(order="oldest")) == anns
+    assert queue.search(reviewer("bob"), QueueFilter(order="oldest")) == [
+        item for item in items if item.owner_id == "bob"
+    ]
+    assert queue.search(reviewer("cat"), QueueFilter(order="oldest")) == []
     for limit in (1, 2, 5):
         got: list[PendingMemory] = []
         while page := queue.search(
-            reviewer(), after=got[-1].id if got else None, limit=limit, order="oldest"
+            reviewer(), QueueFilter(after=got[-1].id if got else None, limit=limit, order="oldest")
         ):
             assert len(page) <= limit
             got += page
         assert got == anns
-    assert queue.search(reviewer(), limit=0, order="oldest") == anns[:1]
-    assert queue.search(reviewer(), after="\x00", order="oldest") == []
+    assert queue.search(reviewer(), QueueFilter(limit=1, order="oldest")) == anns[:1]
+    assert queue.search(reviewer(), QueueFilter(after="\x00", order="oldest")) == []
     queue.reject(reviewer(), anns[1].id, version=1, reason="no", now=LATER)
-    assert queue.search(reviewer(), order="oldest") == [anns[0], *anns[2:]]
-    assert [item.id for item in queue.search(reviewer(), status=ReviewStatus.REJECTED, order="oldest")] == [
-        anns[1].id
-    ]
-    assert queue.search(reviewer(), status=ReviewStatus.EXPIRED, order="oldest") == []
+    assert queue.search(reviewer(), QueueFilter(order="oldest")) == [anns[0], *anns[2:]]
+    assert [
+        item.id
+        for item in queue.search(reviewer(), QueueFilter(status=ReviewStatus.REJECTED, order="oldest"))
+    ] == [anns[1].id]
+    assert queue.search(reviewer(), QueueFilter(status=ReviewStatus.EXPIRED, order="oldest")) == []
 
 
 def test_an_item_expires_at_its_time_and_nobody_has_rejected_it(store: Store) -> None:
@@ -284,10 +288,10 @@ def test_an_item_expires_at_its_time_and_nobody_has_rejected_it(store: Store) ->
             "decided_by": "service",
         }
     )
-    assert [i.id for i in queue.search(reviewer("bob"), status=ReviewStatus.EXPIRED, order="oldest")] == [
-        other.id
-    ]
-    assert queue.search(reviewer(), order="oldest") == [young]
+    assert [
+        i.id for i in queue.search(reviewer("bob"), QueueFilter(status=ReviewStatus.EXPIRED, order="oldest"))
+    ] == [other.id]
+    assert queue.search(reviewer(), QueueFilter(order="oldest")) == [young]
     last = history(store)[-1]
     assert (last.actor, last.action, last.subject_id) == ("service", Action.REVIEW_EXPIRED, item.id)
     assert_consistent(store)

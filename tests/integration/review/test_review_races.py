@@ -15,6 +15,7 @@ from tests.reviews import all_memories, assert_consistent, queue_of, reviewer, w
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.types import MemoryStatus, ReviewStatus
 from vouchgate.review.answers import AlreadyDecided, Approved, Rejected
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
@@ -38,7 +39,9 @@ def test_two_processes_approve_the_same_items(store: Store, database_url: str) -
     assert len(memories) == 20
     winners = {
         item.memory_id: item.decided_by
-        for item in queue_of(store).search(reviewer(), status=ReviewStatus.APPROVED, order="oldest")
+        for item in queue_of(store).search(
+            reviewer(), QueueFilter(status=ReviewStatus.APPROVED, order="oldest")
+        )
     }
     assert winners == {memory.id: memory.approved_by for memory in memories}
     assert_consistent(store)

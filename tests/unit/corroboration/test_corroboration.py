@@ -25,6 +25,7 @@ from vouchgate.ingest.corroboration.history import (
     Outcome,
     SearchHistory,
     SearchTask,
+    in_order,
 )
 from vouchgate.ingest.corroboration.hits import Reading, hits_of
 from vouchgate.ingest.corroboration.independence import text_groups
@@ -107,6 +108,11 @@ def test_sock_puppets_and_mirrors_make_no_fact() -> None:
     assert len(mirrors.groups) == 1 and mirrors.label is Label.INFERENCE
 
 
+def test_what_was_brought_and_read_too_counts_as_read() -> None:
+    brought, read = hit(1), hit(1, verified=True)
+    assert in_order([brought, read]) == in_order([read, brought]) == (read,)
+
+
 def test_near_duplicates_are_one_text() -> None:
     words = [f"word{number}" for number in range(11)]
     texts = [
@@ -149,6 +155,8 @@ def test_a_voice_that_says_both_has_no_vote() -> None:
 def test_an_official_source_makes_a_fact_alone_and_what_weighs_nothing_none() -> None:
     assert decided(hit(1, official=True)).label is Label.FACT
     assert decided(hit(1, official=True), hit(2, Stance.REFUTES, weight=4)).label is Label.INFERENCE
+    copied = decided(hit(1, official=True), hit(2, weight=4, group=f"{1:064}"))
+    assert (copied.label, copied.evidence, copied.debug["support"]) == (Label.FACT, ("0001",), 4)
     assert decided(hit(1, weight=0), hit(2, weight=0)).debug["support"] == 0
 
 

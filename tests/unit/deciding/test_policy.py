@@ -69,6 +69,15 @@ def test_stored_document_is_the_policy_again(tmp_path: Path) -> None:
     assert again.reputation.groups == load_policy().reputation.groups
 
 
+def test_where_is_looked_stands_in_the_document_as_it_did(tmp_path: Path) -> None:
+    assert load_policy().harvest == "local"
+    documents = {
+        where: load_policy(written(tmp_path, f'harvest = "{where}"')).document
+        for where in ("repositories", "off")
+    }
+    assert '"harvest":"repositories"' in documents["repositories"] and "harvest" not in documents["off"]
+
+
 def test_digest_changes_with_any_value(tmp_path: Path) -> None:
     digests = {load_policy().digest}
     for text in (

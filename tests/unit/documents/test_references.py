@@ -145,6 +145,12 @@ def test_what_is_cited_in_the_text(cited: str) -> None:
     assert read(f"The kiln is hot ({cited}).\n").text[reference.start : reference.end] == cited
 
 
+def test_links_to_files_lead_from_the_folder_of_the_document() -> None:
+    text = "It is so ([a](../src/kiln.py)). And ([b](oak.md#heat)). And ([c](/README.md)). And ([d](../../x.md))."
+    found = [one.citation and one.citation.key for one in read(text, "docs/kilns.md").references]
+    assert found == ["path:src/kiln.py", "path:docs/oak.md", "path:README.md", None]
+
+
 def test_destinations_are_as_they_are_written_and_the_checks_know_them() -> None:
     text = (
         "It is so ([a](https://oven.example/k%20b?x=1&y=ü)). And ([ADR-0005](../adrs/0005-oak.md#why)). "
@@ -206,3 +212,11 @@ def test_entries_are_no_claims_and_hide_none() -> None:
         f"It is old [1].\n\n## References\n\n1. The kiln is old. Potters' Press. {A}\n\nThe kiln is empty.\n"
     )
     assert claims(text) == ["It is old.", "The kiln is empty."]
+
+
+def test_thousands_of_notes_are_each_for_their_own_sentence() -> None:
+    numbers = range(2000)
+    text = "".join(f"Pot {n} is whole.[^{n}]\n\n" for n in numbers) + "".join(
+        f"[^{n}]: {A}{n}\n" for n in numbers
+    )
+    assert vouching(text) == {f"Pot {n} is whole.": [f"{A}{n}"] for n in numbers}

@@ -74,11 +74,11 @@ def test_f3_no_model_decides_what_is_a_claim() -> None:
         "enum",
         "hashlib",
         "html",
+        "posixpath",
         "re",
-        "markdown_it",
-        "mdit_py_plugins",
-        "vouchgate",
+        "typing",
     }
+    known |= {"markdown_it", "mdit_py_plugins"}
     reading = ("documents", "citations", "claims", "language", "data")
     judging = ("corroboration", "pipeline", "policy", "scoring", "support")  # what the gate for memories does
     ours = {"vouchgate.ingest." + name for name in (*reading, *judging)}
@@ -125,6 +125,10 @@ def test_what_says_nothing_is_exempt(sentence: str, reason: Reason) -> None:
         "Run times grew by a third.",
         "Set in 1920, the film shows a potter.",
         "Run by two sisters, the workshop has no sign.",
+        "Type `cone` comes from the kiln of the village.",
+        "`Open` the kiln burns oak.",
+        "Search in the archive takes two days.",
+        "Close the kiln: it cracks in the cold.",
         "This report shows that the kiln reaches 1,300 degrees.",
         "I think the kiln reaches 1,300 degrees.",
         "We believe that oak is hotter [log](https://oven.example/a).",
@@ -159,6 +163,16 @@ def test_lines_of_a_wrapped_paragraph_are_one_text() -> None:
     assert claims("Name: Kiln\nTown: Oven") == ["Name: Kiln", "Town: Oven"]
     assert claims("The kiln is hot  \nThe door is shut") == ["The kiln is hot", "The door is shut"]
     assert claims("The kiln is hot\\\nThe door is shut") == ["The kiln is hot", "The door is shut"]
+
+
+def test_only_a_title_in_bold_is_a_heading() -> None:
+    text = "**Why oak**\nIt is hot.\n\n**The kiln is cold**\n\nIt is old. **It works.** It is red.\n\n- **Ash**\n"
+    assert claims(text) == ["It is hot.", "The kiln is cold", "It is old.", "It works.", "It is red.", "Ash"]
+
+
+def test_boxes_of_tasks_and_labels_of_notes_are_markup() -> None:
+    assert claims("- [x] The kiln is hot\n- [ ] It is old\n") == ["The kiln is hot", "It is old"]
+    assert claims("> [!NOTE]\n> The kiln is hot.\n") == ["The kiln is hot."]
 
 
 def test_front_matter_is_markup_and_a_rule_is_none() -> None:

@@ -246,8 +246,8 @@ def test_without_its_decision_an_item_is_shown_and_can_only_be_rejected() -> Non
     view = view_of(None, item)
     assert text(view.claim) == HEDGED
     assert text(view.why) == item.reason
-    assert (view.findings, view.sources, view.options) == ((), (), ())
-    assert view.blocked.startswith("Its decision cannot be read")
+    assert (view.findings, view.sources, view.effect.options) == ((), (), ())
+    assert view.effect.blocked.startswith("Its decision cannot be read")
 
 
 # --- the claim
@@ -330,7 +330,7 @@ def test_a_conflict_with_what_is_not_in_force_any_more_leaves_one_way_to_approve
     assert view.conflict is not None
     assert view.conflict.status == status.value
     assert said in view.conflict.note
-    assert [option.act for option in view.options] == ["approve"]
+    assert [option.label for option in view.effect.options] == ["Approve"]
 
 
 def test_the_text_of_an_earlier_claim_that_was_not_read_again_is_that_of_the_decision() -> None:
@@ -409,7 +409,7 @@ def test_what_became_of_a_decided_item(status: ReviewStatus, words: str) -> None
     )
     assert view.became.when is not None
     assert view.became.when.ago == "17 minutes ago"
-    assert (view.waiting, view.options, view.blocked) == (False, (), "")
+    assert (view.waiting, view.effect.options, view.effect.blocked) == (False, (), "")
     assert view.waited == "waited 5 hours"
     late = view_of(answer, item, undo_until=decided)
     assert late.became is not None

@@ -23,9 +23,10 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.policy import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages import history, memory, queue
-from vouchgate.review.pages.queue import Order, QueueListing
+from vouchgate.review.pages.queue import QueueListing
 from vouchgate.review.pages.reasons import OTHER, kind_of
 from vouchgate.storage.claims.memories import MemoryFilter
+from vouchgate.storage.queue.pending import Order
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 HEAD_START = load_policy().queue.head_start_days

@@ -53,7 +53,7 @@ def adr(**more: Any) -> SourceView:
 def test_a_source_that_says_otherwise_shows_the_place() -> None:
     found = source(page(dated=SENT - timedelta(days=800), title="Shipping"))
     assert (text(found.heading), text(found.cited), found.cited_kind) == (PAGE, PAGE, "web page")
-    assert (found.state, found.state_words, found.kind, found.status) == ("found", "found", "bad", "HTTP 200")
+    assert (found.state_words, found.kind, found.status) == ("found", "bad", "HTTP 200")
     assert marked(found.passage, "conflict") == marked(found.excerpt, "conflict") == ["14:00"]
     assert text(found.excerpt) == PAGE_TEXT
     assert "placed by 14:00 leave the warehouse" in text(found.passage)
@@ -127,12 +127,7 @@ def test_every_code_of_a_reading_has_words() -> None:
 
 def test_what_does_not_exist() -> None:
     found = source(missing(f"See {PAGE} of Redis.", status=404))
-    assert (found.state, found.state_words, found.kind, found.status) == (
-        "missing",
-        "does not exist",
-        "bad",
-        "HTTP 404",
-    )
+    assert (found.state_words, found.kind, found.status) == ("does not exist", "bad", "HTTP 404")
     assert (found.age, found.reputation, found.official, found.leads_to) == ("", "", False, None)
     assert text(found.heading) == PAGE
 

@@ -41,7 +41,6 @@ from vouchgate.ingest.scoring.score import (
     freshness_of,
     is_official,
     label_of,
-    shares_text,
     source_score,
 )
 from vouchgate.ingest.scoring.sites import site_of
@@ -351,6 +350,12 @@ def test_among_many_one_independent_pair_is_enough() -> None:
 def test_two_that_nobody_listed_make_no_fact_but_in_a_decision_of_before() -> None:
     assert label_of([ONE, TWO], BALANCED) is Label.INFERENCE
     assert label_of([ONE, TWO], BALANCED, of_listed=False) is Label.FACT
+
+
+def shares_text(one: str, other: str) -> bool:
+    """Whether two listed publishers with these texts count as one voice."""
+    pair = [ONE.model_copy(update={"excerpt": one}), TWO.model_copy(update={"excerpt": other})]
+    return label_of(pair, LISTED) is Label.INFERENCE
 
 
 @given(st.lists(st.sampled_from("abcdefgh"), max_size=40), st.lists(st.sampled_from("xyz"), max_size=40))

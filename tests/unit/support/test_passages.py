@@ -10,7 +10,7 @@ from tests.running.hangs import given_up_after
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, TEXT_CHARACTERS
 from vouchgate.ingest.language.sentences import LONGEST, sentences
-from vouchgate.ingest.support.passages import GAP, focus, passages
+from vouchgate.ingest.support.passages import GAP, passages
 
 # A page of many small sections, none of which speaks of what the claims below do.
 _TOPICS = ("harbour", "orchard", "violin", "glacier", "bakery", "loom", "quarry", "stable", "meadow", "kiln")
@@ -76,8 +76,8 @@ def test_sentences_lie_in_order_and_leave_out_only_white_space(text: str) -> Non
 
 def test_a_text_that_fits_is_taken_as_it_is() -> None:
     text = "  It holds.\n\nIt broke.  "
-    assert focus("anything", (), "", text) == text
-    assert focus("anything", (), "", "") == ""
+    assert passages("anything", (), "", text).text == text
+    assert passages("anything", (), "", "").text == ""
 
 
 def test_the_sentence_that_bears_on_the_claim_is_found_with_its_context() -> None:
@@ -87,14 +87,14 @@ def test_the_sentence_that_bears_on_the_claim_is_found_with_its_context() -> Non
         "Then they go back to whoever sent them.",
     )
     page = _page((300, f"{before} {told} {after}"))
-    excerpt = focus("Parcels stay in the archive for 30 days, see ADR-012", (), "Rules", page)
+    excerpt = passages("Parcels stay in the archive for 30 days, see ADR-012", (), "Rules", page).text
     assert f"{before} {told} {after}" in excerpt
     assert len(excerpt) <= EXCERPT_CHARACTERS
 
 
 def test_passages_stand_in_the_order_of_the_text_with_a_gap_between() -> None:
     page = _page((50, "The archive opens at nine."), (400, "Parcels are weighed in the archive."))
-    excerpt = focus("The archive opens at nine and weighs parcels", (), "", page)
+    excerpt = passages("The archive opens at nine and weighs parcels", (), "", page).text
     first, second = excerpt.index("opens at nine"), excerpt.index("are weighed")
     assert first < second
     assert GAP in excerpt[first:second]
@@ -104,14 +104,14 @@ def test_what_is_looked_for_is_what_the_claim_says_of_this_source() -> None:
     claim = "Parcels wait 45 days, see ADR-012. Letters leave at noon (#77)."
     page = _page((100, "A letter leaves at noon."), (400, "A parcel waits for 45 days."))
     adr, issue = detect_citations(claim)
-    assert "A parcel waits" in focus(claim, (adr,), "", page)
-    assert "A parcel waits" not in focus(claim, (issue,), "", page)
-    assert "A letter leaves" in focus(claim, (issue,), "", page)
+    assert "A parcel waits" in passages(claim, (adr,), "", page).text
+    assert "A parcel waits" not in passages(claim, (issue,), "", page).text
+    assert "A letter leaves" in passages(claim, (issue,), "", page).text
 
 
 def test_identifiers_are_found_by_their_parts_and_by_their_whole() -> None:
     page = _page((200, "Set maxIdleStreams to raise the limit."), (400, "The `idle_limit` counts streams."))
-    excerpt = focus("max-idle-streams was replaced by idle-limit", (), "", page)
+    excerpt = passages("max-idle-streams was replaced by idle-limit", (), "", page).text
     assert "maxIdleStreams" in excerpt
     assert "idle_limit" in excerpt
 
@@ -119,7 +119,7 @@ def test_identifiers_are_found_by_their_parts_and_by_their_whole() -> None:
 @pytest.mark.parametrize("claim", ["See ADR-012.", "Nobody zxqv wrthl", ""])
 def test_without_a_word_to_look_for_the_beginning_is_taken(claim: str) -> None:
     page = _page()
-    excerpt = focus(claim, (), "", page)
+    excerpt = passages(claim, (), "", page).text
     assert page.startswith(excerpt)
     assert EXCERPT_CHARACTERS - LONGEST < len(excerpt) <= EXCERPT_CHARACTERS
 
@@ -168,4 +168,4 @@ def test_time_grows_with_the_text_and_no_faster(piece: str) -> None:
     """A text twice as long as any that is kept: a quadratic way would take minutes for it."""
     text = (piece * TEXT_CHARACTERS)[: 2 * TEXT_CHARACTERS]
     with given_up_after(6):
-        focus(text[:8192], (), "title", text)
+        passages(text[:8192], (), "title", text)

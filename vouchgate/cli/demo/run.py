@@ -19,7 +19,7 @@ from types import FrameType
 
 from rich.console import Console
 
-from vouchgate.cli.demo.samples import CARRIER_SECONDS, GRANTED, PAGES, SAMPLES, make_repository
+from vouchgate.cli.demo.samples import CARRIER_SECONDS, GRANTED, HANDBOOK, PAGES, SAMPLES, make_repository
 from vouchgate.cli.demo.table import DemoTable
 from vouchgate.cli.output import Failure, console
 from vouchgate.cli.serve import address_of, bind, listen, make_link, make_token, port_of, server_for
@@ -55,6 +55,10 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
         commits = make_repository(folder / "shop")
     except (OSError, subprocess.CalledProcessError) as error:
         raise Failure(f"the demo's repository cannot be made: git is needed, and failed: {error}") from error
+    handbook = folder / "handbook"
+    handbook.mkdir()
+    for name, text in HANDBOOK.items():
+        (handbook / name).write_text(text, "utf-8")
     policy = folder / "policy.toml"
     policy.write_text(f'official_domains = ["{HOST}"]\n', "utf-8")  # the shop's website
     # Not read from the environment or vouchgate.toml: the demo is the same wherever it runs.
@@ -62,6 +66,8 @@ def _show(folder: Path, *, once: bool, port: int) -> None:
         database_url=f"sqlite:///{folder / 'demo.db'}",
         policy=policy,
         repo=(folder / "shop",),
+        corpora={"handbook": handbook},
+        official_corpora=("handbook",),
         host=HOST,
         port=port,
     )
@@ -79,7 +85,7 @@ def _serve_and_send(settings: Settings, screen: Console, named: dict[str, str], 
         with _serving(service, settings.port) as (listener, stopped):
             address = address_of(listener)
             screen.print(
-                f"A gate at {address}, with an empty database, a small git repository and a website at "
+                f"A gate at {address}, with an empty database, a small git repository, a handbook and a website at "
                 f"{named['site']}."
             )
             _send(screen, address, agent, reviewer, named)

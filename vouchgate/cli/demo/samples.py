@@ -110,6 +110,12 @@ SAMPLES = (
         Source.AI_SYNTHESIS,
         "it cites nothing, and the gate found the record that says so",
     ),
+    Sample(
+        "Damaged goods are taken back for 30 days.",
+        MemoryType.FACT,
+        Source.AI_SYNTHESIS,
+        "the same, from the shop's handbook: a folder that is official",
+    ),
     Sample("The public API answers in JSON.", MemoryType.FACT, Source.AI_SYNTHESIS),
     Sample(
         "The public API answers in JSON.", MemoryType.FACT, Source.AI_SYNTHESIS, "asked again: no second item"
@@ -151,6 +157,14 @@ Accepted
 ## Decision Outcome
 
 Chosen option: "Webhooks", because a carrier counts the calls it gets. Parcels are tracked by webhooks.
+""",
+}
+
+# The documents of the demo's official corpus.
+HANDBOOK = {
+    "returns.md": """# Returns
+
+Damaged goods are taken back for 30 days. Whoever takes them back writes down what was broken, and when it was noticed.
 """,
 }
 

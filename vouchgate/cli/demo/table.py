@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vouchgate.cli.demo.samples import Sample
-from vouchgate.ingest.claims.types import Finding, Found, Outcome, ValidationResult, Verdict
+from vouchgate.ingest.claims.types import Finding, Found, Looked, Outcome, ValidationResult, Verdict
 from vouchgate.ingest.rules import BY_CITATION, Rule
 
 WIDE = 100  # columns from which the source has a column of its own
@@ -125,10 +125,23 @@ def _detail(answer: ValidationResult) -> str:
     if answer.rule == Rule.CONFLICT:
         return next(f.message for f in answer.findings if f.check == "dedup")
     if answer.rule in BY_CITATION:
-        return " ".join(source.detail for source in answer.evidence.sources if isinstance(source, Found))
+        found = [source for source in answer.evidence.sources if isinstance(source, Found)]
+        harvested = any(source.citation.harvested for source in found)
+        return " ".join(
+            [*(["The gate found it:"] if harvested else []), *(source.detail for source in found)]
+        )
     if answer.rule == Rule.CITATION_UNKNOWN:
         return " ".join(f.message for f in answer.findings if f.verdict is Verdict.UNKNOWN and f.citation)
+    if answer.rule == Rule.UNGROUNDED:
+        return " ".join(_looked(look) for look in answer.looked)
     return ""
+
+
+def _looked(look: Looked) -> str:
+    if look.failure:
+        return f"Not found out: {look.failure}"
+    found = f"{look.found} that may speak of it" if look.found else "nothing that speaks of it"
+    return f"Looked for it among the documents of the {look.path}: {found}."
 
 
 def _bracketed(content: str, spans: Sequence[tuple[int, int]]) -> str:

@@ -46,17 +46,9 @@ def import_(
     ] = "ai_synthesis",
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many rows.")] = None,
     database_url: operator.DatabaseUrl = None,
-    repo: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DIR",
-            help="A git work tree, or an address, that ADRs, commits and files are checked in. Repeat it.",
-        ),
-    ] = None,
+    repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
-    offline: Annotated[
-        bool, typer.Option("--offline", help="Use no network; what lives elsewhere is then UNKNOWN.")
-    ] = False,
+    offline: operator.Offline = False,
 ) -> None:
     """Send the memories of another store through the gate, or look at what is junk in them.
 

@@ -1,1 +1,1 @@
-"""Commands that answer to JSON lines or documents: they keep nothing."""
+"""Commands that answer with JSON lines, to JSON lines or to documents."""

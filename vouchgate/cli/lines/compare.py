@@ -19,9 +19,9 @@ def run(path: str) -> int:
 
 def _answer(line: Line, policy: Policy) -> Answer:
     texts = text_fields(line, "earlier", "claim")
-    if isinstance(texts, BadLine):
-        return texts
-    return relation_fields(line.fields.get("id"), *texts, policy=policy)
+    return (
+        texts if isinstance(texts, BadLine) else relation_fields(line.fields.get("id"), *texts, policy=policy)
+    )
 
 
 def relation_fields(identifier: Any, earlier: str, claim: str, *, policy: Policy) -> dict[str, Any]:

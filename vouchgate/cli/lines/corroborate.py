@@ -20,10 +20,17 @@ def run(path: str) -> int:
 
 
 def _answer(line: Line, policy: Policy) -> Answer:
+    sent = sent_in(line)
+    if isinstance(sent, BadLine):
+        return sent
+    return {"id": line.fields.get("id"), **corroborate(sent, policy).model_dump(mode="json")}
+
+
+def sent_in(line: Line) -> GivenClaim | BadLine:
+    """The claim of a line with its sources."""
     try:
-        sent = GivenClaim.model_validate({key: line.fields[key] for key in _FIELDS & line.fields.keys()})
+        return GivenClaim.model_validate({key: line.fields[key] for key in _FIELDS & line.fields.keys()})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
         return BadLine(line.number, "fields_invalid", f"{place}: {first['msg']}", line.fields)
-    return {"id": line.fields.get("id"), **corroborate(sent, policy).model_dump(mode="json")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vouchgate.cli.lines.answering import Answer, answer_lines
-from vouchgate.importing.lines import BadLine, Line
+from vouchgate.importing.lines import BadLine, Line, text_fields
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.hedges.lexicon import load_lexicon
@@ -18,14 +18,13 @@ def run(path: str) -> int:
 
 
 def _answer(line: Line, detector: HedgeDetector) -> Answer:
-    text = line.fields.get("text")
-    if not isinstance(text, str):
-        message = "text must be a string" if "text" in line.fields else "the field text is missing"
-        return BadLine(line.number, "text_invalid", message, line.fields)
-    return detection_fields(line.fields.get("id"), text, detector)
+    texts = text_fields(line, "text")
+    if isinstance(texts, BadLine):
+        return texts
+    return detection_fields(line.fields.get("id"), *texts, detector=detector)
 
 
-def detection_fields(identifier: Any, text: str, detector: HedgeDetector) -> dict[str, Any]:
+def detection_fields(identifier: Any, text: str, *, detector: HedgeDetector) -> dict[str, Any]:
     """What is in the text, as it is written out. Other fields of the line are the caller's own."""
     matches = detector.detect(text)
     return {

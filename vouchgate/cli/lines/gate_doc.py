@@ -27,7 +27,7 @@ from vouchgate.documents.formats import github, html, junit, sarif, text
 from vouchgate.documents.report import Report
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gathering import SourceReader
-from vouchgate.harvest.repository import open_harvest
+from vouchgate.harvest.documents import open_harvest
 from vouchgate.ingest.claims.types import Citation, SourceReading
 from vouchgate.ingest.documents import Document, Unreadable, read_document
 from vouchgate.ingest.documents.gate import KINDS, gate
@@ -134,9 +134,10 @@ def _read(
                 progress(done, of)
 
         source: SourceReader
-        search: Harvest | None = None
+        searches: Sequence[Harvest] = ()
         if options.replay is not None:
-            source = search = recording.Replayed(options.replay)
+            source = replayed = recording.Replayed(options.replay)
+            searches = (replayed,)
         else:
             sources = opened.enter_context(open_sources(world.settings, world.policy, world.git))
             opened.callback(lambda: runner.run(sources.stop_reading()))
@@ -147,7 +148,8 @@ def _read(
                 source = recording.Cached(
                     options.cache, sources, timedelta(hours=options.cache_hours), world.now
                 )
-            search = opened.enter_context(open_harvest(world.git)) if options.harvest else None
+            if options.harvest:
+                searches = opened.enter_context(open_harvest(world.policy, sources.corpora, world.git))
         readings = runner.run(
             read_sources(
                 source,
@@ -158,9 +160,9 @@ def _read(
             )
         )
         found: dict[str, Citation] = {}
-        if options.harvest and search is not None:
+        if options.harvest:
             documents, more, found = runner.run(
-                harvested(documents, search, source, world.policy, world.root)
+                harvested(documents, searches, source, world.policy, world.root)
             )
             readings = {**more, **readings}
         if options.record is not None:

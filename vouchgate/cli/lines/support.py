@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from vouchgate.cli.lines.answering import Answer, answer_lines
-from vouchgate.importing.lines import BadLine, Line
+from vouchgate.importing.lines import BadLine, Line, text_fields
 from vouchgate.ingest.checks.support import SupportVerdict, compare
 from vouchgate.ingest.claims.types import TEXT_CHARACTERS, Citation, Found, Held, Standing
 from vouchgate.ingest.support.holding import hold
@@ -22,17 +22,13 @@ def run(path: str) -> int:
 
 
 def _answer(line: Line) -> Answer:
-    texts = {}
-    for field, needed in (("claim", True), ("source_text", True), ("title", False), ("kind", False)):
-        text = line.fields.get(field)
-        if not isinstance(text, str) and (needed or text is not None):
-            message = f"{field} must be a string" if field in line.fields else f"the field {field} is missing"
-            return BadLine(line.number, f"{field}_invalid", message, line.fields)
-        texts[field] = text or ""
-    if texts["kind"] not in KINDS:
-        message = f"kind must be {' or '.join(filter(None, KINDS))}, not {texts['kind'][:40]!r}"
+    texts = text_fields(line, "claim", "source_text", optional=("title", "kind"))
+    if isinstance(texts, BadLine):
+        return texts
+    if (kind := texts[-1]) not in KINDS:
+        message = f"kind must be {' or '.join(filter(None, KINDS))}, not {kind[:40]!r}"
         return BadLine(line.number, "kind_invalid", message, line.fields)
-    return support_fields(line.fields.get("id"), **texts)
+    return support_fields(line.fields.get("id"), *texts)
 
 
 def support_fields(identifier: Any, claim: str, source_text: str, title: str, kind: str) -> dict[str, Any]:

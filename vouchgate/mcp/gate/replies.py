@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, assert_never
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -61,7 +61,6 @@ def state_of(row: VerdictOrProblem, *, there: bool, gone: bool, failure: str | N
             return WriteState.QUEUED
         case Outcome.BLOCKED:
             return WriteState.THERE if there else WriteState.GONE if gone else WriteState.BLOCKED
-    assert_never(row.outcome)
 
 
 def describe_write(write: Write, row: VerdictOrProblem, state: WriteState, failure: str | None) -> str:

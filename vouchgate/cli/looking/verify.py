@@ -6,13 +6,13 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from typing import assert_never
 
 from vouchgate.cli.output import FAILED, USAGE, Failure, show_table, write_json
 from vouchgate.ingest.citations import kinds_in_use, parse_citation
 from vouchgate.ingest.claims.types import (
     EXCERPT_CHARACTERS,
     IN_REPOSITORIES,
+    KEPT_BY_OPERATOR,
     Citation,
     CitationType,
     Found,
@@ -78,7 +78,7 @@ def verdict(reading: SourceReading) -> str:
     `missing`; `refused`, for an address that is not safe to ask; `UNKNOWN`."""
     match reading:
         case Found(standing=Standing.IN_FORCE):
-            return "in force" if reading.citation.type in IN_REPOSITORIES else "exists"
+            return "in force" if reading.citation.type in KEPT_BY_OPERATOR else "exists"
         case Found():
             return reading.standing.value
         case Missing():
@@ -87,8 +87,6 @@ def verdict(reading: SourceReading) -> str:
             return "refused"
         case Unreachable():
             return "UNKNOWN"
-        case _:
-            assert_never(reading)
 
 
 def _found(reading: SourceReading) -> str:

@@ -1,0 +1,1 @@
+"""Folders of documents that the operator named: read and searched where they lie, and never left."""

@@ -1,0 +1,181 @@
+"""Approving an item: it becomes a memory that its owner vouches for. Runs as the functions of `review.acts` do; what
+decides is in `review.approval`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from vouchgate.ingest.claims.types import (
+    Action,
+    DedupFacts,
+    DeliveryTarget,
+    ItemKind,
+    Memory,
+    MemoryStatus,
+    PendingMemory,
+    Principal,
+    ReviewStatus,
+    Tier,
+    ValidationResult,
+)
+from vouchgate.ingest.dedup.compare import Comparisons
+from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.language.words import tokens
+from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.policy import Policy
+from vouchgate.review import acts, record
+from vouchgate.review.answers import ApprovalRefused, Approved
+from vouchgate.review.approval import check_conflicts, edit_problem, horizon_problem, stored_only
+from vouchgate.storage import ids
+from vouchgate.storage.claims import memories
+from vouchgate.storage.dedup import contradicting, index, vectors
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.outgoing.outbox import Outbox
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One approval as asked for, with all that must be the same when the unit is run again."""
+
+    principal: Principal
+    now: datetime
+    suffix: str  # of the ids this approval makes
+    note: str | None
+    supersede: bool | None
+    edited: Examined | None
+    bands: tuple[int, ...]  # storage.dedup.similar.keys_of what is to be stored
+    known: Comparisons  # of what is to be stored with what the owner had shortly before
+
+
+def approve(
+    connection: Connection, item: PendingMemory, asked: Approval, policy: Policy
+) -> Approved | ApprovalRefused:
+    """Stores the item's claim, or the edited one, as an owner-vouched memory. A refusal writes nothing.
+
+    Raises ValueError when the edit is about another owner or memory type, or was examined under another
+    policy.
+    """
+    answer = acts.stored_answer(connection, item)
+    claim = answer.evidence.claim
+    delivery = claim.delivery
+    at_place = acts.memory_at_place(connection, claim, asked.now)
+    if asked.edited is not None:
+        claim = asked.edited.claim
+        if (claim.owner_id, claim.memory_type) != (item.owner_id, item.memory_type):
+            raise ValueError("an edit changes the text of a claim, not its owner or memory type")
+        if asked.edited.policy.digest != policy.digest:
+            raise ValueError("the edit was examined under another policy than the queue's")
+        problem = edit_problem(asked.edited)
+        if problem is not None:
+            return problem
+    over = horizon_problem(claim.validity_horizon, asked.now)
+    if over is not None:
+        return over
+    keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
+    allowance = index.new_allowance()
+    every = index.find_neighbours(
+        connection, item.owner_id, keys, asked.now, known=asked.known, allowance=allowance
+    )
+    if allowance.used_up:
+        return ApprovalRefused("dedup_unavailable", "Many claims like this one came just now. Try again.")
+    facts, content, known = stored_only(every), claim.content, asked.known
+    looked_up = contradicting.look_up(
+        connection, item.owner_id, content, claim.memory_type.value, known, now=asked.now, allowance=allowance
+    )
+    facts = stored_only(contradicting.together(facts, looked_up))
+    recorded = _recorded_conflict(connection, item, asked.now)
+    settled = check_conflicts(
+        content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place, known=known
+    )
+    if isinstance(settled, ApprovalRefused):
+        return settled
+    decision_id = item.decision_id
+    if asked.edited is not None:
+        decision_id = ids.decision_id(asked.suffix)
+        placed = claim.model_copy(update={"delivery": delivery})
+        edited = replace(asked.edited, claim=placed, known=asked.known)
+        answer = _decide_edit(connection, item, asked, edited, facts)
+    memory = memories.from_answer(
+        answer,
+        decision_id=decision_id,
+        memory_id=ids.memory_id(asked.suffix),
+        created_at=asked.now,
+        approved_by=asked.principal.id,
+    )
+    _store_approved(connection, item, memory, asked, delivery)
+    acts.schedule(connection, memory, answer, policy)
+    if settled.replaces is not None:
+        _replace(connection, settled.replaces, memory, delivery)
+    return Approved(acts.reload(connection, item), memory, settled.replaces)
+
+
+def _recorded_conflict(connection: Connection, item: PendingMemory, now: datetime) -> str | None:
+    """The memory the item names as conflicting, if it is still in force."""
+    if item.conflicting_memory_id is None:
+        return None
+    memory = memories.get(connection, item.conflicting_memory_id, now, owners=frozenset({item.owner_id}))
+    return memory.id if memory is not None and memory.status is MemoryStatus.ACTIVE else None
+
+
+def _decide_edit(
+    connection: Connection, item: PendingMemory, asked: Approval, edited: Examined, facts: DedupFacts
+) -> ValidationResult:
+    """Writes the decision on the edited text: what the checks alone make of it. Where they would queue it,
+    the answer names the item whose approval stores it. `took_ms` is 0: the gate timed the examining.
+    """
+    edited = edited.knowing(dedup=facts)
+    decision = edited.decide()
+    stored = decision.tier is Tier.STORED
+    answer = edited.answer(
+        decision,
+        decision_id=ids.decision_id(asked.suffix),
+        memory_id=ids.memory_id(asked.suffix) if stored else None,
+        queue_id=None if stored else item.id,
+        took_ms=0.0,
+    )
+    by, now = asked.principal.id, asked.now
+    acts.keep_decision(
+        connection, answer, Action.REVIEW_EDITED, edited.readings, edited.policy, by=by, now=now
+    )
+    return answer
+
+
+def _store_approved(
+    connection: Connection,
+    item: PendingMemory,
+    memory: Memory,
+    asked: Approval,
+    delivery: DeliveryTarget | None,
+) -> None:
+    by, now = asked.principal.id, asked.now
+    if asked.edited is None:
+        vectors.become_memory(connection, item.owner_id, item.id, memory.id)
+    else:
+        embedding = asked.edited.embedding
+        vectors.add(connection, item.owner_id, ItemKind.MEMORY, memory.id, embedding)
+    acts.end_wait(
+        connection, item, ReviewStatus.APPROVED, by=by, now=now, note=asked.note, memory_id=memory.id
+    )
+    outbox = Outbox(connection)
+    outbox.note_stored(memory.owner_id, memory.id, delivery, memory.created_at)
+    acts.store(connection, memory, asked.bands, outbox)
+    digest = record.digest(item=item.id, note=asked.note, content=memory.content)
+    record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
+
+
+def _replace(connection: Connection, old_id: str, memory: Memory, delivery: DeliveryTarget | None) -> None:
+    at = memory.created_at
+    if not memories.supersede(connection, memory.owner_id, old_id, by=memory.id, at=at, but=delivery):
+        raise StorageError(f"memory {old_id} changed although its owner was locked")
+    record.entry(
+        connection,
+        memory.owner_id,
+        Action.MEMORY_SUPERSEDED,
+        old_id,
+        record.digest(memory=old_id, superseded_by=memory.id),
+        by=memory.approved_by or acts.SERVICE,
+        now=memory.created_at,
+    )
