@@ -256,8 +256,9 @@ class Policy(Frozen):
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
-    # Where claims that cite nothing are looked up; "local" is the corpora, then the repositories.
-    harvest: Literal["local", "repositories", "off"] = Field(
+    # Where claims that cite nothing are looked up; "local" is the corpora, then the repositories; "network" is these,
+    # then official interfaces and web searches.
+    harvest: Literal["network", "local", "repositories", "off"] = Field(
         default="off", exclude_if=lambda where: where == "off"
     )
     corroboration: CorroborationPolicy = Field(

@@ -9,9 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vouchgate.documents.gating import DocumentGate
+from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
 from vouchgate.harvest.documents import open_harvest
+from vouchgate.harvest.network import NetworkSearch
+from vouchgate.harvest.setup import open_world
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.settings import Settings, database_to_open, plain
@@ -86,7 +89,12 @@ def open_service(
         )
         judge = _judge(settings, policy, store)
         harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))
-        gate = Gate(policy, store, sources, paraphraser, judge, harvest=harvest)
+        looks: list[Harvest] = [*harvest]
+        if policy.harvest == "network":
+            looks.append(
+                NetworkSearch(opened.enter_context(open_world(settings, policy, git, sources)), policy)
+            )
+        gate = Gate(policy, store, sources, paraphraser, judge, harvest=looks)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         changes = ChangeWatch(store, harvest)

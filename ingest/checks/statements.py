@@ -21,7 +21,20 @@ from vouchgate.ingest.support.beside import said_beside
 CHECK = "statements"
 NAMED = 4  # words of a statement that a message names
 # Why a place that speaks of a statement says something else: not a word is missing, and yet it is not said.
-TURNED = frozenset({"denial", "opposite", "replaced", "amended", "count", "former", "reported"})
+TURNED = frozenset(
+    {
+        "denial",
+        "opposite",
+        "replaced",
+        "amended",
+        "count",
+        "former",
+        "reported",
+        "crossed",
+        "mixed",
+        "borrowed",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

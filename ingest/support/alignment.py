@@ -10,21 +10,25 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from operator import itemgetter
 
 from vouchgate.ingest.contradictions.lists import LISTS as OPPOSITES
 from vouchgate.ingest.contradictions.lists import root_of
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.terms import Kind, words_of
+from vouchgate.ingest.support.binding import binding
 from vouchgate.ingest.support.durations import durations
-from vouchgate.ingest.support.qualifiers import qualified, universals
+from vouchgate.ingest.support.qualifiers import qualified, unsaid_universals
 from vouchgate.ingest.support.roles import swapped
 from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, token_of, tokens_of
 from vouchgate.ingest.support.topic import Beginnings
 
+HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
 AKIN = 0.6  # of a word's weight, when the place has a longer or shorter word with the same beginning
 JOINED = 0.9  # and when it has all parts of a compound, apart
 NEAREST = 6  # sentences that have most of the statement's words; the place is looked for around them
@@ -32,6 +36,13 @@ LONGEST = 160  # words of a place that are looked at; what goes on longer is a l
 MOST_TOKENS = 80  # words of a statement that are laid over a place; a longer one is no statement
 _PART = re.compile(r"[A-Z]?[a-z]+|[^\W\d_]|\d+")
 _CLOSE = 3  # words between two that stand together
+_RULE = re.compile(r"\|[\s:|-]*")  # between the head of a table and its rows
+_BEFORE = 3  # sentences before a place, where what it speaks of may have been named
+_STOPS = frozenset(".:;!?|*-\n")
+_GETS = frozenset({"get", "gets", "got", "getting"})
+_NEAR = 5  # words to either side that are of the same clause
+_VERBAL = ("ed", "ing")
+_OPENING = frozenset('.!?:"“\n')  # between two words: a capital behind it means nothing
 _TITLED = 0.8  # of a word's weight in the choice of the place, when only the title has it
 
 
@@ -50,6 +61,7 @@ class SourceText:
             key for token in tokens_of(f"{title}\n{given}") for key in (*token.keys, *token.parts)
         )
         self._title_abbreviations = frozenset(abbreviations(tokens_of(title)))
+        self._headed: dict[int, frozenset[str]] = {}
         self._first: list[int] = []  # of each sentence, its first word
         self._places: dict[str, list[int]] = {}
         places, sentence = self._places, -1
@@ -60,7 +72,7 @@ class SourceText:
                 sentence += 1
                 end = ends[sentence]
                 self._first.append(index)
-            if kind is Kind.FUNCTION and key not in LISTS.counting:
+            if kind is Kind.FUNCTION and key not in LISTS.indexed:
                 continue
             places.setdefault(key, []).append(sentence)
             for part, _ in parts:
@@ -133,9 +145,51 @@ class SourceText:
         found = [self._places[form] for form in LISTS.forms(key) if form in self._places]
         return found[0] if len(found) == 1 else sorted(at for places in found for at in places)
 
-    def titles(self, token: Token) -> bool:
-        """Whether the title has a word, or what it is short for."""
-        return not self.titled.isdisjoint(token.keys) or token.low in self._title_abbreviations
+    def titles(self, token: Token, at: int = -1) -> bool:
+        """Whether the title has a word, or what it is short for; or, of a sentence `at`, a heading it stands under."""
+        if not self.titled.isdisjoint(token.keys) or token.low in self._title_abbreviations:
+            return True
+        return at >= 0 and not self.headed(at).isdisjoint(token.keys)
+
+    def before(self, token: Token, at: int) -> bool:
+        """Whether one of the sentences before a sentence has a word, in the same paragraph or list."""
+        for sentence in range(at - 1, max(-1, at - 1 - _BEFORE), -1):
+            if "\n\n" in self.text[self.spans[sentence][1] : self.spans[sentence + 1][0]]:
+                return False
+            if any(sentence in self.sentences_with(key) for key in token.keys):
+                return True
+        return False
+
+    def headed(self, at: int) -> frozenset[str]:
+        """The keys of the words in the headings that a sentence stands under, and in the head of its table."""
+        if (keys := self._headed.get(at)) is None:
+            index = bisect_right(self._headings, at, key=itemgetter(0)) - 1
+            spans = self._headings[index][1] if index >= 0 else ()
+            tokens = tokens_of("\n".join(self.text[start:end] for start, end in spans)) if spans else ()
+            keys = frozenset(key for token in tokens for key in (*token.keys, *token.parts))
+            self._headed[at] = keys
+        return keys
+
+    @cached_property
+    def _headings(self) -> Sequence[tuple[int, tuple[tuple[int, int], ...]]]:
+        """The sentences from which on other headings hold, each with where these stand."""
+        above: list[tuple[int, tuple[int, int]]] = []
+        found: list[tuple[int, tuple[tuple[int, int], ...]]] = []
+        table = False
+        for at, (start, end) in enumerate(self.spans):
+            first = self.text[start]
+            if first == "#":
+                level = len(self.text[start:end]) - len(self.text[start:end].lstrip("#"))
+                above = [*(each for each in above if each[0] < level), (level, (start, end))]
+            elif first == "|" and not table and at and _RULE.fullmatch(self.text, start, end):
+                found.append((at, (*(span for _, span in above), self.spans[at - 1])))
+                table = True
+                continue
+            elif first == "|" or not table:
+                continue
+            table = False
+            found.append((at, tuple(span for _, span in above)))
+        return found
 
 
 @dataclass(frozen=True)
@@ -152,7 +206,7 @@ class Alignment:
 
 def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     """Lays `text[start:end]` over a source. Linear in both; a statement is read up to MOST_TOKENS words."""
-    words = tokens_of(text[start:end], start)[:MOST_TOKENS]
+    words = _plainly(text, tokens_of(text[start:end], start)[:MOST_TOKENS])
     first: dict[str, Token] = {}
     for token in words:
         if token.content:
@@ -165,20 +219,71 @@ def align(text: str, start: int, end: int, source: SourceText) -> Alignment:
     if best is None:
         absent = tuple(token for token in wanted if not source.titles(token))
         return Alignment(words, wanted, None, absent, absent, {})
-    span, place = best
+    at, span, place = best
     has = {key for token in place for key in (*token.keys, *token.parts)}
     other_spans = _find_durations(words, wanted, found, place)
+    _find_single(words, wanted, found, place)
     missing = tuple(
         token
         for token, keys in zip(wanted, found, strict=True)
-        if not (keys and all(key in has for key, _ in keys)) and not source.titles(token)
+        if not (keys and all(key in has for key, _ in keys))
+        and not source.titles(token, at)
+        and not (token.name and source.before(token, at))
     )
     absent = tuple(token for token, keys in zip(wanted, found, strict=True) if token in missing and not keys)
     measures = _measures(words, wanted, found, missing, place, source)
     measures |= qualified(text, words, place, source.text)
+    if measures["here"] > HALF:
+        measures |= binding(text, words, source.text, place)
     measures["miscounted"] += other_spans
     measures["swapped"] = float(swapped(text, words, source.text, place))
     return Alignment(words, wanted, span, missing, absent, measures)
+
+
+def _plainly(text: str, words: Sequence[Token]) -> tuple[Token, ...]:
+    """The words of a statement with what stands beside them: "each one" counts nothing, "gets sent" gets nothing, and a
+    capital within a sentence makes a name of any word."""
+    found = []
+    for token, after in zip_longest(words, words[1:]):
+        pronoun = token.low == "one" and (after is None or not after.content)
+        passive = token.low in _GETS and after is not None and after.low.endswith("ed")
+        if pronoun or passive:
+            found.append(token._replace(content=False, number=False, weight=0.0))
+        elif (
+            token.content
+            and not token.name
+            and token.shown[0].isupper()
+            and found
+            and _OPENING.isdisjoint(text[found[-1].end : token.start])
+        ):
+            found.append(token._replace(name=True))
+        else:
+            found.append(token)
+    return tuple(found)
+
+
+def _find_single(
+    words: Sequence[Token],
+    wanted: Sequence[Token],
+    found: list[tuple[tuple[str, float], ...]],
+    place: Sequence[Token],
+) -> None:
+    """Finds "one report" under "a report" and "a single report", and "a single report" under "one report"."""
+    single = {token.low for token in words} & LISTS.single
+    if not single:
+        return
+    counted = {
+        key
+        for at, token in enumerate(place)
+        if token.content
+        and any(word.low in LISTS.single or word.low in LISTS.articles for word in place[max(0, at - 2) : at])
+        for key in token.keys
+    }
+    for one, two in pairwise(words):
+        if one.low in single and (keys := [key for key in two.keys if key in counted]):
+            for index, token in enumerate(wanted):
+                if token.keys[0] == one.keys[0]:
+                    found[index] = ((keys[0], 1.0),)
 
 
 def _find_durations(
@@ -197,7 +302,10 @@ def _find_durations(
     for index, token in enumerate(wanted):
         if token.start in ours and (keys := written.get(ours[token.start])):
             found[index] = ((keys[0] if token.number else keys[-1], 1.0),)
-    return len({span for span in ours.values() if written and span not in written})
+    bare = {token.keys[0] for token in place if token.number and token.start not in theirs}
+    elided = {ours[token.start] for token in words if token.start in ours and token.keys[0] in bare}
+    # "14 days" of "a for 400 days, b for 14" is there.
+    return len({span for span in ours.values() if written and span not in written} - elided)
 
 
 def _spell_out(
@@ -224,8 +332,8 @@ def _spell_out(
 
 def _best(
     wanted: Sequence[Token], found: Sequence[tuple[tuple[str, float], ...]], source: SourceText
-) -> tuple[tuple[int, int], tuple[Token, ...]] | None:
-    """The sentence or two in a row that have most of the words, with their span."""
+) -> tuple[int, tuple[int, int], tuple[Token, ...]] | None:
+    """The sentence or two in a row that have most of the words: the first, their span, and their words."""
     count = len(source.spans)
     ranks: dict[int, float] = {}
     for token, keys in zip(wanted, found, strict=True):
@@ -240,18 +348,22 @@ def _best(
     windows = {(at, at) for at in near} | {(at, at + 1) for at in near if at + 1 < count}
     windows |= {(at - 1, at) for at in near if at}
     best: tuple[float, int, int, int] | None = None
+    said = {
+        at: {key for token in source.within(at, at) for key in (*token.keys, *token.parts)}
+        for at in {at for window in windows for at in window}
+    }
     for first, last in windows:
-        has = {key for token in source.within(first, last) for key in (*token.keys, *token.parts)}
+        has = said[first] | said[last]
         worth = 0.0
         for token, keys in zip(wanted, found, strict=True):
             share = sum(share for key, share in keys if key in has)
-            worth += token.weight * (share or (_TITLED if source.titles(token) else 0.0))
+            worth += token.weight * (share or (_TITLED if source.titles(token, first) else 0.0))
         rank = (round(worth, 6), first - last, -first, -last)
         best = rank if best is None or rank > best else best
     if best is None:
         return None
     first, last = -best[2], -best[3]
-    return (source.spans[first][0], source.spans[last][1]), source.within(first, last)
+    return first, (source.spans[first][0], source.spans[last][1]), source.within(first, last)
 
 
 def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
@@ -292,8 +404,32 @@ def _measures(  # noqa: PLR0917  (what was found of a statement, all of it)
         "modals_unsaid": min(3, len((lows & LISTS.modals) - others)),
         "replaced": min(3, _replaced(wanted, ours, theirs, lost)),
         "opposites": min(2, _opposites(words, lows, others)),
-        "universals": float(any(token.low not in others for token in universals(words))),
+        "universals": float(bool(unsaid_universals(words, place))),
+        "subject": float(_subject_elsewhere(words, place, lost, gone, source.text)),
     }
+
+
+def _subject_elsewhere(
+    words: Sequence[Token], place: Sequence[Token], lost: set[Token], gone: Sequence[Token], source: str
+) -> bool:
+    """Whether a statement begins with a word that the source has, but not at the place, which names its own subject: it
+    says something else of that."""
+    opens = 1 if words and words[0].low in LISTS.articles else 0
+    if opens >= len(words) or words[opens] not in lost or words[opens] in gone:
+        return False
+    if place[0].low in LISTS.pronouns:
+        return False
+    then = next((word for word in words[opens + 1 :] if word.content), None)
+    if then is None:
+        return True
+    if then is words[opens + 1] and then in lost:
+        return False
+    before = max(0, place[0].start - 3)
+    for token in place:
+        if then.keys[0] in token.keys and not _STOPS.isdisjoint(source[before : token.start]):
+            return False  # "Chosen: keep it" and "- Keep it" have no subject
+        before = token.end
+    return True
 
 
 def counts(words: Sequence[Token]) -> Iterator[tuple[str, str]]:
@@ -382,12 +518,20 @@ def _phrases(words: Sequence[Token], place: Sequence[Token]) -> float:
 def _replaced(
     wanted: Sequence[Token], ours: Sequence[set[str]], theirs: Sequence[set[str]], lost: set[Token]
 ) -> int:
-    """Missing words in whose stead, between the same neighbours, the place has others."""
+    """Missing words in whose stead, between the same neighbours, the place has others that the statement has not. What
+    is a verb by its ending is none of these: most of what is done has more than one word."""
     count = 0
     for at in range(1, len(wanted) - 1):
         if wanted[at] not in lost or wanted[at - 1] in lost or wanted[at + 1] in lost:
             continue
+        if wanted[at].low.endswith(_VERBAL):
+            continue
+        own = set[str]().union(*ours[max(0, at - _NEAR) : at + _NEAR + 1])
         before = [i for i, keys in enumerate(theirs) if not keys.isdisjoint(ours[at - 1])]
         after = [i for i, keys in enumerate(theirs) if not keys.isdisjoint(ours[at + 1])]
-        count += any(2 <= right - left <= 3 for left in before for right in after)
+        count += any(
+            2 <= right - left <= 3 and any(keys.isdisjoint(own) for keys in theirs[left + 1 : right])
+            for left in before
+            for right in after
+        )
     return count

@@ -7,7 +7,9 @@ other way round.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 
 from vouchgate.ingest.support.tokens import LISTS, Token
 
@@ -26,6 +28,23 @@ def universals(words: Sequence[Token]) -> tuple[Token, ...]:
     )
 
 
+def unsaid_universals(words: Sequence[Token], place: Sequence[Token]) -> tuple[Token, ...]:
+    """Those that the place does not have in any form: "each" says "all", "nothing but" says "only", and what "must
+    not" be is "never"."""
+    if not (wanted := universals(words)):
+        return ()
+    theirs = {token.low for token in place}
+    said = {LISTS.universals[token.low] for token in universals(place)}
+    if "each" in theirs:
+        said.add("all")
+    for one, two in pairwise(place):
+        if one.low in LISTS.never or (one.low in LISTS.ruling and two.low == "not"):
+            said.add("never")
+        if _denies(one) and two.low in LISTS.excepting and two.low != "only":
+            said.add("only")
+    return tuple(token for token in wanted if LISTS.universals[token.low] not in said)
+
+
 def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source: str) -> dict[str, float]:
     """Whether the statement denies what the place does not (`denial_unsaid`) or the other way round (`denial_said`),
     and whether the place says it only as possible, as it was, or as somebody's word."""
@@ -39,13 +58,60 @@ def qualified(text: str, words: Sequence[Token], place: Sequence[Token], source:
         if token.content
     ]
     denied, denies = _denied(text, words), _denied(source, place)
+    alike = _denied_alike(text, words, source, place, met)
+    plain = [(at, places) for at, places in met if words[at].keys[0] not in alike]
     unsaid = bool(denied) and not denies
-    unsaid |= any(at in denied and places and denies.isdisjoint(places) for at, places in met)
-    found = {"denial_unsaid": float(unsaid), "denial_said": float(_only_within(met, denied, denies))}
-    for name, cues in (("possible", LISTS.possible), ("former", LISTS.former), ("reported", LISTS.reported)):
+    unsaid |= any(at in denied and places and denies.isdisjoint(places) for at, places in plain)
+    found = {"denial_unsaid": float(unsaid), "denial_said": float(_only_within(plain, denied, denies))}
+    possible = LISTS.possible
+    if any(token.low in LISTS.conditions for token in words):
+        possible -= LISTS.conditions
+    for name, cues, own in (
+        ("possible", possible, possible | LISTS.able),
+        ("former", LISTS.former, LISTS.former),
+        ("reported", LISTS.reported, LISTS.reported),
+    ):
         reach = _reached(source, place, cues)
-        found[name] = float(bool(reach) and _only_within(met, _reached(text, words, cues), reach))
+        found[name] = float(bool(reach) and _only_within(met, _reached(text, words, own), reach))
     found["framed"] = float(_framed(words, theirs))
+    return found
+
+
+def _denied_alike(
+    text: str,
+    words: Sequence[Token],
+    source: str,
+    place: Sequence[Token],
+    met: Sequence[tuple[int, Sequence[int]]],
+) -> frozenset[str]:
+    """The words of clauses that are denied as often as the clause of the place that has most of them: a denial may
+    stand before its verb or behind its subject, "no fee is due" and "a fee is not due"."""
+    ours, theirs = _clauses(text, words), _clauses(source, place)
+    denials = Counter(clause for clause, token in zip(ours, words, strict=True) if _denies(token))
+    denied = Counter(clause for clause, token in zip(theirs, place, strict=True) if _denies(token))
+    shared: dict[int, Counter[int]] = {}
+    for at, places in met:
+        shared.setdefault(ours[at], Counter()).update({theirs[each] for each in places})
+    alike = {
+        clause
+        for clause, count in shared.items()
+        if denials[clause]
+        and any(
+            2 * number >= max(count.values()) and denied[each] == denials[clause]
+            for each, number in count.items()
+        )
+    }
+    return frozenset(words[at].keys[0] for at, _ in met if ours[at] in alike)
+
+
+def _clauses(text: str, words: Sequence[Token]) -> list[int]:
+    """Of each word, in which clause it stands. Words joined by "and" or "or" may share their verb, and do here."""
+    found, clause = [], 0
+    for at, token in enumerate(words):
+        turns = token.low in LISTS.joints and token.low not in LISTS.joining
+        if at and (turns or not _MARK.isdisjoint(text[words[at - 1].end : token.start])):
+            clause += 1
+        found.append(clause)
     return found
 
 
@@ -81,7 +147,7 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
     """Which words stand in the reach of a negation: the next few that say something, up to a mark."""
     found: set[int] = set()
     for at, token in enumerate(words):
-        if token.low not in LISTS.negations and not token.low.endswith("n't"):
+        if not _denies(token) or _limits(words, at):
             continue
         found.update(_after(text, words, at))
         last = at + 1 == len(words) or not _MARK.isdisjoint(text[token.end : words[at + 1].start])
@@ -90,11 +156,22 @@ def _denied(text: str, words: Sequence[Token]) -> frozenset[int]:
     return frozenset(found)
 
 
+def _denies(token: Token) -> bool:
+    return token.low in LISTS.negations or token.low.endswith("n't")
+
+
+def _limits(words: Sequence[Token], at: int) -> bool:
+    """Whether a negation denies all else: "nothing but"."""
+    return at + 1 < len(words) and words[at + 1].low in LISTS.excepting
+
+
 def _after(text: str, words: Sequence[Token], at: int) -> Iterator[int]:
     """The next few words behind `at` that say something, up to a mark."""
     reach = 0
     for index in range(at + 1, len(words)):
         if reach == _REACH or not _MARK.isdisjoint(text[words[index - 1].end : words[index].start]):
+            return
+        if words[index].low in LISTS.joints and words[index].low not in LISTS.joining:
             return
         if words[index].content:
             yield index

@@ -16,13 +16,12 @@ from vouchgate.ingest.claims.statements import Statement, statements
 from vouchgate.ingest.claims.types import Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.data import read_data
-from vouchgate.ingest.support.alignment import Alignment, SourceText, align
+from vouchgate.ingest.support.alignment import HALF, Alignment, SourceText, align
 from vouchgate.ingest.support.qualifiers import universals
 from vouchgate.ingest.support.tokens import LISTS, Token, tokens_of
 
 MOST_WORDS = 12  # of a statement that are named as missing
 _OWN_PLACE = 0.6  # of a clause's weight, from which on the place of its sentence is its own
-_HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
 
 # A stretch of the claim at its nearest place, how surely it is said there, and what keeps it from being said.
 _Laid = tuple[Alignment, float, str]
@@ -44,6 +43,10 @@ VETOES: Mapping[str, str] = {
     "reported": "reported",
     "framed": "framed",
     "swapped": "roles",
+    "crossed": "crossed",
+    "mixed": "mixed",
+    "borrowed": "borrowed",
+    "subject": "subject",
 }
 
 
@@ -97,7 +100,7 @@ def _held(statement: Statement, tokens: Sequence[Token], laid: _Laid, against: C
     alignment, score, veto = laid
     if against is not None:
         stance, veto = Stance.REFUTES, against.rule
-    elif alignment.place is None or score < SCORER.speaks or alignment.measures["here"] <= _HALF:
+    elif alignment.place is None or score < SCORER.speaks or alignment.measures["here"] <= HALF:
         stance = Stance.SILENT
     else:
         stance = Stance.SPEAKS if veto or score < SCORER.states else Stance.STATES

@@ -17,6 +17,7 @@ from vouchgate.ingest.support.topic import WEIGHTS
 
 _LEAST = 0.3  # weight of a word that says something, however common it is
 _CODED = ("-", "`")
+_CONTRACTED = ("'ve", "'re", "'ll", "'d", "'m", "n't")  # "they've" is no name
 _MOST_RUN = 7  # capitalised words that may make one abbreviation
 
 
@@ -49,7 +50,7 @@ def token_of(word: Word, shown: str, offset: int = 0, *, coded: bool = False) ->
     low = shown.lower().replace("’", "'")
     keys, number = _keys(word.key, low, word.kind)
     acronym = 2 <= len(shown) <= 6 and shown.isupper()
-    content = number or word.kind is not Kind.FUNCTION
+    content = number or (word.kind is not Kind.FUNCTION and not ("'" in low and low.endswith(_CONTRACTED)))
     identifier = word.kind is Kind.IDENTIFIER and (coded or _in_code(shown))
     return Token(
         word.start + offset,
@@ -109,11 +110,15 @@ class Lists:
     numbers: Mapping[str, str]  # a number in words to its digits
     groups: Mapping[str, str]  # the key of a word to that of its group
     relations: frozenset[str]  # small words that say how two others stand to each other
-    universals: frozenset[str]
+    universals: Mapping[str, str]  # each to the first of those that say the same
+    ruling: frozenset[str]  # with "not" behind them they say "never"
+    never: frozenset[str]  # and these do by themselves
     spans: frozenset[str]  # of time, and what else "every" may count
     negations: frozenset[str]
     modals: frozenset[str]
     possible: frozenset[str]
+    conditions: frozenset[str]  # those of `possible` that name one
+    able: frozenset[str]  # that say in a statement what "may" says in a source
     backwards: frozenset[str]  # those of `former` that reach back
     former: frozenset[str]
     reported: frozenset[str]
@@ -121,8 +126,16 @@ class Lists:
     opening: frozenset[
         str
     ]  # with which a clause begins behind "that", where it does not tell which thing is meant
+    articles: frozenset[str]
+    pronouns: frozenset[str]  # that stand for a subject named before
+    definite: frozenset[str]  # before a thing named already
+    single: frozenset[str]  # that say there is one
+    excepting: frozenset[str]  # behind a negation: it denies all else
+    joining: frozenset[str]  # joints of words as well as of clauses
+    joints: frozenset[str]  # small words with which a clause begins
     acting: frozenset[str]  # verbs that somebody does to something
     counting: frozenset[str]  # the keys of numbers in words
+    indexed: frozenset[str]  # small words that may be what a word of a statement is found under
     written: Mapping[str, tuple[str, ...]]  # a number to its words, a group to the keys of its words
 
     def forms(self, key: str) -> tuple[str, ...]:
@@ -147,17 +160,31 @@ def _load() -> Lists:
         numbers=raw["numbers"],
         groups=groups,
         relations=frozenset(raw["relations"]),
-        universals=frozenset(raw["universals"]),
+        universals={word: group[0] for group in raw["universals"] for word in group},
+        ruling=frozenset(raw["ruling"]),
+        never=frozenset(raw["never"]),
         spans=frozenset(raw["spans"]),
         negations=frozenset(raw["negations"]),
         modals=frozenset(raw["modals"]),
         possible=frozenset(raw["possible"]),
+        conditions=frozenset(raw["conditions"]),
+        able=frozenset(raw["able"]),
         backwards=frozenset(raw["backwards"]),
         former=frozenset(raw["former"]),
         reported=frozenset(raw["reported"]),
         telling=frozenset(map(term_key, raw["telling"])),
         opening=frozenset(raw["opening"]),
+        articles=frozenset(raw["articles"]),
+        pronouns=frozenset(raw["pronouns"]),
+        definite=frozenset(raw["definite"]),
+        single=frozenset(raw["single"]),
+        excepting=frozenset(raw["excepting"]),
+        joining=frozenset(raw["joining"]),
+        joints=frozenset(raw["joints"]),
         acting=frozenset(raw["acting"]),
+        indexed=frozenset(raw["comparing"]).union(
+            key for key, words in written.items() if key[0] == "#" for key in words
+        ),
         counting=frozenset(key for key, words in written.items() if key[0] == "#" for key in words),
         written=written,
     )

@@ -173,7 +173,7 @@ def open_harvest(
     """The searches that the policy wants for claims that cite nothing, in their order, while they are needed."""
     wanted: list[DocumentSearch] = []
     with ExitStack() as opened:
-        if corpora and policy.harvest == "local":
+        if corpora and policy.harvest in ("local", "network"):
             wanted.append(DocumentSearch(CORPUS, corpora, CitationType.CORPUS))
         if git and policy.harvest != "off":
             wanted.append(DocumentSearch(REPOSITORY, git, CitationType.PATH))
@@ -198,15 +198,17 @@ def _reading_of(document: str, found: Found) -> Reading:
     )
 
 
-def _nearest(claim: str, found: Sequence[FoundPassage]) -> list[FoundPassage]:
-    """The passages that share most telling words with the claim."""
-    telling = {word.key for word in words_of(claim) if word.kind not in (Kind.FUNCTION, Kind.COMMON)}
-    shares: list[tuple[int, int, FoundPassage]] = []
+def _nearest(claim: str, found: Sequence[FoundPassage], most: int) -> list[FoundPassage]:
+    """The passages that share most telling words with the claim; of those that share as many, the ones that have most
+    of its other words."""
+    kinds = {word.key: word.kind for word in words_of(claim)}
+    telling = {key for key, kind in kinds.items() if kind not in (Kind.FUNCTION, Kind.COMMON)}
+    shares: list[tuple[int, int, int, FoundPassage]] = []
     for one in found:
         has = {word.key for word in words_of(f"{one.passage.heading}\n{one.passage.text}")}
         if (shared := len(telling & has)) >= LEAST_SHARED * len(telling):
-            shares.append((-shared, len(shares), one))
-    return [one for *_, one in sorted(shares)[:MOST_HELD]]
+            shares.append((-shared, -len(kinds.keys() & has), len(shares), one))
+    return [one for *_, one in sorted(shares)[:most]]
 
 
 class _Held(NamedTuple):
@@ -218,7 +220,9 @@ class _Held(NamedTuple):
 
 
 def _held(claim: str, passages: Sequence[FoundPassage]) -> Iterator[_Held]:
-    for one in _nearest(claim, passages):
+    vouching = _nearest(claim, [one for one in passages if one.may_vouch], MOST_HELD)
+    hints = _nearest(claim, [one for one in passages if not one.may_vouch], MOST_FOUND)
+    for one in (*vouching, *hints):
         passage = one.passage
         found = Found(
             citation=Citation(type=CitationType.PATH, value="", key=""),

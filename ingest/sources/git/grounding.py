@@ -8,6 +8,7 @@ from pathlib import Path
 
 from vouchgate.ingest.sources.git.adr_files import AdrFiles, AdrIndex
 from vouchgate.ingest.sources.git.commits import Commits
+from vouchgate.ingest.sources.git.history import Messages
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.prose import Prose
 from vouchgate.ingest.sources.git.refs import Tip, full_name, name_of, protected_tip
@@ -46,6 +47,7 @@ class Grounding:
         self._ref = ref
         self._adrs = AdrFiles(adr_dirs, memory)
         self.prose = Prose(memory)
+        self.messages = Messages()
 
     def open(self, deadline: float) -> Repository:
         """The repository, for one reading until `deadline` (`time.monotonic()`). Raises SourceError."""

@@ -25,6 +25,7 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.sources.git.commits import Candidates, CommitRecord
 from vouchgate.ingest.sources.git.files import read_file
 from vouchgate.ingest.sources.git.grounding import Grounding, RefWriter
+from vouchgate.ingest.sources.git.history import code_lines
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.record_dirs import checked_directories
 from vouchgate.ingest.sources.git.records import read_by_number
@@ -34,6 +35,9 @@ from vouchgate.ingest.sources.passage_index import FoundPassage, Search
 from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 
 _log = logging.getLogger(__name__)
+
+
+MOST_HINTS = 3  # messages of commits, and as many lines of code
 
 
 class GitSource:
@@ -88,7 +92,8 @@ class GitSource:
             )
 
     def search(self, words: str, most: int, seconds: float) -> Search:
-        """The passages of every repository's prose that have most of the words. Blocking."""
+        """The passages of every repository's prose that have most of the words; as hints, the messages of commits that
+        have them, and the lines of code that have their identifiers. Blocking."""
         deadline = time.monotonic() + seconds
         found: list[FoundPassage] = []
         failures: list[str] = []
@@ -96,9 +101,13 @@ class GitSource:
             try:
                 with grounding.open(deadline) as repository:
                     tip = grounding.tip(repository)
-                    if tip is not None and tip.tree:
-                        passages = grounding.prose.search(repository, tip.tree, words, most)
-                        found += [FoundPassage(repository.name, passage) for passage in passages]
+                    if tip is None or not tip.tree:
+                        continue
+                    passages = grounding.prose.search(repository, tip.tree, words, most)
+                    found += [FoundPassage(repository.name, passage) for passage in passages]
+                    hints = grounding.messages.search(repository, tip, words, MOST_HINTS)
+                    hints += code_lines(repository, tip, words, MOST_HINTS, grounding.memory)
+                    found += [FoundPassage(repository.name, passage, may_vouch=False) for passage in hints]
             except SourceError as error:
                 failures.append(error.detail)
         return Search(tuple(found), tuple(failures))

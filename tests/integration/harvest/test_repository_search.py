@@ -142,6 +142,26 @@ def test_what_only_speaks_of_it_or_says_otherwise_is_shown_to_its_owner_and_the_
     assert "may say otherwise" in next_step(other)
 
 
+def test_commits_and_lines_of_code_are_hints_and_never_vouch(
+    repository: TestRepository, tmp_path: Path
+) -> None:
+    said = "The exporter of ledgers calls flush_pages twice."
+    repository.commit(said, {"docs/handbook/export.py": "def run():\n    flush_pages(2)\n"})
+    git = GitSource([repository.path], official=["**"], timeout_seconds=30)
+    with (
+        closing(Sources(git, {})) as sources,
+        closing(DocumentSearch(REPOSITORY, git, CitationType.PATH)) as search,
+        closing(Examiner(load_policy(), sources, harvest=(search,))) as examiner,
+    ):
+        result = _answer(asyncio.run(examiner.examine(_claim(said))))
+    assert result.rule is Rule.UNGROUNDED
+    commit = repository.git("rev-parse", "--short", "HEAD").strip()
+    assert (f"commit {commit}", Stance.STATES) in [(each.citation, each.stance) for each in result.suggested]
+    with closing(DocumentSearch(REPOSITORY, git, CitationType.PATH)) as search:
+        found = asyncio.run(search.look("flush_pages exporter", 30)).readings
+    assert [each.url for each in found] == ["docs/handbook/export.py:2"]
+
+
 UNREAD = "See https://backups.example.org/plan."
 
 

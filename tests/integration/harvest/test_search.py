@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,19 +13,36 @@ import pytest
 
 from tests.engines import ENGINE, JSON, Web, page, web
 from tests.web import Answer
+from vouchgate.gate.examiner import Examiner
 from vouchgate.harvest.budget import Purse
 from vouchgate.harvest.endpoints import Endpoint, EndpointPath
+from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.paths import Look, SearchPath
 from vouchgate.harvest.search import Pages, Searched, World, harvest, search
-from vouchgate.ingest.claims.types import Citation, CitationType, Label, Missing, SourceReading, Stance
+from vouchgate.ingest.check import NOTHING_NEAR
+from vouchgate.ingest.claims.types import (
+    Citation,
+    CitationType,
+    Claim,
+    Label,
+    MemoryType,
+    Missing,
+    Source,
+    SourceReading,
+    Stance,
+    Tier,
+)
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import AgentResult, Attempt, Outcome, SearchTask
 from vouchgate.ingest.corroboration.hits import Reading
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.policy import SearchBudget, load_policy
+from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.ingest.sources.web.extractor import Extractor
 from vouchgate.ingest.sources.web.source import WebSource
+from vouchgate.sources.reader import Sources
 
 POLICY = load_policy()
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -376,3 +394,41 @@ def test_a_record_that_is_not_the_publishers_is_a_row(
     searched, result = on_official(searcher, net)
     assert searched.history.hits == () and result.label is Label.INFERENCE
     assert "its result 1 is not read" in searched.history.failures[0].why
+
+
+@pytest.mark.parametrize(
+    ("official", "rule", "tier"),
+    [(["one.example"], Rule.CORROBORATED, Tier.STORED), ([], Rule.UNGROUNDED, Tier.QUEUED)],
+    ids=["official", "anybody's"],
+)
+def test_a_claim_is_looked_up_on_the_network_where_the_policy_says_so(
+    extractor: Extractor, net: Web, official: list[str], rule: Rule, tier: Tier
+) -> None:
+    net.pages = {"http://one.example/a": page(STATED[0]), "http://two.example/b": page(STATED[1])}
+    net.found = [*net.pages]
+    client = net.client()
+    policy = POLICY.model_copy(update={"harvest": "network", "official_domains": tuple(official)})
+    reader = WebSource(client, extractor, lambda: NOW)
+    endpoint = EndpointPath(client, SEARX, {}, clock=lambda: NOW)
+
+    async def read(address: str) -> Any:
+        return await reader.read(Citation(type=CitationType.URL, value=address, key=f"url:{address}"))
+
+    world = World({endpoint.name: endpoint}, read, lambda: NOW)
+    claim = Claim(
+        content=CLAIM,
+        memory_type=MemoryType.FACT,
+        owner_id="ann",
+        asserted_source=Source.AI_SYNTHESIS,
+        source=Source.AI_SYNTHESIS,
+    )
+    with (
+        closing(Sources(GitSource([]), {CitationType.URL: reader})) as sources,
+        closing(Examiner(policy, sources, harvest=[NetworkSearch(world, policy)])) as examiner,
+    ):
+        examined = asyncio.run(examiner.examine(claim)).knowing(dedup=NOTHING_NEAR)
+    decision = examined.decide()
+    assert (decision.rule, decision.tier) == (rule, tier)
+    assert [one.path for one in examined.looked] and net.queries
+    if not official:  # two strangers: nobody listed either, so they only are hints
+        assert {one.citation for one in examined.suggested or ()} == {*net.pages}
