@@ -27,6 +27,7 @@ MAX_CONTENT_CHARACTERS = 8192
 MAX_METADATA_BYTES = 4096
 MAX_CITATIONS = 20
 MAX_BATCH_CLAIMS = 500
+MAX_DOCUMENT_BYTES = 1_000_000  # over the API
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Days = Annotated[float, Field(gt=0, le=36_500)]
@@ -210,6 +211,13 @@ class DocumentPolicy(Frozen):
 
     unverified: int = Field(default=1, ge=0)  # claims that cite nothing, or are stated only in part, at most
     verified: int = Field(default=3, ge=0)  # claims that must be verified at least, or all there are
+    # Of documents that come over the API. Beyond any of these one is refused whole: nothing is checked in part.
+    bytes: int = Field(default=1_000_000, ge=1, le=MAX_DOCUMENT_BYTES)
+    claims: int = Field(default=2000, ge=1, le=10_000)
+    citations: int = Field(default=300, ge=1, le=2000)  # different things that it cites
+    waiting: int = Field(default=20, ge=1, le=1000)  # of one owner, not yet checked
+    kept: int = Field(default=1000, ge=1, le=100_000)  # of one owner, those that wait among them
+    days: float = Field(default=7, gt=0, le=3650)  # for which a report is kept
 
 
 class Policy(Frozen):

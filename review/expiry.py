@@ -16,12 +16,13 @@ class Expired(NamedTuple):
     readings: int = 0  # of sources, which were only kept to save asking again
     sign_ins: int = 0  # sessions and links of the pages, which nobody could use any more
     texts: int = 0  # of sources, kept for replays of decisions that are older than the policy has them kept
+    documents: int = 0  # that were checked, with their reports
 
 
 def expire(queue: ReviewQueue, now: datetime) -> Expired:
     """Expires pending items past their time and memories past their horizon, and forgets what was read of
     sources too long ago and who was signed in; each once, whoever else sweeps."""
-    items = memories = readings = sign_ins = texts = 0
+    items = memories = readings = sign_ins = texts = documents = 0
     while count := queue.expire(now):
         items += count
     while count := queue.expire_memories(now):
@@ -32,4 +33,6 @@ def expire(queue: ReviewQueue, now: datetime) -> Expired:
         sign_ins += count
     while count := queue.forget_texts(now):
         texts += count
-    return Expired(items, memories, readings, sign_ins, texts)
+    while count := queue.forget_documents(now):
+        documents += count
+    return Expired(items, memories, readings, sign_ins, texts, documents)

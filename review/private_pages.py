@@ -7,6 +7,8 @@ Messages and reasons need none, because checks quote no private page in them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from vouchgate.ingest.claims.types import (
     Evidence,
     Finding,
@@ -17,6 +19,8 @@ from vouchgate.ingest.claims.types import (
     SourceReading,
     ValidationResult,
 )
+from vouchgate.ingest.documents.gate import CheckedDocument
+from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict, SourceSeen
 
 WITHHELD = "Text of a private page: shown to reviewers."
 
@@ -53,6 +57,27 @@ def evidence_for(principal: Principal, evidence: Evidence) -> Evidence:
     if sees_private_pages(principal) or not any(reading.private for reading in evidence.sources):
         return evidence
     return evidence.model_copy(update={"sources": tuple(map(_reading, evidence.sources))})
+
+
+def document_for_anybody(checked: CheckedDocument) -> CheckedDocument:
+    """A checked document without a word of private pages, whoever reads it: what can be told of them, which words of a
+    claim they do not have too, is left out."""
+    return replace(checked, claims=tuple(map(_checked_claim, checked.claims)))
+
+
+def _checked_claim(one: CheckedClaim) -> CheckedClaim:
+    if not any(source.private for source in one.sources):
+        return one
+    message = one.message
+    if one.verdict in (ClaimVerdict.PARTIAL, ClaimVerdict.UNKNOWN):  # what these say may be of the page
+        message = "A source of it is a private page, of which no word is told here."
+    return replace(one, message=message, missing=(), sources=tuple(map(_seen, one.sources)))
+
+
+def _seen(source: SourceSeen) -> SourceSeen:
+    if not source.private:
+        return source
+    return replace(source, detail=WITHHELD, title="", digest="", dated=None, quotation="", place=None)
 
 
 def _is_about(finding: Finding, private: set[str]) -> bool:

@@ -41,7 +41,7 @@ from vouchgate.storage.claims import memories, source_texts
 from vouchgate.storage.claims import source_cache as sources
 from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.identity import sessions
-from vouchgate.storage.queue import pending
+from vouchgate.storage.queue import documents, pending
 from vouchgate.storage.store import Store
 
 _NONE: Mapping[str, Embedding] = MappingProxyType({})
@@ -230,6 +230,13 @@ class ReviewQueue(QueueReader):
             if not source_texts.has_old(connection, now):
                 return 0
         return self._store.writer.run((), lambda c: source_texts.forget_old(c, now, limit)).result()
+
+    def forget_documents(self, now: datetime, limit: int = 100) -> int:
+        """Deletes up to `limit` reports of documents whose time is over; how many."""
+        with self._store.read() as connection:
+            if not documents.has_old(connection, now):
+                return 0
+        return self._store.writer.run((), lambda c: documents.forget_old(c, now, limit)).result()
 
     def forget_sign_ins(self, now: datetime, limit: int = 500) -> int:
         """Deletes up to `limit` sessions and links of the pages whose time is over, of each; how many."""

@@ -25,10 +25,11 @@ class Act(StrEnum):
     READ_OWN_PENDING = "read_own_pending"  # what became of the claims that this very principal submitted
     DELIVER = "deliver"  # take what a store behind the gate is to be told, and say what came of it
     RETRY_DELIVERY = "retry_delivery"  # put a dead letter back
+    READ_DOCUMENT = "read_document"  # what came of a document; of an agent, one that it sent itself
     READ_SELF = "read_self"  # who it is, and what it was granted
 
 
-_EVERYBODY = frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_SELF})
+_EVERYBODY = frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_DOCUMENT, Act.READ_SELF})
 
 ALLOWED: dict[Role, frozenset[Act]] = {
     Role.AGENT: _EVERYBODY | {Act.SUBMIT, Act.CHECK, Act.READ_OWN_PENDING, Act.DELIVER},

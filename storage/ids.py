@@ -36,6 +36,11 @@ def queue_id(suffix: str) -> str:
     return f"rev_{suffix}"
 
 
+def document_id(suffix: str) -> str:
+    """Id of a document that is to be checked."""
+    return f"doc_{suffix}"
+
+
 def webhook_id(suffix: str) -> str:
     """Id of a webhook."""
     return f"hook_{suffix}"

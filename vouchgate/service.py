@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from vouchgate.documents.gating import DocumentGate
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
@@ -24,6 +25,7 @@ from vouchgate.sources.setup import open_sources, outbound_of
 from vouchgate.storage.dedup.reindex import Report
 from vouchgate.storage.store import Store
 from vouchgate.workers.changes import ChangeWatch
+from vouchgate.workers.documents import DocumentWorker
 from vouchgate.workers.recheck import Rechecker
 from vouchgate.workers.runner import AT_ONCE
 from vouchgate.workers.webhooks import Webhooks
@@ -45,6 +47,8 @@ class Service:
     rechecker: Rechecker
     changes: ChangeWatch
     webhooks: Webhooks
+    documents: DocumentGate
+    document_worker: DocumentWorker
 
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
@@ -96,7 +100,23 @@ def open_service(
         changes = ChangeWatch(store, harvest)
         queue = ReviewQueue(store, policy)
         webhooks = open_webhooks(settings, policy, store)
-        yield Service(settings, policy, store, sources, judge, gate, queue, rechecker, changes, webhooks)
+        documents = DocumentGate(gate, sources)
+        opened.callback(documents.close)
+        document_worker = DocumentWorker(store, policy, documents)
+        yield Service(
+            settings,
+            policy,
+            store,
+            sources,
+            judge,
+            gate,
+            queue,
+            rechecker,
+            changes,
+            webhooks,
+            documents,
+            document_worker,
+        )
 
 
 def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:

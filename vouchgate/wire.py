@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -26,12 +26,14 @@ from vouchgate.ingest.policy import (
     MAX_BATCH_CLAIMS,
     MAX_CITATIONS,
     MAX_CONTENT_CHARACTERS,
+    MAX_DOCUMENT_BYTES,
     MAX_METADATA_BYTES,
 )
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_owner_id
 from vouchgate.storage.ids import sink_id
 
 MAX_BODY_BYTES = 1024 * 1024
+MAX_DOCUMENT_BODY_BYTES = 4 * MAX_BODY_BYTES  # JSON may take six bytes for one character
 # Levels of lists and objects in metadata. The parser gives up at 200, and metadata lies some levels down in
 # the evidence: what is let in must be readable there too.
 MAX_METADATA_DEPTH = 32
@@ -204,6 +206,33 @@ class BatchIn(Wire):
     """Several claims. Rows are validated one by one, so that a bad row spoils no other."""
 
     claims: Annotated[list[JsonValue], Field(min_length=1, max_length=MAX_BATCH_CLAIMS)]
+
+
+class DocumentIn(Wire):
+    """A document that is to be checked. The ending of its `name` says what format it has, where `format` does not; a
+    name that is a path says where in the repository it lies, to which its links to files are relative."""
+
+    name: Annotated[str, Field(min_length=1, max_length=300), _SAYS, _SAYS_SOMETHING] = "document.md"
+    content: Annotated[
+        str, Field(min_length=1, max_length=MAX_DOCUMENT_BYTES), AfterValidator(_no_nul), _NO_NUL
+    ]
+    format: Literal["markdown", "rst", "html", "text"] | None = None
+    user_id: OwnerId | None = None
+    only_marked: Annotated[bool, Field(strict=True)] = False
+    allow_no_claims: Annotated[bool, Field(strict=True)] = False
+    fail_on: Annotated[
+        list[Literal["false", "broken", "unknown", "unverified", "verified", "score", "no_claims"]] | None,
+        Field(max_length=7, description="All of them unless said."),
+    ] = None
+
+
+class OfferIn(Wire):
+    """Which verified claims of a document are offered to the gate, by their fingerprints; all unless said."""
+
+    fingerprints: Annotated[
+        list[Annotated[str, Field(pattern=r"^[0-9a-f]{20}$")]] | None, Field(max_length=MAX_BATCH_CLAIMS)
+    ] = None
+    memory_type: MemoryType = MemoryType.FACT
 
 
 class ApproveIn(Wire):

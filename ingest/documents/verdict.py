@@ -69,6 +69,7 @@ class SourceSeen:
     quotation: str = ""
     place: tuple[int, int] | None = None
     harvested: bool = False
+    private: bool = False  # see `ingest.claims.types.Private`
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,7 @@ def _seen(reading: SourceReading, policy: Policy, now: datetime) -> SourceSeen:
         state=reading.code if isinstance(reading, Unreachable) else reading.kind,
         detail=reading.detail,
         harvested=citation.harvested,
+        private=reading.private,
     )
     if not isinstance(reading, Found):
         return seen

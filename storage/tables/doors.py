@@ -1,4 +1,5 @@
-"""The tables of what the service keeps beside claims: who is signed in, whom it tells, and what it delivers."""
+"""The tables of what the service keeps beside claims: who is signed in, whom it tells, what it delivers, and the
+documents that it checks."""
 
 from __future__ import annotations
 
@@ -98,3 +99,30 @@ class DeliveryRow(SQLModel, table=True):
     lease: str | None = None
     delivered_at: datetime | None = Field(default=None, sa_type=UtcTime)
     last_error: str | None = Field(default=None, sa_type=Text)
+
+
+class DocumentRow(SQLModel, table=True):
+    """A document that is to be checked, or was; see `storage.queue.documents`."""
+
+    __tablename__ = "document"
+    __table_args__ = (
+        Index("document_by_id", "id"),
+        partial_index("document_due", "due_at", where="state = 'waiting'"),
+        partial_index("document_old", "kept_until", where="kept_until IS NOT NULL"),
+    )
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)  # doc_…
+    submitted_by: str  # a principal's id
+    created_at: datetime = Field(sa_type=UtcTime)
+    sent: str = Field(sa_type=Text)  # vouchgate.wire.DocumentIn as JSON; empty once it was checked
+    sent_digest: str
+    idempotency_key: str | None = None
+    state: str = "waiting"  # storage.queue.documents.DocumentState
+    due_at: datetime | None = Field(default=None, sa_type=UtcTime)  # while it is leased, when the lease ends
+    attempts: int = 0  # begun
+    lease: str | None = None
+    done_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    kept_until: datetime | None = Field(default=None, sa_type=UtcTime)  # None while it waits
+    report: str | None = Field(default=None, sa_type=Text)  # JSON
+    html: str | None = Field(default=None, sa_type=Text)
+    sarif: str | None = Field(default=None, sa_type=Text)

@@ -28,16 +28,18 @@ class JsonRequest(Request):
     """Bounds the body, and parses JSON strictly: no NaN, no unpaired surrogates, bounded depth. A fault is
     the sender's, a 400."""
 
+    most_bytes = MAX_BODY_BYTES
+
     async def body(self) -> bytes:
         if not hasattr(self, "_body"):
             chunks: list[bytes] = []
             size = 0
-            if int(self.headers.get("content-length") or 0) > MAX_BODY_BYTES:
-                raise _too_large()
+            if int(self.headers.get("content-length") or 0) > self.most_bytes:
+                raise _too_large(self.most_bytes)
             async for chunk in self.stream():
                 size += len(chunk)
-                if size > MAX_BODY_BYTES:
-                    raise _too_large()
+                if size > self.most_bytes:
+                    raise _too_large(self.most_bytes)
                 chunks.append(chunk)
             self._body = b"".join(chunks)
         return self._body
@@ -51,8 +53,8 @@ class JsonRequest(Request):
         return self._parsed
 
 
-def _too_large() -> ProblemError:
-    detail = f"The body is over {MAX_BODY_BYTES} bytes."
+def _too_large(most: int) -> ProblemError:
+    detail = f"The body is over {most} bytes."
     return ProblemError(413, "body_too_large", detail, headers={"Connection": "close"})
 
 
@@ -66,13 +68,15 @@ def require_json(request: Request) -> None:
 class JsonRoute(APIRoute):
     """A route whose requests are `JsonRequest`s. A body must say that it is JSON."""
 
+    request_class = JsonRequest
+
     def get_route_handler(self) -> Callable[[Request], Any]:
         handler = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
             if self.body_field is not None:
                 require_json(request)
-            answer: Response = await handler(JsonRequest(request.scope, request.receive))
+            answer: Response = await handler(self.request_class(request.scope, request.receive))
             return answer
 
         return handle
@@ -168,7 +172,7 @@ _WHY = {
     403: "The token's role, or the owners it acts for, do not allow this.",
     404: "There is no such thing for this token.",
     409: "It cannot be done as things stand; `code` says why.",
-    413: "The body is over 1 MiB.",
+    413: "The body is too large.",
     415: "The body is not sent as application/json.",
     422: "The request does not have the shape that is described here; `errors` says where.",
     429: "Too much: the queue is full, or the token's rate is used up.",

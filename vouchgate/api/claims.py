@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request, Response
@@ -202,11 +202,20 @@ async def submit_batch(
 
     With an Idempotency-Key every row has a key of its own, so a batch that broke off can be sent again.
     """
+    results = await submit_rows(request, principal, sent.claims, idempotency_key)
+    return Response(f'{{"results":[{",".join(results)}]}}', media_type="application/json")
+
+
+async def submit_rows(
+    request: Request, principal: Principal, rows: Sequence[JsonValue], idempotency_key: str | None
+) -> list[str]:
+    """What each row would have been answered with as a submit of its own, as JSON and in order. Raises ClaimRefused
+    and ProblemError for what is wrong with all of them together."""
     gate = service_of(request).gate
-    if len(sent.claims) > gate.policy.limits.batch_claims:
+    if len(rows) > gate.policy.limits.batch_claims:
         raise ClaimRefused("batch_too_large", f"at most {gate.policy.limits.batch_claims} claims a batch")
     gate.examiner.refuse_secret("Idempotency-Key", idempotency_key)
-    limit_rate(request, principal, len(sent.claims))
+    limit_rate(request, principal, len(rows))
     at_once = asyncio.Semaphore(EXAMINING_AT_ONCE)
 
     async def prepare(row: JsonValue) -> tuple[ClaimIn, Examined] | dict[str, Any]:
@@ -219,18 +228,17 @@ async def submit_batch(
         except ClaimRefused as error:
             return refused(error)
 
-    prepared = await asyncio.gather(*(prepare(row) for row in sent.claims))
+    prepared = await asyncio.gather(*(prepare(row) for row in rows))
     waiting: list[asyncio.Future[SubmitAnswer] | dict[str, Any]] = []
-    for number, row in enumerate(prepared):
-        if isinstance(row, dict):
-            waiting.append(row)
+    for number, each in enumerate(prepared):
+        if isinstance(each, dict):
+            waiting.append(each)
             continue
         # A line break cannot be in a key that was sent, so a row never meets the key of another call.
         key = None if idempotency_key is None else f"{idempotency_key}\n{number}"
-        waiting.append(gate.send(principal, row[1], _idempotency(gate, key, row[0])))
+        waiting.append(gate.send(principal, each[1], _idempotency(gate, key, each[0])))
         await asyncio.sleep(0)  # the keys of a long text take milliseconds, and others are answered meanwhile
-    results = [await _row(request, principal, gate, item) for item in waiting]
-    return Response(f'{{"results":[{",".join(results)}]}}', media_type="application/json")
+    return [await _row(request, principal, gate, item) for item in waiting]
 
 
 async def _row(

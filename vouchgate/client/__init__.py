@@ -19,7 +19,16 @@ from vouchgate.client.errors import (
     VouchgateError,
 )
 from vouchgate.client.gating import Gated
-from vouchgate.client.models import Delivered, Delivery, DeliveryState, OwnPending, Page, Problem, Who
+from vouchgate.client.models import (
+    Delivered,
+    Delivery,
+    DeliveryState,
+    DocumentReport,
+    OwnPending,
+    Page,
+    Problem,
+    Who,
+)
 from vouchgate.client.sync import Client
 
 if TYPE_CHECKING:
@@ -33,6 +42,7 @@ __all__ = [
     "Delivered",
     "Delivery",
     "DeliveryState",
+    "DocumentReport",
     "Gated",
     "OddAnswer",
     "OwnPending",

@@ -64,6 +64,7 @@ class AsyncClient:
     save = _asked(calls.save)
     check = _asked(calls.check)
     corroborate = _asked(calls.corroborate)
+    check_document = _asked(calls.check_document)
     memories = _asked(calls.memories)
     memory = _asked(calls.memory)
     evidence = _asked(calls.evidence)

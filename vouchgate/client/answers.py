@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from vouchgate.client.errors import ApiError, OddAnswer, QueueFull, Unreachable, VouchgateError
-from vouchgate.client.models import Problem
+from vouchgate.client.models import DocumentReport, Problem
 from vouchgate.client.steps import Call, HttpReply, NoReply
 from vouchgate.ingest.claims.types import Outcome, ValidationResult
 
@@ -43,6 +43,14 @@ def verdict(answer: HttpReply) -> ValidationResult:
     """A verdict. One that contradicts itself is an OddAnswer: nobody may take it for a yes."""
     found = _parsed(ValidationResult, answer)
     return require_agreement(found, answer.status)
+
+
+def document_report(answer: HttpReply) -> DocumentReport:
+    """The report of a document. One that contradicts itself is an OddAnswer: nobody may take it for a pass."""
+    found = _parsed(DocumentReport, answer)
+    if found.passed != (found.status == 0):
+        raise OddAnswer("The report contradicts itself: `passed` is not what `status` says", answer.status)
+    return found
 
 
 def submitted(answer: HttpReply) -> ValidationResult:

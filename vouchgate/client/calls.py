@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 
 from vouchgate.client import answers
 from vouchgate.client.errors import ApiError, Unsendable
-from vouchgate.client.models import Delivery, DeliveryState, OwnPending, Page, Who
+from vouchgate.client.models import Delivery, DeliveryState, DocumentReport, OwnPending, Page, Who
 from vouchgate.client.steps import Call, HttpReply, Parameters, Value
 from vouchgate.ingest.claims.types import Evidence, Frozen, Memory, ValidationResult
 from vouchgate.ingest.corroboration.history import Corroborated
@@ -144,6 +144,26 @@ def corroborate(
     said = {"claim": claim, "sources": list(sources), "as_of": as_of, "window_days": window_days}
     body = as_json({name: value for name, value in said.items() if value is not None})
     return Call("POST", "/v1/claims/corroborate", answers.body_reader(Corroborated), body=body)
+
+
+def check_document(
+    content: str,
+    *,
+    name: str = "document.md",
+    format: str | None = None,  # noqa: A002  (the name that the API has)
+    only_marked: bool = False,
+    allow_no_claims: bool = False,
+    fail_on: Sequence[str] | None = None,
+    user_id: str | None = None,
+) -> Call[DocumentReport]:
+    """Holds every claim of a document against what it cites. Nothing is kept. `name` says what format it has, where
+    `format` (`"markdown"`, `"rst"`, `"html"`, `"text"`) does not, and where in the repository its links to files begin.
+    See docs/api.md for the rest."""
+    said: dict[str, object] = {"content": content, "name": name, "format": format, "user_id": user_id}
+    said |= {"only_marked": only_marked, "allow_no_claims": allow_no_claims}
+    said |= {} if fail_on is None else {"fail_on": list(fail_on)}
+    body = as_json({each: value for each, value in said.items() if value is not None})
+    return Call("POST", "/v1/documents/check", answers.document_report, body=body)
 
 
 def memories(

@@ -58,6 +58,50 @@ class Who(Frozen):
     sources: tuple[Source, ...]  # it may assert
 
 
+class DocumentSource(Frozen):
+    """What a claim of a document cites, as it was read. `quotation` is the place that decides, if one does."""
+
+    cited: str
+    state: str  # found, missing, or why it could not be read
+    detail: str
+    address: str = ""  # where it was read in the end
+    stance: str | None = None
+    quotation: str = ""
+
+
+class DocumentClaim(Frozen):
+    """A claim of a document: VERIFIED, PARTIAL, FALSE, BROKEN_CITATION, UNCITED, UNKNOWN or EXEMPT. `missing` are words
+    that no source of it has."""
+
+    verdict: str
+    message: str
+    missing: tuple[str, ...]
+    line: int
+    text: str
+    fingerprint: str
+    sources: tuple[DocumentSource, ...]
+
+
+class CheckedDocument(Frozen):
+    """A document, claim by claim in its order."""
+
+    file: str
+    claims: tuple[DocumentClaim, ...]
+
+
+class DocumentReport(Frozen):
+    """Whether documents hold up against what they cite, and `reasons` where not. `status` is 0, 1, or 3 where something
+    could not be found out."""
+
+    passed: bool
+    status: int
+    reasons: tuple[str, ...]
+    counts: dict[str, int]
+    at: datetime
+    policy_digest: str
+    documents: tuple[CheckedDocument, ...]
+
+
 class Delivery(Frozen):
     """One write that a store behind the gate is to do, leased to this caller for 60 seconds.
 

@@ -20,8 +20,11 @@ _LINES = re.compile(r"#L\d")
 def with_files_beside(document: Document, root: Path | None) -> Document:
     """The document, whose links to files are citations of these files in the repository whose top is `root`."""
     place = path_in(document.name, root)
-    if place is None:
-        return document
+    return document if place is None else with_files_at(document, place)
+
+
+def with_files_at(document: Document, place: str) -> Document:
+    """The same for a document that is a file at this path of the repository, or would be."""
     folder = str(PurePosixPath(place).parent)
 
     def named(reference: Reference) -> Reference:

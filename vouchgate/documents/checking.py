@@ -15,7 +15,12 @@ from vouchgate.gate.gathering import SourceReader
 from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Unreachable
 from vouchgate.ingest.documents.gate import Accepted, CheckedDocument
 from vouchgate.ingest.documents.types import Document
-from vouchgate.ingest.documents.verdict import CheckedClaim, check_claim, everything_cited
+from vouchgate.ingest.documents.verdict import (
+    CheckedClaim,
+    ClaimVerdict,
+    check_claim,
+    everything_cited,
+)
 from vouchgate.ingest.policy import Policy
 
 log = logging.getLogger(__name__)
@@ -24,6 +29,7 @@ AT_ONCE = 64  # sources asked at the same time
 SECONDS = 60.0  # for one source, from its turn on
 AGAIN_AFTER = 30.0  # seconds, until a source that was down is asked once more
 _PASSING = frozenset({"timeout", "server_error", "connection", "dns", "rate_limited"})
+_LATE = (ClaimVerdict.UNKNOWN, "There was no time left to hold it against its sources.")
 
 Progress = Callable[[int, int], None]  # sources read, of how many
 
@@ -79,13 +85,15 @@ def check_document(
     *,
     baseline: Mapping[str, Accepted],
     own: str | None = None,
+    in_time: Callable[[], bool] = lambda: True,
 ) -> CheckedDocument:
     """The verdict on every claim of a document. `baseline` lets claims pass until their day; `own` is the document's
-    path in the repository: it does not vouch for itself."""
+    path in the repository: it does not vouch for itself. Once it is not `in_time`, what is left is UNKNOWN."""
     selves = {each.key: _itself(each) for each in everything_cited([document]) if is_itself(each, own)}
     readings = {**readings, **selves}
     claims: tuple[CheckedClaim, ...] = tuple(
-        check_claim(claim, readings, policy, now) for claim in document.claims
+        check_claim(claim, readings, policy, now) if in_time() else CheckedClaim(claim, *_LATE)
+        for claim in document.claims
     )
     checked = CheckedDocument(document, claims, {})
     accepted = {

@@ -104,10 +104,12 @@ class SourceJson(Frozen):
     harvested: bool
     quotation: str
     place: tuple[int, int] | None
+    private: bool
 
 
 class ClaimJson(Frozen):
-    """A claim with its verdict. `start` and `end` are characters of the text; lines and columns begin at 1."""
+    """A claim with its verdict. `start` and `end` are characters of the text; lines and columns begin at 1. `lead` is
+    the sentence that leads in to its list."""
 
     verdict: ClaimVerdict
     message: str
@@ -117,6 +119,7 @@ class ClaimJson(Frozen):
     start: int
     end: int
     text: str
+    lead: str
     section: tuple[str, ...]
     marked: str
     fingerprint: str
@@ -189,6 +192,7 @@ def _claim(checked: CheckedDocument, one: CheckedClaim, lines: Lines) -> ClaimJs
         start=claim.start,
         end=claim.end,
         text=claim.text,
+        lead=claim.lead,
         section=claim.section,
         marked=claim.marked,
         fingerprint=name,

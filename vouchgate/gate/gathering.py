@@ -21,7 +21,8 @@ async def gather(
     """A reading for each; UNKNOWN for what is late."""
     asked = {c.key: asyncio.create_task(sources.read(c, fresh=fresh)) for c in cited}
     try:
-        await asyncio.wait(asked.values(), timeout=seconds)
+        if asked:
+            await asyncio.wait(asked.values(), timeout=seconds)
     finally:
         for task in asked.values():
             task.cancel()  # of one that is done, this does nothing

@@ -9,20 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from vouchgate.client import OwnPending, Page, next_step
+from vouchgate.client import DocumentReport, OwnPending, Page, next_step
+from vouchgate.client.models import DocumentClaim
 from vouchgate.ingest.claims.types import Evidence, Found, Memory, SourceReading, ValidationResult
 from vouchgate.ingest.corroboration.history import Corroborated, Outcome
 from vouchgate.ingest.policy import MAX_CITATIONS, MAX_CONTENT_CHARACTERS
 from vouchgate.mcp.tools import (
+    MOST_CLAIMS,
     SHOWN_CHARACTERS,
     Checked,
     CitedSource,
     CorroboratedClaim,
     FoundMemories,
     FoundMemory,
+    GatedClaim,
+    GatedDocument,
     MemoryEvidence,
     PendingClaim,
     PendingClaims,
+    ReadCitation,
     Saved,
     WeighedSource,
 )
@@ -34,6 +39,8 @@ _SENTENCE = 500  # characters of a reason, a finding's detail or a note
 _EXCERPT = 400  # of what a source says
 _NAME = 300  # of an id, a citation or a title
 _MOST_CHECKS = 20
+_MOST_SOURCES = 5  # of one claim of a document
+_GRAVEST = ("FALSE", "BROKEN_CITATION", "UNKNOWN", "PARTIAL", "UNCITED")
 _MOST_UNSEEN = 40  # named in one text; of the rest there is only the number
 
 
@@ -114,6 +121,41 @@ def corroborated_result(found: Corroborated) -> CorroboratedClaim:
                 quotation=visible_text(hit.quotation, _EXCERPT),
             )
             for hit in found.hits
+        ],
+    )
+
+
+def gated_result(report: DocumentReport) -> GatedDocument:
+    """Whether a document holds up, and what in it does not yet, the gravest first."""
+    claims = [claim for document in report.documents for claim in document.claims]
+    open_ = sorted(
+        (claim for claim in claims if claim.verdict in _GRAVEST),
+        key=lambda claim: _GRAVEST.index(claim.verdict),
+    )
+    return GatedDocument(
+        passed=report.passed,
+        reasons=[visible_text(reason, _SENTENCE) for reason in report.reasons],
+        counts=report.counts,
+        claims=[_gated_claim(claim) for claim in open_[:MOST_CLAIMS]],
+        not_shown=max(0, len(open_) - MOST_CLAIMS),
+    )
+
+
+def _gated_claim(claim: DocumentClaim) -> GatedClaim:
+    return GatedClaim(
+        line=claim.line,
+        verdict=claim.verdict,
+        text=visible_text(claim.text, _EXCERPT),
+        message=visible_text(claim.message, _SENTENCE),
+        missing=[visible_text(word, 40) for word in claim.missing[:_MOST_CHECKS]],
+        sources=[
+            ReadCitation(
+                citation=visible_text(source.cited, _NAME),
+                state=visible_text(source.state, _NAME),
+                stance=source.stance,
+                quotation=visible_text(source.quotation, _EXCERPT),
+            )
+            for source in claim.sources[:_MOST_SOURCES]
         ],
     )
 

@@ -34,6 +34,7 @@ from vouchgate.mcp.tools import (
     Call,
     CheckClaim,
     CorroborateClaim,
+    GateDocument,
     GetEvidence,
     ListMyPending,
     SaveMemory,
@@ -131,6 +132,11 @@ async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[s
             return shown.corroborated_result(
                 await client.corroborate(call.claim, sources, as_of=call.as_of)
             ), None
+        case GateDocument():
+            report = await client.check_document(
+                call.content, name=call.name, only_marked=call.only_marked, user_id=call.user_id
+            )
+            return shown.gated_result(report), None
         case SearchMemories():
             filters = {} if call.memory_type is None else {"memory_type": call.memory_type.value}
             page = await client.memories(

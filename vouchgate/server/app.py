@@ -19,6 +19,7 @@ from vouchgate.api import (
     claims,
     corroboration,
     deliveries,
+    documents,
     gaps,
     memories,
     operations,
@@ -69,6 +70,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
                 asyncio.create_task(job.run(app.state.metrics.count_messages))
                 for job in service.webhooks.jobs
             ),
+            asyncio.create_task(service.document_worker.job.run(app.state.metrics.count_documents)),
         ]
         yield
         app.state.hub.close()
@@ -102,6 +104,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         spot_checks.router,
         publishers.router,
         corroboration.router,
+        documents.router,
         gaps.router,
         audit.router,
         operations.router,

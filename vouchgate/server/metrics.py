@@ -15,6 +15,7 @@ from vouchgate.review import recheck
 from vouchgate.storage.outgoing.streams import DeliveryFigures
 from vouchgate.storage.queue.overview import QueueFigures
 from vouchgate.storage.queue.spot_checks import VerdictCounts
+from vouchgate.workers.documents import DocumentResult
 from vouchgate.workers.webhooks import SendResult
 
 # The client library reads this variable when it is first imported, and from then on keeps the figures of this
@@ -73,6 +74,18 @@ class Metrics:
             ("result",),
             registry=self._registry,
         )
+
+        self._documents = Counter(
+            "vouchgate_documents",
+            "Checks of documents, by what came of them.",
+            ("result",),
+            registry=self._registry,
+        )
+
+    def count_documents(self, results: Mapping[DocumentResult, int]) -> None:
+        """Counts what checking documents came to."""
+        for result, count in results.items():
+            self._documents.labels(result.value).inc(count)
 
     def count_reviews(self, action: Action, items: int) -> None:
         """Counts what became of items that waited."""

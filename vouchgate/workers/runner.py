@@ -84,7 +84,10 @@ class Job(Generic[P, R]):
                     more = bool(pieces)
                     under_way |= {asyncio.create_task(self.work(piece, at)) for piece in pieces}
                 if under_way:
-                    done, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+                    done, under_way = await asyncio.wait(
+                        under_way, timeout=self.poll_seconds, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    more = more or not done  # a piece that takes long keeps nobody else's waiting
                     came = Counter(result for task in done for result in task.result())
                     results += came
                     if came:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,12 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
         {Role.AGENT},
         {"claim": "The door is open", "sources": [], "attempts": 0, "max_attempts": 1},
     ),
+    ("POST", "/v1/documents/check"): ({Role.AGENT}, {"content": "The door is open."}),
+    ("POST", "/v1/documents"): ({Role.AGENT}, {"content": "The door is open."}),
+    ("GET", "/v1/documents/{document_id}"): (set(Role), None),
+    ("GET", "/v1/documents/{document_id}/report.html"): (set(Role), None),
+    ("GET", "/v1/documents/{document_id}/report.sarif"): (set(Role), None),
+    ("POST", "/v1/documents/{document_id}/claims"): ({Role.AGENT}, {}),
     ("GET", "/v1/claims/pending"): ({Role.AGENT}, None),
     ("GET", "/v1/decisions/{decision_id}"): (set(Role), None),
     ("GET", "/v1/memories"): (set(Role), None),
@@ -101,6 +108,7 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
         item_id=item_id,
         decision_id=memory_id.replace("mem", "dec"),
         delivery_id=delivery_id,
+        document_id=checked_document(agent) if "{document_id}" in path else "",
     )
     if (method, path) in NAMING:
         filled += "?publisher=example.com"
@@ -120,6 +128,16 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
         if role in allowed:
             answer = callers[role].request(method, filled, json=body)
             assert answer.status_code in (200, 201, 202), (role, answer.text)
+
+
+def checked_document(agent: httpx.Client) -> str:
+    """A document whose report is there."""
+    document_id: str = agent.post("/v1/documents", json={"content": "The door is open."}).json()["id"]
+    end = time.monotonic() + 60
+    while agent.get(f"/v1/documents/{document_id}").json()["state"] != "checked":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return document_id
 
 
 def leased(agent: httpx.Client, *, dead: bool) -> tuple[str, str]:
@@ -155,7 +173,7 @@ def test_errors_are_documented_as_problems_and_open_calls_as_open(document: dict
 # What each token is tried on: the operations its role may use, and those anybody may. What it may not use is
 # held to 403 above. Memories are read with the token that may also retract them.
 TRIED = {
-    Role.AGENT: ("claims", "deliveries"),
+    Role.AGENT: ("claims", "deliveries", "documents"),
     Role.REVIEWER: ("reviews", "memories"),
     Role.AUDITOR: ("audit", "operations"),
 }

@@ -69,6 +69,7 @@ def test_the_tools_and_what_they_promise(session: McpSession) -> None:
         "save_memory",
         "check_claim",
         "corroborate_claim",
+        "gate_document",
         "search_memories",
         "get_evidence",
         "list_my_pending",
@@ -108,6 +109,25 @@ def test_what_a_model_read_is_weighed_and_vouches_for_nothing(session: McpSessio
     assert first["group"] != second["group"]
     saved, _ = session.whole("save_memory", content=claim)
     assert saved["outcome"] == "queued"
+
+
+def test_a_document_is_held_against_what_it_cites(session: McpSession, owner: str) -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "approve")
+    good = "Deploys stop on Fridays at noon (ADR-007).\n\n"
+    passed, meta = session.whole("gate_document", content=good)
+    assert (passed["passed"], passed["claims"], passed["not_shown"]) == (True, [], 0)
+    assert meta is None or DECISION not in meta
+    many = "\n\n".join(f"Room {number} has {number + 4} windows." for number in range(60))
+    content = f"{good}{many}\n\nDeploys stop on Fridays at midnight{hidden} (ADR-007).\n"
+    failed, _ = session.whole("gate_document", content=content, name="a.md")
+    assert (failed["passed"], failed["counts"]["UNCITED"]) == (False, 60)
+    assert (len(failed["claims"]), failed["not_shown"]) == (40, 21)
+    first = failed["claims"][0]
+    assert (first["verdict"], first["sources"][0]["citation"]) == ("FALSE", "ADR-007")
+    assert "Deploys stop on Fridays" in first["sources"][0]["quotation"]
+    assert not set(json.dumps(failed, ensure_ascii=False)) & set(hidden)
+    assert "name" in session.error("gate_document", content=good, name="")
+    assert "empty" in session.error("gate_document", content=" ")
 
 
 def test_a_quotation_goes_with_its_citation(session: McpSession, owner: str) -> None:

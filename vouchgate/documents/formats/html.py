@@ -28,6 +28,19 @@ _LOOKS = {
     ClaimVerdict.EXEMPT: "plain",
 }
 _HERE = Path(__file__).parent / "static"
+_STYLE = STATIC["review.css"].content.decode() + (_HERE / "gate_doc.css").read_text("utf-8")
+_SCRIPT = (_HERE / "gate_doc.js").read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+# The Content-Security-Policy of the page: its own style and script, and nothing else.
+POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_digest(_STYLE)}'; script-src 'sha256-{_digest(_SCRIPT)}'; "
+    "img-src data:; base-uri 'none'; form-action 'none'"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +87,6 @@ class _Page:
 
 def write(report: Report) -> str:
     """The report as a page. It loads nothing from elsewhere, and says so in its Content-Security-Policy."""
-    style = STATIC["review.css"].content.decode() + (_HERE / "gate_doc.css").read_text("utf-8")
-    script = (_HERE / "gate_doc.js").read_text("utf-8")
     return (
         _environment()
         .get_template("gate_doc.html")
@@ -87,10 +98,9 @@ def write(report: Report) -> str:
                 (verdict.value, look, report.gated.counts[verdict.value]) for verdict, look in _LOOKS.items()
             ],
             at=f"{report.at:%Y-%m-%d %H:%M} UTC",
-            style=style,
-            style_digest=_digest(style),
-            script=script,
-            script_digest=_digest(script),
+            style=_STYLE,
+            script=_SCRIPT,
+            security=POLICY,
             icon=base64.b64encode(STATIC["icon.svg"].content).decode(),
         )
     )
@@ -148,10 +158,6 @@ def _cuts(text: str, cards: Sequence[_Card]) -> Iterator[tuple[int, int, bool]]:
         if line_end >= 0:
             yield line_end + 1, line_end + 1, True
             before = line_end + 1
-
-
-def _digest(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _environment() -> Environment:

@@ -1,0 +1,261 @@
+"""Where agents have whole documents checked: at once, or kept and checked when their turn comes."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel, Field
+from pydantic_core import from_json
+
+from vouchgate.api.base import (
+    JsonRequest,
+    JsonRoute,
+    caller,
+    limit_rate,
+    metrics_of,
+    not_found,
+    owners_in_scope,
+    problem_responses,
+)
+from vouchgate.api.claims import BatchOut, IdempotencyKey, submit_rows
+from vouchgate.api.problems import ProblemError
+from vouchgate.documents.formats import html
+from vouchgate.documents.gating import TakenDocument, write_json
+from vouchgate.documents.offering import offered_claims
+from vouchgate.documents.report import ReportJson
+from vouchgate.gate.incoming import ClaimRefused, owner_for
+from vouchgate.ingest.claims.types import Principal, Role
+from vouchgate.review.rules import Act
+from vouchgate.server.state import service_of
+from vouchgate.storage import ids
+from vouchgate.storage.queue import documents
+from vouchgate.storage.queue.documents import DocumentRecord, DocumentState, KeyUsed, TooMany
+from vouchgate.wire import MAX_DOCUMENT_BODY_BYTES, DocumentIn, OfferIn
+from vouchgate.workers.documents import result_of
+
+
+class DocumentRequest(JsonRequest):
+    """A request with a document in it."""
+
+    most_bytes = MAX_DOCUMENT_BODY_BYTES
+
+
+class DocumentRoute(JsonRoute):
+    """A route that documents come to."""
+
+    request_class = DocumentRequest
+
+
+router = APIRouter(prefix="/v1/documents", route_class=DocumentRoute, tags=["documents"])
+
+Checker = Annotated[Principal, Depends(caller(Act.CHECK))]
+Submitter = Annotated[Principal, Depends(caller(Act.SUBMIT))]
+Reader = Annotated[Principal, Depends(caller(Act.READ_DOCUMENT))]
+
+_RETRY_SECONDS = 60  # until there may be room for another document
+_SOON_SECONDS = 5  # until a report may be there
+# Nothing on the page is from elsewhere, whatever the document or its sources say.
+_PAGE = {
+    "Content-Security-Policy": f"{html.POLICY}; frame-ancestors 'none'; sandbox allow-scripts allow-popups",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class DocumentOut(BaseModel):
+    """A document that was sent, and the report once there is one."""
+
+    id: str
+    owner_id: str
+    state: DocumentState
+    created_at: datetime
+    done_at: datetime | None
+    kept_until: Annotated[datetime | None, Field(description="Then it is forgotten, report and all.")]
+    report: ReportJson | None
+
+
+class OfferedOut(BatchOut):
+    """What the gate said to each claim, in the order of the document; `fingerprints` are theirs."""
+
+    fingerprints: list[str]
+
+
+@router.post(
+    "/check", responses=problem_responses(429, body=True), status_code=200, response_model=ReportJson
+)
+async def check_document(request: Request, sent: DocumentIn, principal: Checker) -> Response:
+    """Holds every claim of a document against what it cites, at once. Nothing is kept."""
+    owner_id, taken = await _take(request, sent, principal)
+    report = await service_of(request).documents.check(taken, owner_id)
+    metrics_of(request).count_documents(Counter([result_of(report)]))
+    return Response(write_json(report), media_type="application/json")
+
+
+@router.post(
+    "",
+    responses={
+        **problem_responses(409, 429, body=True),
+        202: {"description": "Kept; it is checked when its turn comes.", "model": DocumentOut},
+    },
+    status_code=202,
+    response_model=DocumentOut,
+)
+async def send_document(
+    request: Request,
+    sent: DocumentIn,
+    principal: Submitter,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Keeps a document to be checked. `Location` is where its state is, and then its report."""
+    service, now = service_of(request), datetime.now(UTC)
+    service.gate.examiner.refuse_secret("Idempotency-Key", idempotency_key)
+    owner_id, taken = await _take(request, sent, principal)
+    text, limits = taken.sent.model_dump_json(), service.policy.documents
+    row = {
+        "owner_id": owner_id,
+        "id": ids.document_id(ids.new_id_suffix(now)),
+        "submitted_by": principal.id,
+        "created_at": now,
+        "sent": text,
+        "sent_digest": hashlib.sha256(text.encode()).hexdigest(),
+        "idempotency_key": idempotency_key,
+    }
+    writing = service.store.writer.run([owner_id], lambda c: documents.add(c, row, limits))
+    match await asyncio.wrap_future(writing):
+        case KeyUsed():
+            detail = "This Idempotency-Key came with another document before. Use a new key."
+            raise ProblemError(409, "idempotency_key_reused", detail)
+        case TooMany(what, limit):
+            said = "wait to be checked" if what == "waiting" else "are kept"
+            detail = f"So many documents of this owner {said} already: {limit}. Send it again later."
+            headers = {"Retry-After": str(_RETRY_SECONDS)}
+            raise ProblemError(429, f"too_many_documents_{what}", detail, headers=headers)
+        case documents.Added(document_id, repeated):
+            headers = {"Location": f"/v1/documents/{document_id}"}
+            if repeated:
+                headers["Idempotency-Replayed"] = "true"
+            found = await asyncio.to_thread(_record, request, document_id, principal)
+            return _answer(found, 202, headers)
+
+
+@router.get("/{document_id}", responses=problem_responses(404), response_model=DocumentOut)
+def get_document(request: Request, document_id: str, principal: Reader) -> Response:
+    """Where a document stands, and its report once it was checked."""
+    return _answer(_record(request, document_id, principal))
+
+
+@router.get(
+    "/{document_id}/report.html",
+    response_class=Response,
+    responses={
+        **problem_responses(404, 409),
+        200: {
+            "content": {"text/html": {"schema": {"type": "string"}}},
+            "description": "The report as a page",
+        },
+    },
+)
+def get_page(request: Request, document_id: str, principal: Reader) -> Response:
+    """The report as one HTML file: the document, its claims coloured, and what their sources say."""
+    page = _rendered(request, document_id, "html", principal)
+    return Response(page, headers=_PAGE, media_type="text/html; charset=utf-8")
+
+
+@router.get(
+    "/{document_id}/report.sarif",
+    response_class=Response,
+    responses={
+        **problem_responses(404, 409),
+        200: {"content": {"application/sarif+json": {"schema": {}}}, "description": "SARIF 2.1.0"},
+    },
+)
+def get_sarif(request: Request, document_id: str, principal: Reader) -> Response:
+    """The report as SARIF."""
+    text = _rendered(request, document_id, "sarif", principal)
+    return Response(text, media_type="application/sarif+json")
+
+
+@router.post(
+    "/{document_id}/claims",
+    responses=problem_responses(404, 409, 429, body=True),
+    status_code=200,
+    response_model=OfferedOut,
+)
+async def offer_claims(
+    request: Request,
+    document_id: str,
+    sent: OfferIn,
+    principal: Submitter,
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Sends verified claims of a document through the gate, each with its citations and as `ai_synthesis` of who calls.
+    The gate decides about each as about any other; an Idempotency-Key holds as for a batch."""
+    found = await asyncio.to_thread(_record, request, document_id, principal)
+    if found.report is None:
+        raise _not_there(found.state)
+    offered = offered_claims(from_json(found.report), sent, found.owner_id)
+    if unknown := [name for name in sent.fingerprints or () if name not in offered]:
+        raise ClaimRefused("not_verified", f"no verified claim of the document is {unknown[0]}")
+    rows = await submit_rows(request, principal, list(offered.values()), idempotency_key)
+    named = ",".join(f'"{name}"' for name in offered)
+    body = f'{{"results":[{",".join(rows)}],"fingerprints":[{named}]}}'
+    return Response(body, media_type="application/json")
+
+
+async def _take(request: Request, sent: DocumentIn, principal: Principal) -> tuple[str, TakenDocument]:
+    """Whose document it is, and what is in it. It counts as one claim, and as one more for each source."""
+    owner_id = owner_for(principal, sent.user_id)
+    limit_rate(request, principal)
+    taken = await service_of(request).documents.take(sent, owner_id)
+    if taken.cited:
+        limit_rate(request, principal, len(taken.cited))
+    return owner_id, taken
+
+
+def _own(principal: Principal) -> dict[str, Any]:
+    """Of which documents this principal may know: an agent of those that it sent."""
+    by = principal.id if principal.role is Role.AGENT else None
+    return {"owners": owners_in_scope(principal, None), "submitted_by": by}
+
+
+def _record(request: Request, document_id: str, principal: Principal) -> DocumentRecord:
+    with service_of(request).store.read() as connection:
+        found = documents.get(connection, document_id, **_own(principal))
+    if found is None:
+        raise not_found("document")
+    return found
+
+
+def _answer(found: DocumentRecord, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """The report is told as it was written, which may have been by an older version."""
+    fields = {name: getattr(found, name) for name in DocumentOut.model_fields if name != "report"}
+    told = DocumentOut(**fields, report=None).model_dump_json(exclude={"report"})
+    body = f'{told[:-1]},"report":{found.report or "null"}}}'
+    return Response(body, status, headers, media_type="application/json")
+
+
+def _rendered(
+    request: Request, document_id: str, form: Literal["html", "sarif"], principal: Principal
+) -> str:
+    with service_of(request).store.read() as connection:
+        found = documents.rendered(connection, document_id, form, **_own(principal))
+    if found is None:
+        raise not_found("document")
+    state, text = found
+    if text is None:
+        raise _not_there(state)
+    return text
+
+
+def _not_there(state: DocumentState) -> ProblemError:
+    if state is DocumentState.GIVEN_UP:
+        detail = "The document could not be checked: every try of it failed. There is no report."
+        return ProblemError(409, "given_up", detail)
+    headers = {"Retry-After": str(_SOON_SECONDS)}
+    return ProblemError(409, "not_checked_yet", "The document waits to be checked.", headers=headers)
