@@ -60,7 +60,9 @@ def missing(error: BaseException, command: str = "") -> str | None:
     extra = _extra_of(error) if isinstance(error, ModuleNotFoundError) else None
     if extra is None:
         return None
-    command = command if command.isidentifier() or command in _COMMANDS else ""  # or an option, or anything
+    command = (
+        command if command[:1].isalpha() and command.replace("-", "_").isidentifier() else ""
+    )  # not an option
     return sentence(f"vouchgate {command}".rstrip(), command if command in _COMMANDS else extra)
 
 

@@ -113,6 +113,7 @@ class SourceView:
     standing: Pieces
     official: bool
     harvested: bool  # the gate found it, nobody cited it
+    voice: Pieces  # whose word that is, where the gate found it: sources of one are no two
     judgement: Pieces
     quote: Pieces
     cut: bool
@@ -181,6 +182,7 @@ def source_view(
         standing=() if found is None else _standing(found),
         official=found is not None and is_official(found, policy),
         harvested=citation.harvested,
+        voice=pieces(found.project or found.site) if found is not None and citation.harvested else (),
         judgement=judgement,
         quote=quote,
         cut=found is not None and found.cut,

@@ -30,5 +30,5 @@ def test_nothing_in_our_documents_is_false_or_badly_cited(tmp_path: Path) -> Non
     shown = done.stdout.decode()
     wrong = [line for line in shown.splitlines() if ": FALSE: " in line or ": BROKEN_CITATION: " in line]
     assert wrong == []
-    assert (done.returncode, done.stderr.decode()) == (0, ""), shown[-500:]
+    assert done.returncode == 0, shown[-500:]
     assert "(accepted)" in shown

@@ -200,7 +200,9 @@ def test_a_check_that_fails_is_tried_again_and_in_the_end_given_up(
     document_id = broken["id"]
     came: Counter[DocumentResult] = Counter()
     for number in range(documents.MOST_ATTEMPTS):
-        came += work(store, gate, sources, NOW + (number + 1) * LATER)
+        came += work(
+            store, gate, sources, datetime.now(UTC) + (number + 1) * LATER
+        )  # it comes due by the clock
     assert came == Counter({DocumentResult.AGAIN: 2, DocumentResult.GIVEN_UP: 1})
     assert get(store, document_id).state is DocumentState.GIVEN_UP
 
