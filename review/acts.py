@@ -135,12 +135,13 @@ def mark_stale(connection: Connection, memory: Memory, *, reason: str, now: date
     return True
 
 
-def mark_fresh(connection: Connection, memory: Memory, now: datetime) -> bool:
-    """Takes that note back. False, and nothing is written: there was none."""
+def confirm_by_sources(connection: Connection, memory: Memory, now: datetime) -> bool:
+    """Notes that the sources of an active memory say what they said. Whether it was stale, which it is not any more."""
+    despite = memory.confirmed_despite
+    if not memories.confirm(connection, memory.owner_id, memory.id, at=now, despite=despite):
+        raise StorageError(f"memory {memory.id} changed although its owner was locked")
     if memory.stale_since is None:
         return False
-    if not memories.mark_fresh(connection, memory.owner_id, memory.id):
-        raise StorageError(f"memory {memory.id} changed although its owner was locked")
     digest = record.digest(memory=memory.id)
     record.entry(connection, memory.owner_id, Action.MEMORY_FRESH, memory.id, digest, by=SERVICE, now=now)
     return True

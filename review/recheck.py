@@ -194,10 +194,7 @@ def settle_memory(
             noted = acts.mark_stale(connection, memory, reason=found.reason, now=now)
             return RecheckResult.STALE if noted else otherwise
         case SourcesUnchanged():
-            fresh = acts.mark_fresh(connection, memory, now)
-            despite = memory.confirmed_despite
-            memories.confirm(connection, memory.owner_id, memory.id, at=now, despite=despite)
-            return RecheckResult.FRESH if fresh else otherwise
+            return RecheckResult.FRESH if acts.confirm_by_sources(connection, memory, now) else otherwise
 
 
 def _lower(connection: Connection, memory: Memory, shown: Shown, now: datetime) -> bool:

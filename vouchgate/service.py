@@ -14,7 +14,7 @@ from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.harvest.network import NetworkSearch
-from vouchgate.harvest.setup import open_world
+from vouchgate.harvest.setup import world_of
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.settings import Settings, database_to_open, plain
@@ -91,9 +91,7 @@ def open_service(
         harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))
         looks: list[Harvest] = [*harvest]
         if policy.harvest == "network":
-            looks.append(
-                NetworkSearch(opened.enter_context(open_world(settings, policy, git, sources)), policy)
-            )
+            looks.append(NetworkSearch(world_of(settings, policy, sources), policy))
         gate = Gate(policy, store, sources, paraphraser, judge, harvest=looks)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)

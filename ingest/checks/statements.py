@@ -17,6 +17,7 @@ from vouchgate.ingest.claims.types import Finding, Found, Held, Span, Stance, Ve
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.ingest.support.beside import said_beside
+from vouchgate.ingest.support.holding import by_statement
 
 CHECK = "statements"
 NAMED = 4  # words of a statement that a message names
@@ -50,11 +51,7 @@ class Coverage:
 
 def cover(sources: Sequence[Found], policy: Policy) -> tuple[Coverage, ...]:
     """Each statement with the best that any source does to it, in the order of the claim."""
-    held: dict[tuple[int, int], list[tuple[Held, Found]]] = {}
-    for source in sources:
-        for one in source.held or ():
-            held.setdefault((one.start, one.end), []).append((one, source))
-    return tuple(_best(pairs, policy) for _, pairs in sorted(held.items()))
+    return tuple(_best(pairs, policy) for pairs in by_statement(sources))
 
 
 def _best(pairs: Sequence[tuple[Held, Found]], policy: Policy) -> Coverage:

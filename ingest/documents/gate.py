@@ -46,6 +46,8 @@ class CheckedDocument:
     @property
     def counted(self) -> tuple[CheckedClaim, ...]:
         """Claims that count for the gate: those that a baseline lets pass do not."""
+        if not self.accepted:
+            return self.claims
         return tuple(one for one in self.claims if self.fingerprint_of(one) not in self.accepted)
 
     def fingerprint_of(self, one: CheckedClaim) -> str:

@@ -28,7 +28,7 @@ from vouchgate.ingest.pipeline import Inspected, examine
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import is_banned
 from vouchgate.ingest.scoring.score import is_official, source_score
-from vouchgate.ingest.support.holding import text_held
+from vouchgate.ingest.support.holding import by_statement, text_held
 from vouchgate.ingest.support.texts import unpack
 
 NOBODY = "document"  # whose claims these are: no owner's
@@ -186,11 +186,8 @@ def _is_open(finding: Finding) -> bool:
 
 def _missing(found: Sequence[Found]) -> Iterator[str]:
     """Words of statements that no source states, and that none of them has."""
-    by_statement: dict[tuple[int, int], list[Held]] = {}
-    for source in found:
-        for one in source.held or ():
-            by_statement.setdefault((one.start, one.end), []).append(one)
-    for _, held in sorted(by_statement.items()):
+    for pairs in by_statement(found):
+        held = [one for one, _ in pairs]
         if not any(one.stance is Stance.STATES for one in held):
             nowhere = set[str].intersection(*(set(one.missing) for one in held))
             yield from (word for word in held[0].missing if word in nowhere)

@@ -7,7 +7,8 @@ claim, the stance to every statement with its place in the text, and the digest 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from vouchgate.ingest.claims.types import TEXT_CHARACTERS, Citation, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
@@ -88,6 +89,15 @@ def states_all(found: Found) -> bool:
     """Whether a source by itself states every statement of the claim, of which there is one."""
     held = found.held or ()
     return bool(held) and all(one.stance is Stance.STATES for one in held)
+
+
+def by_statement(sources: Iterable[Found]) -> list[list[tuple[Held, Found]]]:
+    """What sources do to each statement of a claim, in the order of the claim."""
+    found: dict[tuple[int, int], list[tuple[Held, Found]]] = {}
+    for source in sources:
+        for one in source.held or ():
+            found.setdefault((one.start, one.end), []).append((one, source))
+    return [pairs for _, pairs in sorted(found.items(), key=itemgetter(0))]
 
 
 def held_against(  # noqa: PLR0917  (what a source is held against by, all of it)

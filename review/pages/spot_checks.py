@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.claims.types import Found, Held, MemoryStatus, SpotVerdict, Stance, ValidationResult
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.support.holding import text_held
+from vouchgate.ingest.support.holding import by_statement, text_held
 from vouchgate.review.pages.history import FilterChoice
 from vouchgate.review.pages.source import NEAR, SourceView, source_views
 from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces
@@ -117,16 +117,8 @@ def spot_check_view(
 def statement_views(answer: ValidationResult, texts: Mapping[str, str]) -> tuple[StatementView, ...]:
     """Every statement that was held against a source, in the order of the claim."""
     content = answer.evidence.claim.content
-    return tuple(_statement(content, pairs, texts) for pairs in _by_statement(answer))
-
-
-def _by_statement(answer: ValidationResult) -> Iterator[Sequence[tuple[Held, Found]]]:
-    found: dict[tuple[int, int], list[tuple[Held, Found]]] = {}
-    for source in answer.evidence.sources:
-        if isinstance(source, Found):
-            for one in source.held or ():
-                found.setdefault((one.start, one.end), []).append((one, source))
-    return (pairs for _, pairs in sorted(found.items()))
+    found = (source for source in answer.evidence.sources if isinstance(source, Found))
+    return tuple(_statement(content, pairs, texts) for pairs in by_statement(found))
 
 
 def _statement(content: str, pairs: Sequence[tuple[Held, Found]], texts: Mapping[str, str]) -> StatementView:

@@ -263,12 +263,8 @@ def mark_stale(
 ) -> bool:
     """Notes that a source of an active memory went away or changed; it stays in force. False: it was not
     active any more. The caller holds the owner's lock."""
-    return _mark(connection, owner_id, memory_id, since, reason)
-
-
-def mark_fresh(connection: Connection, owner_id: str, memory_id: str) -> bool:
-    """Takes that note back, else as `mark_stale`."""
-    return _mark(connection, owner_id, memory_id, None, None)
+    parameters = {"of_owner": owner_id, "of_id": memory_id, "since": since, "because": reason}
+    return connection.execute(_MARK, parameters).rowcount == 1
 
 
 def confirm(
@@ -295,13 +291,6 @@ def lower(
     lowered = {"as_label": label.value, "as_confidence": confidence.value, "at": at, "because": reason}
     parameters = {"of_owner": owner_id, "of_id": memory_id} | lowered
     return connection.execute(_LOWER, parameters).rowcount == 1
-
-
-def _mark(
-    connection: Connection, owner_id: str, memory_id: str, since: datetime | None, because: str | None
-) -> bool:
-    parameters = {"of_owner": owner_id, "of_id": memory_id, "since": since, "because": because}
-    return connection.execute(_MARK, parameters).rowcount == 1
 
 
 def _leave(

@@ -157,13 +157,7 @@ async def confirm_memory(request: Request, memory_id: str, principal: Confirming
     """Says that a memory still holds: it is confirmed now, and not stale any more for what is known by now."""
     store = service_of(request).store
     answer = await run_in_threadpool(lambda: confirm(store, principal, memory_id, datetime.now(UTC)))
-    match answer:
-        case Memory():
-            return answer
-        case NotFound():
-            raise not_found("memory")
-        case AlreadyGone():
-            raise ProblemError(409, "not_active", f"The memory is {answer.memory.status.value} already.")
+    return _done(answer)
 
 
 @router.delete("/{memory_id}", responses=problem_responses(404, 409))
@@ -178,9 +172,14 @@ async def retract_memory(
     answer = await run_in_threadpool(
         lambda: queue.retract(principal, memory_id, reason=reason, now=datetime.now(UTC))
     )
+    return _done(answer.memory if isinstance(answer, Retracted) else answer)
+
+
+def _done(answer: Memory | NotFound | AlreadyGone) -> Memory:
+    """The memory that was acted on. Raises ProblemError when nothing was done."""
     match answer:
-        case Retracted():
-            return answer.memory
+        case Memory():
+            return answer
         case NotFound():
             raise not_found("memory")
         case AlreadyGone():

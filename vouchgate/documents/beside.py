@@ -54,7 +54,12 @@ def is_itself(citation: Citation, own: str | None) -> bool:
     if citation.type == CitationType.ADR:
         number = _RECORD.match(PurePosixPath(own).name)
         return number is not None and citation.key == f"adr:{int(number[1])}"
-    return citation.type == CitationType.PATH and re.split(r"[:#@]", citation.value, maxsplit=1)[0] == own
+    return citation.type == CitationType.PATH and file_of(citation) == own
+
+
+def file_of(citation: Citation) -> str:
+    """The path of a file that is cited, without lines and commit."""
+    return re.split(r"[:#@]", citation.value, maxsplit=1)[0]
 
 
 def _is_link_to_file(reference: Reference, text: str) -> bool:

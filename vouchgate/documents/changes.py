@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from vouchgate.documents.beside import path_in
+from vouchgate.documents.beside import file_of, path_in
 from vouchgate.documents.report import Lines
 from vouchgate.ingest.claims.types import IN_REPOSITORIES
 from vouchgate.ingest.documents.types import Document, DocumentClaim
@@ -19,54 +19,54 @@ _HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Lines of each document that are new or changed, None for a document that is new as a whole; and every file that
-    changed."""
+    """What changed in the work tree at `root` since a commit: `files`."""
 
-    lines: frozenset[int] | None
+    root: Path
+    commit: str
     files: frozenset[str]
 
+    def lines_of(self, document: Document) -> frozenset[int] | None:
+        """Lines of a document that are new or changed; None for one that is new as a whole. Raises SourceError."""
+        place = path_in(document.name, self.root)
+        with Repository(self.root, time.monotonic() + SECONDS) as repository:
+            if place is None or not repository.run("ls-tree", "--name-only", self.commit, "--", place):
+                return None
+            diff = repository.run(
+                "diff", "--unified=0", "--no-renames", "--no-color", self.commit, "--", place
+            )
+        changed: set[int] = set()
+        for start, length in _HUNK.findall(diff):
+            first = int(start)
+            changed.update(range(first, first + (int(length) if length else 1)))
+        return frozenset(changed)
 
-def changes_since(revision: str, document: Document, root: Path) -> Changes:
+
+def changes_since(revision: str, root: Path) -> Changes:
     """What changed since a revision, up to what lies in the work tree. Raises SourceError, of a revision that there is
     not too, and ValueError for what can be none."""
     if revision.startswith("-"):
         raise ValueError(f"{revision} is no revision")
-    place = path_in(document.name, root)
     with Repository(root, time.monotonic() + SECONDS) as repository:
         commit = repository.run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
         names = repository.run("diff", "--name-only", "-z", "--no-renames", commit, "--").split(b"\x00")
-        files = frozenset(name.decode(errors="surrogateescape") for name in names if name)
-        if place is None or not repository.run("ls-tree", "--name-only", commit, "--", place):
-            return Changes(None, files)
-        diff = repository.run("diff", "--unified=0", "--no-renames", "--no-color", commit, "--", place)
-    changed: set[int] = set()
-    for start, length in _HUNK.findall(diff):
-        first = int(start)
-        changed.update(range(first, first + (int(length) if length else 1)))
-    return Changes(frozenset(changed), files)
+    return Changes(root, commit, frozenset(name.decode(errors="surrogateescape") for name in names if name))
 
 
 def only_changed(document: Document, changes: Changes) -> Document:
     """The document with those claims alone that stand on changed lines, or cite a file that changed, and what is wrong
-    with its references on changed lines."""
-    if changes.lines is None:
+    with its references on changed lines. Raises SourceError."""
+    wanted = changes.lines_of(document)
+    if wanted is None:
         return document
-    lines, wanted = Lines(document.text), changes.lines
+    lines = Lines(document.text)
 
     def touched(claim: DocumentClaim) -> bool:
         first, last = lines.at(claim.start)[0], lines.at(max(claim.start, claim.end - 1))[0]
-        places = [first, last, *(lines.at(each.start)[0] for each in claim.references)]
-        if any(line in wanted for line in range(first, last + 1)) or not wanted.isdisjoint(places):
-            return True
+        places = {*range(first, last + 1), *(lines.at(each.start)[0] for each in claim.references)}
         cited = (each.citation for each in claim.references)
-        return any(
-            one is not None and one.type in IN_REPOSITORIES and _file_of(one.value) in changes.files
-            for one in cited
+        return not wanted.isdisjoint(places) or any(
+            one is not None and one.type in IN_REPOSITORIES and file_of(one) in changes.files for one in cited
         )
 
     findings = tuple(each for each in document.findings if lines.at(each.start)[0] in wanted)
     return replace(document, claims=tuple(filter(touched, document.claims)), findings=findings)
-
-
-def _file_of(value: str) -> str:
-    return re.split(r"[:#@]", value, maxsplit=1)[0]

@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
 from vouchgate.documents.beside import is_itself
 from vouchgate.documents.recording import RecordingError
-from vouchgate.gate.gathering import SourceReader
+from vouchgate.gate.gathering import SourceReader, late
 from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Unreachable
 from vouchgate.ingest.documents.gate import Accepted, CheckedDocument
 from vouchgate.ingest.documents.types import Document
@@ -57,8 +58,7 @@ async def read_sources(
             except RecordingError:
                 raise
             except TimeoutError:
-                detail = f"{citation.value} could not be looked up within {SECONDS:g} s."
-                reading = Unreachable(citation=citation, code="timeout", detail=detail)
+                reading = late(citation, SECONDS)
             except Exception:
                 log.exception("reading %a failed", citation.key)
                 detail = f"{citation.value} could not be looked up."
@@ -101,7 +101,7 @@ def check_document(
         for name in map(checked.fingerprint_of, claims)
         if (entry := baseline.get(name)) is not None and entry.until >= now.date()
     }
-    return CheckedDocument(document, claims, accepted)
+    return replace(checked, accepted=accepted)
 
 
 def _host(citation: Citation) -> str:

@@ -35,6 +35,7 @@ from vouchgate.ingest.claims.types import (
     Source,
     SourceReading,
     Suggested,
+    Verdict,
 )
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from vouchgate.ingest.policy import Policy
@@ -65,6 +66,9 @@ def waits_for_evidence(examined: Examined) -> bool:
     """Whether a claim will wait for nothing but that it cites nothing, or nothing that could be read."""
     if examined.claim.removes or examined.claim.source is not Source.AI_SYNTHESIS:
         return False
+    cited = examined.findings.cited
+    if cited and not any(finding.verdict is Verdict.UNKNOWN for finding in cited):
+        return False  # all could be read, so it waits for something else, if it does
     decision = examined.knowing(dedup=NOTHING_NEAR).decide()
     if decision.rule is Rule.UNGROUNDED:
         return not examined.readings or bool(decision.decided_by)

@@ -32,9 +32,14 @@ async def gather(
         if task.done() and not task.cancelled() and task.exception() is None:
             readings.append(task.result())
             continue
-        detail = f"{citation.value} could not be looked up within {seconds:g} s."
-        readings.append(Unreachable(citation=citation, code="timeout", detail=detail))
+        readings.append(late(citation, seconds))
     return readings
+
+
+def late(citation: Citation, seconds: float) -> Unreachable:
+    """A citation of which nothing was read within so many seconds."""
+    detail = f"{citation.value} could not be looked up within {seconds:g} s."
+    return Unreachable(citation=citation, code="timeout", detail=detail)
 
 
 def timed_out(reading: SourceReading) -> SourceReading:

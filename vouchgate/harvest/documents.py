@@ -171,15 +171,25 @@ def open_harvest(
     policy: Policy, corpora: CorpusSource | None, git: GitSource
 ) -> Iterator[tuple[DocumentSearch, ...]]:
     """The searches that the policy wants for claims that cite nothing, in their order, while they are needed."""
-    wanted: list[DocumentSearch] = []
+    corpora = corpora if policy.harvest in ("local", "network") else None
+    with open_searches(corpora, None if policy.harvest == "off" else git) as searches:
+        yield searches
+
+
+@contextmanager
+def open_searches(
+    corpora: CorpusSource | None, git: GitSource | None
+) -> Iterator[tuple[DocumentSearch, ...]]:
+    """A search of the corpora and one of the repositories, where there are any, while they are needed."""
     with ExitStack() as opened:
-        if corpora and policy.harvest in ("local", "network"):
-            wanted.append(DocumentSearch(CORPUS, corpora, CitationType.CORPUS))
-        if git and policy.harvest != "off":
-            wanted.append(DocumentSearch(REPOSITORY, git, CitationType.PATH))
-        for search in wanted:
+        searches: list[DocumentSearch] = []
+        if corpora:
+            searches.append(DocumentSearch(CORPUS, corpora, CitationType.CORPUS))
+        if git:
+            searches.append(DocumentSearch(REPOSITORY, git, CitationType.PATH))
+        for search in searches:
             opened.callback(search.close)
-        yield tuple(wanted)
+        yield tuple(searches)
 
 
 def _reading_of(document: str, found: Found) -> Reading:

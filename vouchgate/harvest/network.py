@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from vouchgate.harvest.budget import Purse
-from vouchgate.harvest.documents import CORPUS, MOST_FOUND, MOST_QUOTED, REPOSITORY, Harvested
+from vouchgate.harvest.documents import MOST_FOUND, MOST_QUOTED, Harvested
 from vouchgate.harvest.search import World, search
 from vouchgate.ingest.citations import given_citation
 from vouchgate.ingest.claims.types import Citation, CitationType, Looked, Stance, Suggested
@@ -22,11 +22,10 @@ _TELLING = (Stance.STATES, Stance.REFUTES, Stance.SPEAKS)  # the weightiest firs
 
 
 class NetworkSearch:
-    """Looks along the paths of a world that are neither corpus nor repository."""
+    """Looks along the paths of a world, in which is neither corpus nor repository."""
 
     def __init__(self, world: World, policy: Policy) -> None:
-        paths = {name: path for name, path in world.paths.items() if name not in (CORPUS, REPOSITORY)}
-        self._world = world._replace(paths=paths)
+        self._world = world
         self._policy = policy
 
     async def find(self, claim: str, seconds: float) -> Harvested:

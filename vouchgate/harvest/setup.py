@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 
 from vouchgate.gate.judge import check_url
@@ -17,7 +16,6 @@ from vouchgate.ingest.claims.types import Citation, CitationType, SourceReading
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.sources.answers import utc_now
-from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.ingest.sources.model import ModelClient
 from vouchgate.settings import Settings, SettingsError, plain
 from vouchgate.sources.plugins import named
@@ -31,29 +29,22 @@ BUILT_IN = (CORPUS, REPOSITORY, "official_api", "web_search")
 OpenPath = Callable[[Outbound, Mapping[str, str]], SearchPath]
 
 
-@contextmanager
-def open_world(settings: Settings, policy: Policy, git: GitSource, sources: Sources) -> Iterator[World]:
-    """What can be looked at as configured. Raises SettingsError, which names what cannot be used and why, also for a
-    path that the policy names and nobody has."""
-    with ExitStack() as opened:
-        local: list[DocumentSearch] = []
-        if sources.corpora:
-            local.append(DocumentSearch(CORPUS, sources.corpora, CitationType.CORPUS))
-        if git:
-            local.append(DocumentSearch(REPOSITORY, git, CitationType.PATH))
-        for each in local:
-            opened.callback(each.close)
-        paths: list[SearchPath] = [*local]
-        plugins = _plugins(policy)
-        if not settings.offline:
-            outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds)
-            paths += _endpoints(settings, outbound)
-            paths += (_opened(entry, outbound) for entry in plugins)
+def world_of(
+    settings: Settings, policy: Policy, sources: Sources, local: Sequence[DocumentSearch] = ()
+) -> World:
+    """What can be looked at as configured, after what is `local`. Raises SettingsError, which names what cannot be used
+    and why, also for a path that the policy names and nobody has."""
+    paths: list[SearchPath] = [*local]
+    plugins = _plugins(policy)
+    if not settings.offline:
+        outbound = outbound_of(settings, policy, policy.web.per_host, policy.web.spacing_seconds)
+        paths += _endpoints(settings, outbound)
+        paths += (_opened(entry, outbound) for entry in plugins)
 
-        async def read(address: str) -> SourceReading:
-            return await sources.read(Citation(type=CitationType.URL, value=address, key=f"url:{address}"))
+    async def read(address: str) -> SourceReading:
+        return await sources.read(Citation(type=CitationType.URL, value=address, key=f"url:{address}"))
 
-        yield World(in_order(paths, policy), read, utc_now)
+    return World(in_order(paths, policy), read, utc_now)
 
 
 def _endpoints(settings: Settings, outbound: Outbound) -> Iterator[SearchPath]:

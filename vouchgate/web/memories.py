@@ -75,14 +75,7 @@ async def still_holds(request: Request, visitor: SignedIn, memory_id: str) -> Re
     await form(request, visitor)
     store = service_of(request).store
     answer = await run_in_threadpool(lambda: confirm(store, visitor.principal, memory_id, datetime.now(UTC)))
-    match answer:
-        case NotFound():
-            raise PageProblem(404, "There is no such memory.")
-        case AlreadyGone():
-            problem = f"It was {answer.memory.status.value} before; nothing was done."
-            return await run_in_threadpool(lambda: _page(request, visitor, memory_id, problem))
-        case Memory():
-            return Response(status_code=303, headers={"Location": f"/review/memories/{memory_id}"})
+    return await _done(request, visitor, memory_id, answer)
 
 
 @router.post("/review/memories/{memory_id}/retract")
@@ -97,14 +90,20 @@ async def retract(request: Request, visitor: SignedIn, memory_id: str) -> Respon
     answer = await run_in_threadpool(
         lambda: service.queue.retract(visitor.principal, memory_id, reason=reason, now=datetime.now(UTC))
     )
+    return await _done(request, visitor, memory_id, answer)
+
+
+async def _done(
+    request: Request, visitor: Visitor, memory_id: str, answer: Memory | Retracted | NotFound | AlreadyGone
+) -> Response:
+    """Back to the page of a memory that was acted on, or why nothing was done."""
     match answer:
         case NotFound():
             raise PageProblem(404, "There is no such memory.")
         case AlreadyGone():
             problem = f"It was {answer.memory.status.value} before; nothing was done."
             return await run_in_threadpool(lambda: _page(request, visitor, memory_id, problem))
-        case Retracted():
-            return Response(status_code=303, headers={"Location": f"/review/memories/{memory_id}"})
+    return Response(status_code=303, headers={"Location": f"/review/memories/{memory_id}"})
 
 
 def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | None = None) -> Response:

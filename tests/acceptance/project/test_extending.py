@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.web import Answer, WebServer, web_server
-from vouchgate.harvest.setup import open_world
+from vouchgate.harvest.setup import world_of
 from vouchgate.ingest.policy import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import SettingsError, load_settings
@@ -327,8 +327,7 @@ def test_a_path_that_is_broken_is_refused(
         with (
             closing(Sources(git, {})) as sources,
             pytest.raises(SettingsError, match=re.escape(sentence)),
-            open_world(load_settings({}), load_policy(tmp_path / "policy.toml"), git, sources),
         ):
-            pass
+            world_of(load_settings({}), load_policy(tmp_path / "policy.toml"), sources)
     finally:
         sys.modules.pop("acme_wiki", None)

@@ -91,7 +91,7 @@ def run(files: Sequence[str], settings: Settings, options: Options) -> int:
     root = next((each for each in settings.repo if isinstance(each, Path)), None)
     documents = [with_files_beside(document, root) for document in documents]
     empty = not any(document.claims for document in documents)
-    documents = [_selected(document, options, root) for document in documents]
+    documents = _selected(documents, options, root)
     try:
         documents, readings = _read(documents, _World(settings, policy, git, root, now), options)
     except recording.RecordingError as error:
@@ -211,16 +211,21 @@ def _named(files: Sequence[str]) -> Iterator[str]:
             yield file
 
 
-def _selected(document: Document, options: Options, root: Path | None) -> Document:
-    if options.only_marked:
-        marked = tuple(claim for claim in document.claims if claim.marked)
-        asked = tuple(each for each in document.findings if each.slip is Slip.CITATION_NEEDED)
-        document = replace(document, claims=marked, findings=asked)
+def _selected(documents: Sequence[Document], options: Options, root: Path | None) -> list[Document]:
+    """The documents with those claims alone that the options ask for."""
+    chosen = [_only_marked(each) if options.only_marked else each for each in documents]
     if options.changed_since is None:
-        return document
+        return chosen
     if root is None:
         raise Failure("--changed-since needs a git work tree: give --repo DIR", USAGE)
     try:
-        return only_changed(document, changes_since(options.changed_since, document, root))
+        changes = changes_since(options.changed_since, root)
+        return [only_changed(each, changes) for each in chosen]
     except (SourceError, ValueError) as error:
         raise Failure(f"--changed-since {options.changed_since}: {error}", USAGE) from error
+
+
+def _only_marked(document: Document) -> Document:
+    marked = tuple(claim for claim in document.claims if claim.marked)
+    asked = tuple(each for each in document.findings if each.slip is Slip.CITATION_NEEDED)
+    return replace(document, claims=marked, findings=asked)

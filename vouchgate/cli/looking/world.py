@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from vouchgate.cli.output import USAGE, Failure
+from vouchgate.harvest.documents import open_searches
 from vouchgate.harvest.search import World
-from vouchgate.harvest.setup import open_world
+from vouchgate.harvest.setup import world_of
 from vouchgate.ingest.policy import Policy
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories
@@ -24,7 +25,8 @@ def looking(settings: Settings, policy: Policy) -> Iterator[tuple[World, asyncio
     git = open_repositories(settings)
     with ExitStack() as opened:
         sources = opened.enter_context(open_sources(settings, policy, git))
-        world = opened.enter_context(open_world(settings, policy, git, sources))
+        local = opened.enter_context(open_searches(sources.corpora, git))
+        world = world_of(settings, policy, sources, local)
         if not world.paths:
             raise Failure(
                 "there is nothing to look along: give --repo DIR or --corpus NAME=DIR, or see docs/operations.md",
