@@ -1,22 +1,36 @@
 """What of a memory is junk: found row by row, counted for the report. Pure: no clock, no network, no file.
 
 A row is junk when it repeats an earlier row, is speculation, cites something that does not hold, says otherwise than
-an earlier row so that only one of the two can be true, or holds a credential. Each junk row counts once in the share of
-junk, however much is wrong with it. What is only worth a look (no citation at all, a citation that could not be
-checked, a technical hedge) is counted beside it and is no junk.
+an earlier row so that only one of the two can be true, holds a credential, or gives a model orders. Each counts once in
+the share of junk, however much is wrong with it. What is only worth a look (no citation at all, a citation that could
+not be checked, a technical hedge, an update of an earlier row) is counted beside it and is no junk.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from dataclasses import dataclass, field
-from datetime import datetime
-from enum import IntFlag
 
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.batches import PreparedRow
 from vouchgate.importing.feed import reason_of
+from vouchgate.importing.findings import (
+    CLUSTERS,
+    CONFLICTS,
+    EXAMPLES,
+    JUNK,
+    TEXT_CHARACTERS,
+    Audit,
+    AuditedRow,
+    Cluster,
+    Conflict,
+    Example,
+    Flag,
+)
+from vouchgate.importing.labels import LabelledRow, RowLabel, labelled
 from vouchgate.ingest.checks.citations import DETECT, VERIFY
+from vouchgate.ingest.checks.hidden import CHECK as HIDDEN
+from vouchgate.ingest.checks.instruction import CHECK as INSTRUCTION
 from vouchgate.ingest.claims.types import (
     BLOCKING_HEDGES,
     DedupFacts,
@@ -28,6 +42,7 @@ from vouchgate.ingest.claims.types import (
     Verdict,
 )
 from vouchgate.ingest.dedup.compare import compare
+from vouchgate.ingest.dedup.replacing import says_it_replaces
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
@@ -43,138 +58,6 @@ from vouchgate.storage.dedup.contradicting import (
     together,
 )
 
-EXAMPLES = 10  # rows of each kind that the report shows
-CONFLICTS = 100  # pairs of rows that it shows
-CLUSTERS = 20  # groups of rows that say the same, the largest
-VARIANTS = 4  # other wordings that are shown of one group
-ORIGINS = 12  # keys and agents that are named of one echo
-TEXT_CHARACTERS = 600  # of a row that is shown: some eight lines
-
-
-class Flag(IntFlag):
-    """What is the matter with a row; none of it is 0. The first five make it junk."""
-
-    DUPLICATE = 1
-    SPECULATION = 2
-    CITATION = 4  # it does not exist, no longer holds, is banned, or speaks of something else
-    CONFLICT = 8
-    SECRET = 16
-    SOFTENED = 32  # a technical hedge or an approximation
-    UNCHECKED = 64  # a citation of which it could not be found out
-    UNGROUNDED = 128  # no citation
-
-
-JUNK = Flag.DUPLICATE | Flag.SPECULATION | Flag.CITATION | Flag.CONFLICT | Flag.SECRET
-
-
-@dataclass(frozen=True, slots=True)
-class AuditedRow:
-    """A row as the report shows it. A credential in `text` is masked; nothing else of such a row is shown."""
-
-    number: int  # of all rows that could be read, from 0
-    place: str
-    owner: str
-    text: str
-    cut: bool = False  # the row has more of it
-    saved_at: datetime | None = None
-    origin: str | None = None
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A row, a sentence on what is the matter with it, and the characters of it that this rests on."""
-
-    row: AuditedRow
-    says: str
-    spans: tuple[tuple[int, int], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two rows of which only one can be true; `changed` are the words that differ."""
-
-    earlier: AuditedRow
-    later: AuditedRow
-    changed: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class Cluster:
-    """Rows of one owner that say the same. `exact` of them have the words of the first in the same order."""
-
-    first: AuditedRow
-    size: int = 1
-    exact: int = 1
-    variants: list[AuditedRow] = field(default_factory=list)
-    first_at: datetime | None = None
-    last_at: datetime | None = None
-    origins: dict[str, int] = field(default_factory=dict)  # at most ORIGINS, with how often
-    other_origins: int = 0  # rows from any other
-    sources: dict[str, int] = field(default_factory=dict)
-
-    def add(self, row: AuditedRow, *, exact: bool) -> None:
-        """One more row."""
-        self.size += 1
-        self.exact += exact
-        if not exact and len(self.variants) < VARIANTS:
-            self.variants.append(row)
-        self.note(row)
-
-    def note(self, row: AuditedRow) -> None:
-        """When and from where a row of it came."""
-        if row.saved_at is not None:
-            self.first_at = min(self.first_at or row.saved_at, row.saved_at)
-            self.last_at = max(self.last_at or row.saved_at, row.saved_at)
-        self.sources[row.source] = self.sources.get(row.source, 0) + 1
-        if row.origin is not None:
-            self._came_from(row.origin, 1)
-
-    def absorb(self, other: Cluster) -> None:
-        """Another group turns out to say the same, by a row that says what both say."""
-        self.size += other.size
-        self.variants = [*self.variants, other.first, *other.variants][:VARIANTS]
-        for at in (other.first_at, other.last_at):
-            if at is not None:
-                self.first_at, self.last_at = min(self.first_at or at, at), max(self.last_at or at, at)
-        for source, times in other.sources.items():
-            self.sources[source] = self.sources.get(source, 0) + times
-        for origin, times in other.origins.items():
-            self._came_from(origin, times)
-        self.other_origins += other.other_origins
-
-    def _came_from(self, origin: str, times: int) -> None:
-        if origin in self.origins or len(self.origins) < ORIGINS:
-            self.origins[origin] = self.origins.get(origin, 0) + times
-        else:
-            self.other_origins += times
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """What was found in all rows."""
-
-    rows: int
-    junk: int
-    counts: dict[Flag, int]  # of single flags; one row may have several
-    owners: int
-    clusters: tuple[Cluster, ...]  # the CLUSTERS largest
-    cluster_count: int
-    echoes: tuple[Cluster, ...]  # of three rows and more
-    echo_count: int
-    echo_rows: int
-    echo_from: int
-    conflicts: tuple[Conflict, ...]  # the first CONFLICTS
-    conflict_count: int  # pairs; of one row with earlier ones MOST_KEPT at most
-    examples: dict[Flag, tuple[Example, ...]]
-    secrets: Counter[str]  # credentials by kind
-    would: Counter[tuple[Outcome, str]]  # what the gate would have done, by reason
-
-    @property
-    def share(self) -> float:
-        """Of all rows, those that are junk: 0 to 1."""
-        return self.junk / self.rows if self.rows else 0.0
-
 
 class Auditor:
     """Is shown every row once, in order, and says at the end what was found."""
@@ -183,7 +66,7 @@ class Auditor:
         self.policy = policy
         self._earlier = DecidedClaims()
         self._echoes = Echoes(None)
-        self._flags = bytearray()
+        self._flags = array("H")  # of each row
         self._owners: set[str] = set()
         self._first: dict[str, AuditedRow] = {}  # of what is in `_earlier`, by its id there
         self._not_kept: set[str] = set()  # of these, those that the gate would not have kept
@@ -195,12 +78,15 @@ class Auditor:
         self._examples: dict[Flag, list[Example]] = {}
         self._secrets: Counter[str] = Counter()
         self._would: Counter[tuple[Outcome, str]] = Counter()
+        self._said: dict[RowLabel, str] = {}  # of the row that was shown last
+        self._other: str | None = None  # the place of the earlier row that this is about
 
-    def observe(self, row: PreparedRow, examined: Examined) -> None:
+    def observe(self, row: PreparedRow, examined: Examined) -> LabelledRow:
         """Takes in the next row, and its claim with what was found of it."""
         claim = examined.claim
         number = len(self._flags)
         self._flags.append(0)
+        self._said, self._other = {}, None
         self._owners.add(claim.owner_id)
         mention = AuditedRow(
             number=number,
@@ -223,6 +109,7 @@ class Auditor:
         repeats = self._compare(mention, examined, near, bands)
         self._judge(mention, examined)
         self._decide(mention, examined, near, keys, bands=bands, repeats=repeats)
+        return labelled(row.place, claim.content, self._said, self._other)
 
     def _compare(
         self, row: AuditedRow, examined: Examined, near: Neighbours, bands: tuple[int, ...]
@@ -234,9 +121,13 @@ class Auditor:
         found = compare(content, near.items, self.policy.threshold, values, known)
         same = [one.neighbour for one in found if not one.changed]
         if same:
-            self._flags[row.number] |= Flag.DUPLICATE
+            exact = word_list(content) == word_list(same[0].content)
             root = self._root(same[0].id)
-            self._cluster(root).add(row, exact=word_list(content) == word_list(same[0].content))
+            self._flags[row.number] |= Flag.DUPLICATE
+            self._pair(
+                same[0].id, RowLabel.REPEAT if exact else RowLabel.PARAPHRASE, "It says the same as {}."
+            )
+            self._cluster(root).add(row, exact=exact)
             for other in same[1:]:
                 root = self._merge(root, self._root(other.id))
             return root
@@ -245,13 +136,24 @@ class Auditor:
             read = self._similar.sharing(claim.owner_id, bands)
             contradict = of_candidates(known, read, new_allowance(), most=MOST_OF_GROUP)
             others += [(one.id, known.contradicted(one.content)) for one in contradict.items]
-        if others:
-            self._flags[row.number] |= Flag.CONFLICT
+        if not others:
+            return None
+        if says_it_replaces(content):
+            self._pair(others[0][0], RowLabel.UPDATE, "It says otherwise than {}, and that this has changed.")
+            self._note(row, Flag.UPDATE, Example(row, self._said[RowLabel.UPDATE]))
+            return None
+        self._flags[row.number] |= Flag.CONFLICT
+        differing = ", ".join(others[0][1])
+        self._pair(others[0][0], RowLabel.CONTRADICTION, "{} says otherwise: " + f"{differing}.")
         others = others[:MOST_KEPT]
         self._conflict_count += len(others)
         for earlier, changed in others[: CONFLICTS - len(self._conflicts)]:
             self._conflicts.append(Conflict(self._first[earlier], row, changed))
         return None
+
+    def _pair(self, earlier: str, label: RowLabel, says: str) -> None:
+        self._other = self._first[earlier].place
+        self._said[label] = says.replace("{}", self._other)
 
     def _cluster(self, root: str) -> Cluster:
         cluster = self._clusters.get(root)
@@ -283,15 +185,17 @@ class Auditor:
             self._secret(row, examined)
         hedge = examined.findings["hedge"][0]
         if hedge.code in BLOCKING_HEDGES:
-            self._flag(row, Flag.SPECULATION, hedge)
+            self._flag(row, Flag.SPECULATION, hedge, label=RowLabel.SPECULATION)
         elif hedge.verdict is not Verdict.PASS:
-            self._flag(row, Flag.SOFTENED, hedge)
+            self._flag(row, Flag.SOFTENED, hedge, label=RowLabel.HEDGED)
+        if orders := [*examined.findings.of(INSTRUCTION), *examined.findings.of(HIDDEN)]:
+            self._flag(row, Flag.INSTRUCTION, *orders, label=RowLabel.INJECTION)
         refuted = [
             finding for finding in examined.findings.cited if finding.verdict in (Verdict.FAIL, Verdict.DOUBT)
         ]
         unknown = [finding for finding in examined.findings.of(VERIFY) if finding.verdict is Verdict.UNKNOWN]
         if refuted:
-            self._flag(row, Flag.CITATION, *refuted)
+            self._flag(row, Flag.CITATION, *refuted, label=RowLabel.BAD_CITATION)
         elif unknown and not examined.claim.secrets:  # of those with a credential nothing was asked
             self._flag(row, Flag.UNCHECKED, *unknown)
         if examined.findings[DETECT][0].verdict is not Verdict.PASS:
@@ -302,11 +206,15 @@ class Auditor:
         for match in examined.claim.secrets:
             self._secrets[match.kind] += 1
             kinds.append(f"{match.kind} in the {match.where}, characters {match.start} to {match.end}")
-        self._note(row, Flag.SECRET, Example(row, f"It holds a credential: {'; '.join(kinds)}."))
+        self._said[RowLabel.CREDENTIAL] = f"It holds a credential: {'; '.join(kinds)}."
+        self._note(row, Flag.SECRET, Example(row, self._said[RowLabel.CREDENTIAL]))
 
-    def _flag(self, row: AuditedRow, flag: Flag, *findings: Finding) -> None:
+    def _flag(self, row: AuditedRow, flag: Flag, *findings: Finding, label: RowLabel | None = None) -> None:
         spans = tuple((span.start, span.end) for finding in findings for span in finding.spans)
-        self._note(row, flag, Example(row, " ".join(finding.message for finding in findings), spans))
+        says = " ".join(finding.message for finding in findings)
+        if label is not None:
+            self._said[label] = says
+        self._note(row, flag, Example(row, says, spans))
 
     def _note(self, row: AuditedRow, flag: Flag, example: Example) -> None:
         self._flags[row.number] |= flag

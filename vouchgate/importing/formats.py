@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from enum import StrEnum
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from vouchgate.adapters.rendering import Unrenderable, render
+from vouchgate.documents.files import ENDINGS, documents_in
+from vouchgate.importing.documents import document_rows, folder_rows
 from vouchgate.importing.json_items import WRAPPED, NotAList, items
 from vouchgate.importing.lines import BadLine, read_lines
 from vouchgate.importing.rows import BadRow, ImportRow, parse_row, parse_time
+from vouchgate.ingest.documents import LARGEST
 
 _HEAD = 1 << 16  # bytes by which a format is recognised
 _SQLITE = b"SQLite format 3\x00"
@@ -34,6 +40,7 @@ class Format(StrEnum):
     GRAPH = "graph"  # memory.jsonl of the knowledge-graph memory server: entities and relations
     MEM0 = "mem0"  # a JSON list of memories, bare or under "results"
     LANGGRAPH = "langgraph"  # the database of a LangGraph SqliteStore
+    MARKDOWN = "markdown"  # a document, such as CLAUDE.md, or a folder of them
 
 
 class Unreadable(ValueError):
@@ -41,25 +48,38 @@ class Unreadable(ValueError):
 
 
 class RowFile:
-    """The rows of a file, in its order, to be gone through once; a context manager that closes it."""
+    """The rows of a file or folder, in its order, to be gone through once; a context manager that closes it."""
 
-    def __init__(self, path: str, form: Format | None = None) -> None:
-        """Opens the file, `-` being standard input, and recognises its format unless it is said. Raises
-        Unreadable."""
+    def __init__(self, path: str, form: Format | None = None, root: Path | None = None) -> None:
+        """Opens the file, `-` being standard input, and recognises its format unless it is said. A document's links to
+        files are files of the repository whose top is `root`. Raises Unreadable."""
         self._path = path
+        self._root = root
         self.size: int | None = None  # bytes in all, where that is known
+        self._folder = path != "-" and Path(path).is_dir()
         try:
-            raw = FileIO(0, closefd=False) if path == "-" else FileIO(path)
+            raw = FileIO(0, closefd=False) if path == "-" else FileIO(os.devnull if self._folder else path)
             self._stream = BufferedReader(raw, _HEAD)
             head = self._stream.peek(_HEAD)
         except OSError as error:
             raise Unreadable(f"{path}: cannot be read: {error.strerror}") from error
-        self.format = form or detect_format(head)
-        if self.format is Format.LANGGRAPH and path == "-":
+        self.format = form or (Format.MARKDOWN if self._folder else detect_format(head, path))
+        refused = self._refused()
+        if refused is not None:
             self._stream.close()
-            raise Unreadable("a database cannot be read from standard input; give its file")
-        if self.format is not Format.LANGGRAPH and path != "-":
+            raise Unreadable(refused)
+        if self.format not in (Format.LANGGRAPH, Format.MARKDOWN) and path != "-":
             self.size = Path(path).stat().st_size
+
+    def _refused(self) -> str | None:
+        """Why the file cannot be read as what it was taken for, if that is known from the start."""
+        if self.format is Format.LANGGRAPH and self._path == "-":
+            return "a database cannot be read from standard input; give its file"
+        if self._folder and self.format is not Format.MARKDOWN:
+            return f"{self._path}: cannot be read: it is a folder, and only documents are read from one"
+        if self._folder and not documents_in(Path(self._path)):
+            return f"{self._path}: cannot be read: there is no document in this folder"
+        return None
 
     @property
     def position(self) -> int:
@@ -77,6 +97,12 @@ class RowFile:
                 yield from _mem0(self._stream)
             case Format.LANGGRAPH:
                 yield from _langgraph(self._path)
+            case Format.MARKDOWN:
+                if self._folder:
+                    yield from folder_rows(Path(self._path), self._root)
+                else:
+                    content = self._stream.read(LARGEST + 1)
+                    yield from document_rows(self._path, Path(self._path).name, content, self._root)
 
     def __enter__(self) -> Self:
         return self
@@ -85,11 +111,15 @@ class RowFile:
         self._stream.close()
 
 
-def detect_format(head: bytes) -> Format:
-    """The format of a file that begins so; JSON lines when it is like none of the others."""
+def detect_format(head: bytes, path: str = "-") -> Format:
+    """The format of a file that begins so; JSON lines when it is like none of the others. Any text may be a document,
+    so of one only the name tells."""
     if head.startswith(_SQLITE):
         return Format.LANGGRAPH
     text = head.removeprefix(_BOM).lstrip()
+    ending = Path(path).suffix.lower()
+    if ending in ENDINGS and not (ending == ".txt" and text.startswith((b"{", b"["))):
+        return Format.MARKDOWN
     if text.startswith(b"[") or WRAPPED.match(text.decode(errors="replace")) is not None:
         return Format.MEM0
     try:
@@ -112,19 +142,23 @@ def _jsonl(stream: BinaryIO) -> Iterator[ImportRow | BadRow]:
 
 def _graph(stream: BinaryIO) -> Iterator[ImportRow | BadRow]:
     """Each observation and each relation is a claim; an entity nobody says anything of is none."""
+    seen: Counter[str] = Counter()
     for line in read_lines(stream):
         place = f"line {line.number}"
         if isinstance(line, BadLine):
             yield BadRow(place, line.message)
             continue
-        found = _of_graph(place, line.fields)
+        found = _of_graph(line.fields)
         if found is None:
             yield BadRow(place, "is neither an entity with observations nor a relation of a knowledge graph")
-        else:
-            yield from found
+            continue
+        for row in found:
+            seen[row.place] += 1
+            yield replace(row, place=f"{row.place} {seen[row.place]} ({place})")
 
 
-def _of_graph(place: str, fields: dict[str, Any]) -> list[ImportRow] | None:
+def _of_graph(fields: dict[str, Any]) -> list[ImportRow] | None:
+    """The claims of a line; their place is what they are."""
     kind, name = fields.get("type"), fields.get("name")
     if kind == "entity":
         observations, of = fields.get("observations"), fields.get("entityType")
@@ -136,13 +170,17 @@ def _of_graph(place: str, fields: dict[str, Any]) -> list[ImportRow] | None:
         if len(texts) < len(observations):
             return None
         return [
-            ImportRow(place, subject + text, metadata={"entity": name}, origin=name[:80], context=context)
+            ImportRow(
+                "observation", subject + text, metadata={"entity": name}, origin=name[:80], context=context
+            )
             for text in texts
         ]
     ends = (fields.get("from"), fields.get("relationType"), fields.get("to"))
     if kind == "relation" and all(isinstance(end, str) for end in ends):
         return [
-            ImportRow(place, " ".join(map(str, ends)), metadata={"relation": True}, origin=str(ends[0])[:80])
+            ImportRow(
+                "relation", " ".join(map(str, ends)), metadata={"relation": True}, origin=str(ends[0])[:80]
+            )
         ]
     return None
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from vouchgate.importing.audit import Audit, AuditedRow, Cluster, Conflict, Example, Flag
+from vouchgate.importing.findings import Audit, AuditedRow, Cluster, Conflict, Example, Flag
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Outcome
 from vouchgate.review.pages.diff import word_diff
@@ -76,8 +76,18 @@ JUNK = (
         "hedge",
     ),
     _Words(Flag.SECRET, "credentials", "Credentials", "holds a password, a key or a token"),
+    _Words(
+        Flag.INSTRUCTION,
+        "orders",
+        "Orders to a model",
+        "tells whatever reads it what to do, or hides something",
+        "hedge",
+    ),
 )
 LOOK = (
+    _Words(
+        Flag.UPDATE, "updates", "Updates", "says otherwise than an earlier row, and that this has changed"
+    ),
     _Words(Flag.SOFTENED, "softened", "Technical hedges", "says roughly, usually or should", "hedge"),
     _Words(
         Flag.UNCHECKED,

@@ -61,10 +61,97 @@ def lines(*values: Any) -> str:
         ("", Format.JSONL),
         ("no JSON at all", Format.JSONL),
         ("\xff\xfe", Format.JSONL),
+        ("# Notes\n\nTea is at four.\n", Format.JSONL),
     ],
 )
 def test_a_format_is_recognised_by_how_the_file_begins(head: str, form: Format) -> None:
     assert detect_format(head.encode()) is form
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "form"),
+    [
+        ("CLAUDE.md", "[Tea](tea.md) is at four.", Format.MARKDOWN),
+        ("notes.txt", "Tea is at four.", Format.MARKDOWN),
+        ("export.txt", lines({"text": "Tea is at four."}), Format.JSONL),
+        ("export.txt", '[{"memory": "x"}]', Format.MEM0),
+        ("memory.md", "SQLite format 3\0 and so on", Format.LANGGRAPH),
+    ],
+)
+def test_a_document_is_recognised_by_its_name(name: str, head: str, form: Format) -> None:
+    assert detect_format(head.encode(), name) is form
+
+
+MEMORY = """---
+kind: memory
+---
+# Club
+
+Tea is at four, see [the plan](plan.md#tea).
+
+| room | opens |
+|------|-------|
+| hall | 9:00 |
+
+- Use the **side** door
+- I like the [garden](https://garden.example/) best
+
+The clubs that meet here:
+
+- chess, see ADR-3
+- Go is played there too.
+
+```
+Tea is at five.
+```
+"""
+
+
+def test_each_sentence_of_a_document_is_a_row_with_what_it_cites(tmp_path: Path) -> None:
+    """Also orders and opinions, which a memory file is full of; no heading, no code, no front matter."""
+    (tmp_path / "club").mkdir()
+    path = tmp_path / "club" / "MEMORY.md"
+    path.write_text(MEMORY)
+    with RowFile(str(path), root=tmp_path) as rows:
+        found = good(list(rows))
+    assert [(row.place, row.content) for row in found] == [
+        ("MEMORY.md:6", "Tea is at four, see the plan."),
+        ("MEMORY.md:10", "room: hall; opens: 9:00"),
+        ("MEMORY.md:12", "Use the **side** door"),
+        ("MEMORY.md:13", "I like the garden best"),
+        ("MEMORY.md:15", "The clubs that meet here:"),
+        ("MEMORY.md:17", "The clubs that meet here: chess, see ADR-3"),
+        ("MEMORY.md:18", "Go is played there too."),
+    ]
+    assert [each["value"] for row in found for each in row.citations] == [
+        "club/plan.md",
+        "https://garden.example/",
+        "ADR-3",
+    ]
+    assert found[-2].content[: found[-2].context] == "The clubs that meet here: "
+    assert found[0].metadata == {"file": "MEMORY.md", "section": "Club"}
+
+
+def test_a_folder_of_documents_is_read_whole_and_a_bad_file_spoils_no_other(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    for name, content in (
+        ("a.md", b"Tea is at four.\n\nThe hall is cold.\n"),
+        ("b.md", b"\x00\x01"),
+        ("deep/c.rst", b"The plan is old."),
+        ("d.md", b""),
+        ("e.png", b"x"),
+    ):
+        (tmp_path / name).write_bytes(content)
+    with RowFile(str(tmp_path)) as rows:
+        assert rows.format is Format.MARKDOWN
+        found = list(rows)
+    assert [row.place for row in found] == ["a.md:1", "a.md:3", "b.md", "d.md", "deep/c.rst:1"]
+    assert [row.message for row in found if isinstance(row, BadRow)] == [
+        "cannot be read: it is binary: it has a zero byte",
+        "cannot be read: it is empty",
+    ]
+    with pytest.raises(Unreadable, match="only documents"):
+        RowFile(str(tmp_path), Format.JSONL)
 
 
 def test_json_lines_have_the_fields_of_a_claim_or_a_text_by_another_name(tmp_path: Path) -> None:
@@ -124,9 +211,9 @@ def test_an_observation_is_one_claim_and_a_relation_another(tmp_path: Path) -> N
     bad = {"type": "entity", "name": "Bo", "observations": "no list"}
     rows = read(tmp_path / "memory.jsonl", lines(ENTITY, RELATION, bad, {**ENTITY, "observations": []}))
     assert [(row.place, row.content if isinstance(row, ImportRow) else None) for row in rows] == [
-        ("line 1", "Ada (person): likes tea"),
-        ("line 1", "Ada (person): is left-handed"),
-        ("line 2", "Ada runs Archive"),
+        ("observation 1 (line 1)", "Ada (person): likes tea"),
+        ("observation 2 (line 1)", "Ada (person): is left-handed"),
+        ("relation 1 (line 2)", "Ada runs Archive"),
         ("line 3", None),
     ]
 

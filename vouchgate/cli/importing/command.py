@@ -10,7 +10,10 @@ import typer
 
 from vouchgate.cli import operator
 
-_FORMATS = "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph. [default: recognised]"
+_FORMATS = (
+    "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph, markdown (also a folder of "
+    "documents). [default: recognised]"
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +23,11 @@ def register(app: typer.Typer) -> None:
 
 def import_(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Memories of another store; - for standard input.")
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="Memories of another store, a document or a folder of them; - for standard input.",
+        ),
     ],
     *,
     dry_run: Annotated[
@@ -29,7 +36,8 @@ def import_(
     report: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="A folder, or one .html or .md file. [default: ./vouchgate-audit.*]"
+            metavar="PATH",
+            help="A folder, or one .html, .md or .jsonl file (a line for each row). [default: ./vouchgate-audit.*]",
         ),
     ] = None,
     form: Annotated[str | None, typer.Option("--format", metavar="FORMAT", help=_FORMATS)] = None,

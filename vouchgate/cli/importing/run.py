@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from vouchgate.importing.audit import Auditor
 from vouchgate.importing.batches import Batch, Batches
 from vouchgate.importing.feed import ReadOnceSources, examine_all
 from vouchgate.importing.formats import Format, RowFile, Unreadable
+from vouchgate.importing.labels import LabelledRow
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
 from vouchgate.importing.rows import BadRow, Defaults
 from vouchgate.importing.run import Importer, ImportStopped, Tally
@@ -38,6 +40,7 @@ from vouchgate.sources.setup import open_sources
 
 _TOLD = 20  # bad rows that are told one by one; the others are counted
 REPORT_NAME = "vouchgate-audit"
+LINES = ".jsonl"  # a report of a line for each row
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,12 @@ class ImportRequest:
     defaults: Defaults
     limit: int | None
 
-    def open(self) -> RowFile:
-        """The file. Raises Failure."""
+    def open(self, repos: Sequence[Path | str]) -> RowFile:
+        """The file; of documents, links to files are files of the first of the repositories that is a work tree. Raises
+        Failure."""
         try:
-            return RowFile(self.file, self.form)
+            root = next((each for each in repos if isinstance(each, Path)), None)
+            return RowFile(self.file, self.form, root)
         except Unreadable as error:
             raise Failure(str(error)) from error
 
@@ -107,7 +112,7 @@ def send(asked: ImportRequest, settings: Settings) -> int:
         raise Failure("set VOUCHGATE_TOKEN to an agent's token: vouchgate token create --role agent …")
     interrupt = Interrupt()
     with ExitStack() as opened:
-        rows = opened.enter_context(asked.open())
+        rows = opened.enter_context(asked.open(settings.repo))
         with of_the_index() as building:
             service = opened.enter_context(open_service(settings, building))
         runner = opened.enter_context(asyncio.Runner())
@@ -204,11 +209,12 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
     logging.basicConfig(level=logging.ERROR)
     targets = _targets(report)
     policy = load_policy(settings.policy)
-    git = open_repositories(settings, settings.repo or work_tree_here())
+    repos = settings.repo or work_tree_here()
+    git = open_repositories(settings, repos)
     defaults = replace(asked.defaults, owner=asked.defaults.owner or OWNER)
     interrupt, auditor = Interrupt(), Auditor(policy)
     with ExitStack() as opened:
-        rows = opened.enter_context(asked.open())
+        rows = opened.enter_context(asked.open(repos))
         sources = opened.enter_context(open_sources(settings, policy, git))
         once = ReadOnceSources(sources)
         examiner = Examiner(policy, once)
@@ -221,7 +227,8 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
         bad = BadRows(progress.say)
         opened.enter_context(interrupt.listening())
         tune_interpreter()
-        looking = _AuditRun(examiner, auditor, bad, progress)
+        lines: list[LabelledRow] | None = [] if targets[0].suffix == LINES else None
+        looking = _AuditRun(examiner, auditor, bad, progress, lines)
         unread = runner.run(looking.through(batches, interrupt))
     found = auditor.result()
     if not found.rows and unread is None and not interrupt.heard:
@@ -239,7 +246,7 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
         policy_digest=policy.digest,
     )
     for target in targets:
-        _write(target, render_html(facts) if target.suffix == ".html" else render_markdown(facts))
+        _write(target, _rendered(target, facts, lines or ()))
     _say_audit(facts, targets)
     if unread is not None:
         raise Failure(unread)
@@ -257,6 +264,7 @@ class _AuditRun:
     auditor: Auditor
     bad: BadRows
     progress: ImportProgress
+    lines: list[LabelledRow] | None  # each row with its label, where they are wanted
 
     async def through(self, batches: AsyncIterable[Batch], stopped: Callable[[], bool]) -> str | None:
         """Shows every row to the auditor, in order; ends when `stopped` says so. Why the rest of the file cannot be
@@ -270,7 +278,9 @@ class _AuditRun:
                 if isinstance(examined, BadRow):
                     self.bad(examined)
                 else:
-                    self.auditor.observe(row, examined)
+                    told = self.auditor.observe(row, examined)
+                    if self.lines is not None:
+                        self.lines.append(told)
             done += batch.rows
             self.progress(done, batch.position)
             if batch.error is not None:
@@ -284,10 +294,10 @@ def _targets(report: Path | None) -> list[Path]:
     """The files to write, whose folder is there. Raises Failure: an hour of looking things up must not end so."""
     if report is None:
         report = Path()
-    if report.suffix in (".html", ".md") and not report.is_dir():
+    if report.suffix in (".html", ".md", LINES) and not report.is_dir():
         folder, targets = report.parent, [report]
     elif report.suffix and not report.is_dir():
-        raise Failure(f"--report: {report} is neither a folder nor a file that ends in .html or .md")
+        raise Failure(f"--report: {report} is neither a folder nor a file that ends in .html, .md or .jsonl")
     else:
         folder, targets = report, [report / f"{REPORT_NAME}.{kind}" for kind in ("md", "html")]
     try:
@@ -299,11 +309,17 @@ def _targets(report: Path | None) -> list[Path]:
     return targets
 
 
+def _rendered(target: Path, facts: ReportFacts, lines: Iterable[LabelledRow]) -> str:
+    if target.suffix == LINES:
+        return "".join(json.dumps(line.as_json(), ensure_ascii=False) + "\n" for line in lines)
+    return render_html(facts) if target.suffix == ".html" else render_markdown(facts)
+
+
 def _write(target: Path, text: str) -> None:
     """Whole or not at all."""
     partly = target.with_name(f".{target.name}.part")
     try:
-        partly.write_text(text, "utf-8")
+        partly.write_text(text, "utf-8", errors="replace")
         partly.replace(target)
     except OSError as error:
         raise Failure(f"{target} cannot be written: {error.strerror}") from error

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from vouchgate.cli.output import USAGE, complain, hint, one_line, write_json
-from vouchgate.ingest.documents import LARGEST, Document, Unreadable, read_document
+from vouchgate.documents.files import content_of
+from vouchgate.ingest.documents import Document, Unreadable, read_document
 
 
 def run(files: Sequence[str]) -> int:
@@ -49,14 +48,3 @@ def rows(document: Document) -> Iterator[dict[str, Any]]:
             for reference in (claim.references if claim else ())
         ]
         yield row
-
-
-def content_of(file: str) -> bytes:
-    """What is in a file, or comes on standard input; no more than a document may have and a byte. Raises Unreadable."""
-    if file == "-":
-        return sys.stdin.buffer.read(LARGEST + 1)
-    try:
-        with Path(file).open("rb") as stream:
-            return stream.read(LARGEST + 1)
-    except OSError as error:
-        raise Unreadable(error.strerror or "no such file") from error

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from vouchgate.cli.lines.extract import content_of
 from vouchgate.cli.output import USAGE, Failure, complain
 from vouchgate.cli.progress import Progress
 from vouchgate.documents import baseline as baselines
@@ -23,6 +22,7 @@ from vouchgate.documents.beside import path_in, with_files_beside
 from vouchgate.documents.changes import changes_since, only_changed
 from vouchgate.documents.checking import check_document, read_sources
 from vouchgate.documents.evidence import harvested
+from vouchgate.documents.files import content_of, documents_in
 from vouchgate.documents.formats import github, html, junit, sarif, text
 from vouchgate.documents.report import Report
 from vouchgate.gate.examiner import Harvest
@@ -41,7 +41,6 @@ from vouchgate.sources.repositories import open_repositories, work_tree_here
 from vouchgate.sources.setup import open_sources
 
 QUIET_SECONDS = 2.0  # before a run says how far it is
-ENDINGS = (".md", ".markdown", ".rst", ".html", ".htm", ".txt")
 FORMATS: Mapping[str, Callable[[Report], str]] = {
     "text": text.write,
     "json": lambda report: json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n",
@@ -205,8 +204,7 @@ def _name(file: str) -> str:
 def _named(files: Sequence[str]) -> Iterator[str]:
     for file in files:
         if file != "-" and Path(file).is_dir():
-            inside = (each for each in Path(file).rglob("*") if each.suffix.lower() in ENDINGS)
-            yield from sorted(str(each) for each in inside if each.is_file() and not each.is_symlink())
+            yield from map(str, documents_in(Path(file)))
         else:
             yield file
 

@@ -1,0 +1,27 @@
+"""Documents as files: what is in one, and which there are in a folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from vouchgate.ingest.documents import LARGEST, Unreadable
+
+ENDINGS = (".md", ".markdown", ".rst", ".html", ".htm", ".txt")
+
+
+def content_of(file: str) -> bytes:
+    """What is in a file, or comes on standard input; no more than a document may have and a byte. Raises Unreadable."""
+    if file == "-":
+        return sys.stdin.buffer.read(LARGEST + 1)
+    try:
+        with Path(file).open("rb") as stream:
+            return stream.read(LARGEST + 1)
+    except OSError as error:
+        raise Unreadable(error.strerror or "no such file") from error
+
+
+def documents_in(folder: Path) -> list[Path]:
+    """The documents in a folder and below it, in an order that does not depend on the machine. No link is followed."""
+    inside = (each for each in folder.rglob("*") if each.suffix.lower() in ENDINGS)
+    return sorted(each for each in inside if each.is_file() and not each.is_symlink())
