@@ -26,14 +26,16 @@ class Act(StrEnum):
     DELIVER = "deliver"  # take what a store behind the gate is to be told, and say what came of it
     RETRY_DELIVERY = "retry_delivery"  # put a dead letter back
     READ_DOCUMENT = "read_document"  # what came of a document; of an agent, one that it sent itself
+    DELETE_DOCUMENT = "delete_document"  # and its report; of an agent, one that it sent itself
     READ_SELF = "read_self"  # who it is, and what it was granted
 
 
 _EVERYBODY = frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_DOCUMENT, Act.READ_SELF})
 
 ALLOWED: dict[Role, frozenset[Act]] = {
-    Role.AGENT: _EVERYBODY | {Act.SUBMIT, Act.CHECK, Act.READ_OWN_PENDING, Act.DELIVER},
-    Role.REVIEWER: _EVERYBODY | {Act.READ_REVIEWS, Act.REVIEW, Act.RETRACT, Act.RETRY_DELIVERY},
+    Role.AGENT: _EVERYBODY | {Act.SUBMIT, Act.CHECK, Act.READ_OWN_PENDING, Act.DELIVER, Act.DELETE_DOCUMENT},
+    Role.REVIEWER: _EVERYBODY
+    | {Act.READ_REVIEWS, Act.REVIEW, Act.RETRACT, Act.RETRY_DELIVERY, Act.DELETE_DOCUMENT},
     Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS},
     Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS},
 }

@@ -840,6 +840,7 @@ class Action(StrEnum):
     PUBLISHER_TRUSTED = "publisher.trusted"  # an owner's word on a publisher, for their own memories
     PUBLISHER_BANNED = "publisher.banned"
     PUBLISHER_CLEARED = "publisher.cleared"  # that word taken back
+    DOCUMENT_DELETED = "document.deleted"  # one that was sent to be checked, with its report
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     LINK_CREATED = "link.created"  # a link that signs a reviewer in, once

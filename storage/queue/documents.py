@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from vouchgate.storage.sql import BulkInsert, limited_to
 from vouchgate.storage.tables.doors import DocumentRow
 
 MOST_ATTEMPTS = 3
+MOST_OF_ONE_OWNER = 4  # that are being checked: half of what one worker has under way is left to others
 
 TABLE: Table = DocumentRow.metadata.tables["document"]
 ROWS = BulkInsert(TABLE)
@@ -45,6 +46,18 @@ class DocumentRecord:
     done_at: datetime | None
     kept_until: datetime | None
     report: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDocument:
+    """A document in a list, without its report."""
+
+    owner_id: str
+    id: str
+    state: DocumentState
+    created_at: datetime
+    done_at: datetime | None
+    kept_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +102,39 @@ _BY_KEY = select(TABLE.c.id, TABLE.c.sent_digest).where(
     TABLE.c.idempotency_key == bindparam("of_key"),
 )
 _WAITS = TABLE.c.state == DocumentState.WAITING.value
-_NEXT = select(func.min(TABLE.c.due_at)).where(_WAITS)
+# Documents that wait, in turns: the first of each owner, then the second of each. Those that are being checked are the
+# first of theirs, so that an owner with many under way is behind one with none.
+_TURNS = (
+    select(
+        TABLE.c.owner_id,
+        TABLE.c.id,
+        TABLE.c.due_at,
+        func.row_number()
+        .over(partition_by=TABLE.c.owner_id, order_by=(TABLE.c.lease.is_(None), TABLE.c.due_at, TABLE.c.id))
+        .label("turn"),
+    )
+    .where(_WAITS)
+    .subquery()
+)
+_MAY_COME = _TURNS.c.turn <= MOST_OF_ONE_OWNER
+_NEXT = select(func.min(_TURNS.c.due_at)).where(_MAY_COME)
+# When the owner was last served, of those of whom as many are under way; never, before all others.
+_DONE = TABLE.alias("done")
+_SERVED = (
+    select(func.coalesce(func.max(_DONE.c.done_at), bindparam("never", type_=TABLE.c.done_at.type)))
+    .where(_DONE.c.owner_id == _TURNS.c.owner_id)
+    .scalar_subquery()
+)
+_CHOSEN = (
+    select(_TURNS.c.owner_id, _TURNS.c.id)
+    .where(_MAY_COME, _TURNS.c.due_at <= bindparam("now"))
+    .order_by(_TURNS.c.turn, _SERVED, _TURNS.c.due_at)
+    .limit(bindparam("most"))
+)
 # What another process is taking at this moment is left to it.
 _DUE = (
     select(TABLE.c.owner_id, TABLE.c.id, TABLE.c.sent, TABLE.c.attempts)
-    .where(_WAITS, TABLE.c.due_at <= bindparam("now"))
-    .order_by(TABLE.c.due_at)
-    .limit(bindparam("most"))
+    .where(tuple_(TABLE.c.owner_id, TABLE.c.id).in_(_CHOSEN), _WAITS, TABLE.c.due_at <= bindparam("now"))
     .with_for_update(skip_locked=True)
 )
 _THIS = and_(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.id == bindparam("of_id"))
@@ -117,6 +156,7 @@ _OLD = (
 _FORGET = delete(TABLE).where(
     tuple_(TABLE.c.owner_id, TABLE.c.id) == tuple_(bindparam("of_owner"), bindparam("of_id"))
 )
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def add(connection: Connection, row: Mapping[str, Any], limits: DocumentPolicy) -> Added | KeyUsed | TooMany:
@@ -153,6 +193,37 @@ def get(
     return DocumentRecord(**{**dict(zip(names, row, strict=True)), "state": DocumentState(row.state)})
 
 
+def listing(
+    connection: Connection,
+    *,
+    owners: frozenset[str] | None,
+    submitted_by: str | None = None,
+    after: str | None,
+    limit: int,
+) -> list[ListedDocument]:
+    """Documents as of `get`, newest first; `after` is the id of the last one of the page before."""
+    names = ListedDocument.__slots__
+    statement = select(*(TABLE.c[name] for name in names)).order_by(TABLE.c.id.desc()).limit(limit)
+    if submitted_by is not None:
+        statement = statement.where(TABLE.c.submitted_by == submitted_by)
+    if after is not None:
+        statement = statement.where(TABLE.c.id < after)
+    return [
+        ListedDocument(**{**row, "state": DocumentState(row["state"])})
+        for row in connection.execute(limited_to(owners, statement, TABLE)).mappings()
+    ]
+
+
+def remove(connection: Connection, owner_id: str, document_id: str) -> str | None:
+    """Deletes a document, its text and what came of it; the digest of what was sent. None when it is not there. The
+    caller holds the owner's lock."""
+    named = {"of_owner": owner_id, "of_id": document_id}
+    digest: str | None = connection.scalar(select(TABLE.c.sent_digest).where(_THIS), named)
+    if digest is not None:
+        connection.execute(_FORGET, named)
+    return digest
+
+
 def rendered(
     connection: Connection,
     document_id: str,
@@ -182,7 +253,7 @@ def _row(
 
 
 def next_due(connection: Connection) -> datetime | None:
-    """When the next document comes due, or some lease ends; None when none waits."""
+    """When the next document comes due that may be taken, or some lease ends; None when none waits."""
     found: datetime | None = connection.scalar(_NEXT)
     return found
 
@@ -190,11 +261,12 @@ def next_due(connection: Connection) -> datetime | None:
 def lease(
     connection: Connection, now: datetime, limit: int, seconds: float, name: str
 ) -> list[LeasedDocument]:
-    """Takes up to `limit` documents that are due, for so long. `name` must be new each time. In a write transaction of
-    its own: it holds no owner's lock."""
+    """Takes up to `limit` documents that are due, for so long: owners in turn, whoever was served longest ago first,
+    MOST_OF_ONE_OWNER at most. `name` must be new each time. In a write transaction of its own: it holds no owner's
+    lock."""
     taken = [
         LeasedDocument(row.owner_id, row.id, row.sent, row.attempts + 1, name)
-        for row in connection.execute(_DUE, {"now": now, "most": limit})
+        for row in connection.execute(_DUE, {"now": now, "most": limit, "never": _NEVER})
     ]
     if taken:
         until = now + timedelta(seconds=seconds)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field
 from pydantic_core import from_json
+from sqlalchemy import Connection
 
 from vouchgate.api.base import (
+    MAX_PAGE,
     JsonRequest,
     JsonRoute,
     caller,
@@ -29,13 +32,14 @@ from vouchgate.documents.gating import TakenDocument, write_json
 from vouchgate.documents.offering import offered_claims
 from vouchgate.documents.report import ReportJson
 from vouchgate.gate.incoming import ClaimRefused, owner_for
-from vouchgate.ingest.claims.types import Principal, Role
+from vouchgate.ingest.claims.types import Action, Principal, Role
+from vouchgate.review import record
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage import ids
 from vouchgate.storage.queue import documents
 from vouchgate.storage.queue.documents import DocumentRecord, DocumentState, KeyUsed, TooMany
-from vouchgate.wire import MAX_DOCUMENT_BODY_BYTES, DocumentIn, OfferIn
+from vouchgate.wire import MAX_DOCUMENT_BODY_BYTES, DocumentIn, OfferIn, OwnerId
 from vouchgate.workers.documents import result_of
 
 
@@ -56,6 +60,7 @@ router = APIRouter(prefix="/v1/documents", route_class=DocumentRoute, tags=["doc
 Checker = Annotated[Principal, Depends(caller(Act.CHECK))]
 Submitter = Annotated[Principal, Depends(caller(Act.SUBMIT))]
 Reader = Annotated[Principal, Depends(caller(Act.READ_DOCUMENT))]
+Deleter = Annotated[Principal, Depends(caller(Act.DELETE_DOCUMENT))]
 
 _RETRY_SECONDS = 60  # until there may be room for another document
 _SOON_SECONDS = 5  # until a report may be there
@@ -68,8 +73,8 @@ _PAGE = {
 }
 
 
-class DocumentOut(BaseModel):
-    """A document that was sent, and the report once there is one."""
+class DocumentListed(BaseModel):
+    """A document that was sent."""
 
     id: str
     owner_id: str
@@ -77,7 +82,25 @@ class DocumentOut(BaseModel):
     created_at: datetime
     done_at: datetime | None
     kept_until: Annotated[datetime | None, Field(description="Then it is forgotten, report and all.")]
+
+
+class DocumentOut(DocumentListed):
+    """A document that was sent, and the report once there is one."""
+
     report: ReportJson | None
+
+
+class DocumentPage(BaseModel):
+    """Documents, newest first; `next` is the cursor of the following page, null on the last."""
+
+    items: list[DocumentListed]
+    next: str | None
+
+
+class DocumentDeleted(BaseModel):
+    """The id of a document that is gone."""
+
+    deleted: str
 
 
 class OfferedOut(BatchOut):
@@ -142,6 +165,44 @@ async def send_document(
                 headers["Idempotency-Replayed"] = "true"
             found = await asyncio.to_thread(_record, request, document_id, principal)
             return _answer(found, 202, headers)
+
+
+@router.get("", responses=problem_responses())
+def list_documents(
+    request: Request,
+    principal: Reader,
+    *,
+    user_id: Annotated[OwnerId | None, Query()] = None,
+    after: Annotated[str | None, Query(pattern=r"^doc_[0-9a-f]{32}$")] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+) -> DocumentPage:
+    """Documents of the owners this token acts for; of an agent, those that it sent."""
+    own = _own(principal, user_id)
+    with service_of(request).store.read() as connection:
+        found = documents.listing(connection, **own, after=after, limit=limit)
+    items = [DocumentListed(**asdict(each)) for each in found]
+    return DocumentPage(items=items, next=items[-1].id if len(items) == limit else None)
+
+
+@router.delete("/{document_id}", responses=problem_responses(404))
+async def delete_document(request: Request, document_id: str, principal: Deleter) -> DocumentDeleted:
+    """Deletes a document, whether it was checked or waits: its text, and its report in every form. That it was is in
+    the log."""
+    found = await asyncio.to_thread(_record, request, document_id, principal)
+    now = datetime.now(UTC)
+
+    def work(connection: Connection) -> bool:
+        sent = documents.remove(connection, found.owner_id, document_id)
+        if sent is not None:
+            digest = record.digest(sent=sent)
+            action = Action.DOCUMENT_DELETED
+            record.entry(connection, found.owner_id, action, document_id, digest, by=principal.id, now=now)
+        return sent is not None
+
+    writing = service_of(request).store.writer.run([found.owner_id], work)
+    if not await asyncio.wrap_future(writing):
+        raise not_found("document")
+    return DocumentDeleted(deleted=document_id)
 
 
 @router.get("/{document_id}", responses=problem_responses(404), response_model=DocumentOut)
@@ -218,10 +279,10 @@ async def _take(request: Request, sent: DocumentIn, principal: Principal) -> tup
     return owner_id, taken
 
 
-def _own(principal: Principal) -> dict[str, Any]:
+def _own(principal: Principal, user_id: str | None = None) -> dict[str, Any]:
     """Of which documents this principal may know: an agent of those that it sent."""
     by = principal.id if principal.role is Role.AGENT else None
-    return {"owners": owners_in_scope(principal, None), "submitted_by": by}
+    return {"owners": owners_in_scope(principal, user_id), "submitted_by": by}
 
 
 def _record(request: Request, document_id: str, principal: Principal) -> DocumentRecord:

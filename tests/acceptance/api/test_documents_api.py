@@ -216,6 +216,53 @@ def test_nobody_else_can_tell_that_it_is_there(site: Site, agent: httpx.Client, 
     is_problem(agent.post("/v1/documents/check", json={"content": GOOD, "user_id": stranger}), 403)
 
 
+def test_documents_are_listed_for_whoever_may_read_them_newest_first(
+    site: Site, agent: httpx.Client, owner: str
+) -> None:
+    addresses = [send(agent, f"{GOOD}\nThis is number {number}.\n") for number in range(2)]
+    other = site.agent(owner)
+    theirs = send(other, GOOD)
+
+    def listed(caller: httpx.Client, query: str = "") -> tuple[list[str], str | None]:
+        answer = caller.get(f"/v1/documents{query}")
+        assert answer.status_code == 200, answer.text
+        page = answer.json()
+        assert all("report" not in each for each in page["items"])
+        return [f"/v1/documents/{each['id']}" for each in page["items"]], page["next"]
+
+    first, cursor = listed(agent, "?limit=1")
+    assert first == [addresses[1]]
+    assert listed(agent, f"?limit=2&after={cursor}") == ([addresses[0]], None)
+    assert listed(other) == ([theirs], None)
+    for caller in (site.reviewer(owner), site.auditor(owner)):
+        assert listed(caller) == ([theirs, *reversed(addresses)], None)
+    stranger = site.owner()
+    assert listed(site.agent(stranger)) == listed(site.reviewer(stranger)) == ([], None)
+    is_problem(agent.get(f"/v1/documents?user_id={stranger}"), 403, "owner_not_allowed")
+    is_problem(agent.get("/v1/documents?after=doc_1"), 422, "invalid_request")
+
+
+def test_a_deleted_document_is_gone_with_its_report_and_that_is_in_the_log(
+    site: Site, agent: httpx.Client, owner: str
+) -> None:
+    address, waiting = send(agent, REPORT), send(agent, GOOD)
+    checked(agent, address)
+    stranger = site.owner()
+    for other in (site.agent(owner), site.agent(stranger), site.reviewer(stranger)):
+        is_problem(other.delete(address), 404, "not_found")
+    for caller in (site.auditor(owner), site.caller(site.token(Role.ADMIN, owner)[1])):
+        is_problem(caller.delete(address), 403, "role_not_allowed")
+    assert agent.get(address).json()["state"] == "checked"
+    assert agent.delete(address).json() == {"deleted": address.rpartition("/")[2]}
+    for path in (address, f"{address}/report.html", f"{address}/report.sarif"):
+        is_problem(agent.get(path), 404, "not_found")
+    is_problem(agent.post(f"{address}/claims", json={}), 404, "not_found")
+    is_problem(agent.delete(address), 404, "not_found")
+    assert site.reviewer(owner).delete(waiting).status_code == 200
+    assert agent.get("/v1/documents").json()["items"] == []
+    assert site.actions(owner) == ["document.deleted", "document.deleted"]
+
+
 def test_too_many_that_wait_are_refused_and_those_before_are_not_lost(
     agent: httpx.Client, wiki: WebServer
 ) -> None:

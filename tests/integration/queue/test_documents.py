@@ -118,7 +118,7 @@ def test_an_owner_has_so_many_and_no_more(store: Store) -> None:
         assert isinstance(add(store, row(), few), Added)
     assert add(store, row(), few) == TooMany("waiting", 2)
     assert isinstance(add(store, row("bob"), few), Added)
-    first = lease(store, NOW, "l1")[0]
+    first = next(each for each in lease(store, NOW, "l1") if each.owner_id == "ann")
     settle: dict[str, Any] = {"at": NOW, "days": 1.0, "forms": {"report": "{}"}}
     assert store.writer.run(
         ["ann"], lambda c: documents.settle(c, first, DocumentState.CHECKED, **settle)
@@ -165,6 +165,71 @@ def test_each_is_leased_once_and_comes_back_when_the_lease_ends(store: Store) ->
     )
     assert late.result() is False  # another has it by now
     assert get(store, first[0].id).state is DocumentState.WAITING
+
+
+def settled(store: Store, held: documents.LeasedDocument, at: datetime) -> None:
+    """Its report is there."""
+    store.writer.run(
+        [held.owner_id],
+        lambda c: documents.settle(c, held, DocumentState.CHECKED, at=at, days=1.0, forms={"report": "{}"}),
+    ).result()
+
+
+def test_owners_are_served_in_turn_however_many_documents_one_has(store: Store) -> None:
+    for _ in range(6):
+        kept(store, owner="ann")
+    kept(store, owner="bob")
+    kept(store, owner="cleo")
+    first = lease(store, NOW, "a", 4)
+    assert sorted(each.owner_id for each in first) == ["ann", "ann", "bob", "cleo"]
+    # Alone, an owner has half of a worker's places, and a newcomer need not wait for theirs.
+    assert [each.owner_id for each in lease(store, NOW, "b")] == ["ann", "ann"]
+    assert lease(store, NOW, "c") == []
+    with store.read() as connection:
+        assert documents.next_due(connection) == NOW + timedelta(seconds=LEASE_SECONDS)
+    kept(store, owner="dora")
+    assert [each.owner_id for each in lease(store, NOW, "d")] == ["dora"]
+    with store.read() as connection:
+        assert documents.next_due(connection) == NOW + timedelta(seconds=LEASE_SECONDS)
+
+
+def test_whoever_was_served_longest_ago_comes_first(store: Store) -> None:
+    served = []
+    for owner in ("ann", "bob", "cleo"):
+        for _ in range(3):
+            kept(store, owner=owner)
+    for number in range(9):
+        (held,) = lease(store, NOW, f"l{number}", 1)
+        settled(store, held, NOW + timedelta(seconds=number))
+        served.append(held.owner_id)
+    assert served == ["ann", "bob", "cleo"] * 3
+
+
+def test_pages_are_of_one_owner_and_what_is_deleted_is_gone(store: Store) -> None:
+    mine = [kept(store) for _ in range(3)]
+    kept(store, by="tok_2")
+    kept(store, owner="bob")
+    ann = frozenset({"ann"})
+
+    def page(after: str | None = None, by: str | None = "tok_1") -> list[str]:
+        with store.read() as connection:
+            found = documents.listing(connection, owners=ann, submitted_by=by, after=after, limit=2)
+        return [each.id for each in found]
+
+    newest = sorted(mine, reverse=True)
+    assert (page(), page(newest[1]), page(newest[2])) == (newest[:2], newest[2:], [])
+    assert len(page(by=None)) == 2
+    held = lease(store, NOW, "a")[0]
+
+    def delete(owner: str) -> str | None:
+        return store.writer.run([owner], lambda c: documents.remove(c, owner, held.id)).result()
+
+    assert delete("nobody") is None
+    assert delete(held.owner_id) == TEXT
+    assert delete(held.owner_id) is None
+    settled(store, held, NOW)  # whoever was at it finds nothing to write to
+    with store.read() as connection:
+        assert documents.get(connection, held.id, owners=None) is None
 
 
 def test_a_worker_checks_what_waits(store: Store, gate: Gate, sources: Sources) -> None:

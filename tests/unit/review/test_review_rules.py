@@ -28,6 +28,7 @@ TABLE: dict[Act, dict[Role, bool]] = {
     Act.READ_OWN_PENDING: {Role.AGENT: YES, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
     Act.DELIVER: {Role.AGENT: YES, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
     Act.RETRY_DELIVERY: {Role.AGENT: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
+    Act.DELETE_DOCUMENT: {Role.AGENT: YES, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
     Act.READ_SELF: {Role.AGENT: YES, Role.REVIEWER: YES, Role.AUDITOR: YES, Role.ADMIN: YES},
 }
 
