@@ -69,7 +69,7 @@ async def read_sources(
         return reading
 
     readings = {r.citation.key: r for r in await asyncio.gather(*(read(each, fresh=False) for each in cited))}
-    down = [r.citation for r in readings.values() if isinstance(r, Unreachable) and r.code in _PASSING]
+    down = [r.citation for r in readings.values() if isinstance(r, Unreachable) and _may_pass(r)]
     if down:
         await asyncio.sleep(again_after)
         again = await asyncio.gather(*(read(each, fresh=True) for each in down))
@@ -102,6 +102,11 @@ def check_document(
         if (entry := baseline.get(name)) is not None and entry.until >= now.date()
     }
     return replace(checked, accepted=accepted)
+
+
+def _may_pass(reading: Unreachable) -> bool:
+    """Whether it may be otherwise in a while. A server that dies hangs up, which is an odd answer without a status."""
+    return reading.code in _PASSING or (reading.code == "odd_answer" and reading.status is None)
 
 
 def _host(citation: Citation) -> str:
