@@ -135,7 +135,12 @@ def _hit(claim: str, reading: Reading, text: str, group: str, policy: Policy) ->
 def quotation_of(held: Sequence[Held], stance: Stance, text: str) -> str:
     """The places of a source's text that make its stance to a claim, in its own words."""
     places = dict.fromkeys(one.place for one in held if one.stance is stance and one.place is not None)
-    return BETWEEN.join(" ".join(text[start:end].split()) for start, end in places)
+    whole = (one for one in places if not any(one != other and _within(one, other) for other in places))
+    return BETWEEN.join(" ".join(text[start:end].split()) for start, end in whole)
+
+
+def _within(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return other[0] <= one[0] and one[1] <= other[1]
 
 
 def _cited_sites(text: str, links: Sequence[str], own: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser import Chromium, faults_of_access, overflow
+from tests.browser import DESKTOP, Chromium, faults_of_access, overflow
 from tests.unit.documents.checks import FALSE, LOG, PARTLY, TRUE, report
 from tests.web import Answer, WebServer, web_server
 from vouchgate.documents.formats import html
@@ -53,6 +53,7 @@ def test_the_page_has_the_claims_coloured_and_the_passage_beside_each(
     expect(card).to_contain_text("“1935”")
     expect(card.locator("blockquote")).to_contain_text("It was built in 1921 by Oda Brandt.")
     expect(card.locator(f'a[href="{LOG}"]')).to_have_count(1)
+    expect(card).to_contain_text(LOG)
     words = page.locator("a.v.bad").first.bounding_box()
     beside = card.bounding_box()
     assert words is not None and beside is not None
@@ -76,6 +77,11 @@ def test_verdicts_are_chosen_and_claims_are_walked_through_by_keyboard(
         seen.append(page.evaluate("document.activeElement.dataset.verdict"))
     assert seen == ["VERIFIED", "FALSE", "VERIFIED"]
     expect(page.locator("a.v.here")).to_contain_text("1,300 degrees")
+    for _ in range(9):
+        page.keyboard.press("j")
+        card = page.locator("article:focus").bounding_box()
+        assert card is not None
+        assert card["y"] > 60 and card["y"] + card["height"] < DESKTOP[1] - 60, "it is at the edge"
     page.locator("a.v.bad").first.click()
     assert page.evaluate("document.activeElement.dataset.verdict") == "FALSE"
 

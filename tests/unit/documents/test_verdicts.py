@@ -144,3 +144,14 @@ def test_a_document_does_not_vouch_for_itself(name: str, cited: str, itself: boo
     )
     done = check_document(document, {key: found}, POLICY, NOW, baseline={}, own=name)
     assert [one.verdict for one in done.claims] == [V.BROKEN_CITATION if itself else V.VERIFIED]
+
+
+def test_no_passage_is_quoted_twice() -> None:
+    """A sentence that one part of a claim rests on stands in the passage that another part rests on."""
+    page = "Pier notes\n\nThe pier of Orsund has four berths. Its largest ferry carries 310 passengers.\n"
+    claim = (
+        f"The pier of Orsund has four berths, and its largest ferry carries 310 passengers ([log]({LOG}))."
+    )
+    (one,) = checked(claim, {LOG: page}).claims
+    assert one.verdict == "VERIFIED"
+    assert one.sources[0].quotation.count("four berths") == 1

@@ -8,11 +8,17 @@ function filter() {
   for (const words of document.querySelectorAll('a.v')) words.classList.toggle('off', !shown.has(words.dataset.verdict));
 }
 
+// In the middle of the window, so that the claim beside it and what is around both can be read.
+function show(card) {
+  card?.focus({ preventScroll: true });
+  card?.scrollIntoView({ block: 'center' });
+}
+
 function step(by) {
   const seen = cards.filter(card => !card.hidden);
   const at = seen.indexOf(document.activeElement);
   const next = at < 0 ? (by > 0 ? 0 : seen.length - 1) : Math.min(seen.length - 1, Math.max(0, at + by));
-  if (seen[next]) seen[next].focus();
+  show(seen[next]);
 }
 
 for (const box of boxes) box.addEventListener('change', filter);
@@ -23,7 +29,7 @@ document.addEventListener('focusin', () => {
 });
 document.addEventListener('click', event => {
   const words = event.target.closest('a.v');
-  if (words) document.getElementById(words.hash.slice(1))?.focus();
+  if (words) show(document.getElementById(words.hash.slice(1)));
 });
 document.addEventListener('keydown', event => {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
