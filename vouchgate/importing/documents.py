@@ -29,7 +29,9 @@ _NO_MEMORY = frozenset({Reason.HEADING, Reason.CODE})
 def folder_rows(folder: Path, root: Path | None) -> Iterator[ImportRow | BadRow]:
     """What the documents in a folder say; each is called by its path from there."""
     for file in documents_in(folder):
-        name = file.relative_to(folder).as_posix()
+        name = (
+            file.relative_to(folder).as_posix().encode(errors="replace").decode()
+        )  # which need not be UTF-8
         try:
             content = content_of(str(file))
         except Unreadable as error:

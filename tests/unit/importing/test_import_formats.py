@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sqlite3
 from datetime import UTC, datetime
 from pathlib import Path
@@ -140,12 +141,13 @@ def test_a_folder_of_documents_is_read_whole_and_a_bad_file_spoils_no_other(tmp_
         ("deep/c.rst", b"The plan is old."),
         ("d.md", b""),
         ("e.png", b"x"),
+        (os.fsdecode(b"f\xff.md"), b"The roof is red."),
     ):
         (tmp_path / name).write_bytes(content)
     with RowFile(str(tmp_path)) as rows:
         assert rows.format is Format.MARKDOWN
         found = list(rows)
-    assert [row.place for row in found] == ["a.md:1", "a.md:3", "b.md", "d.md", "deep/c.rst:1"]
+    assert [row.place for row in found] == ["a.md:1", "a.md:3", "b.md", "d.md", "deep/c.rst:1", "f?.md:1"]
     assert [row.message for row in found if isinstance(row, BadRow)] == [
         "cannot be read: it is binary: it has a zero byte",
         "cannot be read: it is empty",
