@@ -199,14 +199,16 @@ class LogRow(SQLModel, table=True):
 
 
 class TokenRow(SQLModel, table=True):
-    """A principal and the digest of its secret. The secret itself is nowhere."""
+    """A principal and the digest of its secret. The secret itself is nowhere. Whom it may act for is in
+    `storage.tables.people`."""
 
     __tablename__ = "token"
     id: str = Field(primary_key=True)
     name: str
     role: str
-    owners: list[str] = Field(default_factory=list, sa_type=JSON)
     any_owner: bool = False
+    new_owners: bool = False
+    person_id: str | None = None
     sources: list[str] = Field(default_factory=list, sa_type=JSON)
     secret_digest: str
     created_at: datetime = Field(sa_type=UtcTime)

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_responses
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, not_found, problem_responses
 from vouchgate.api.problems import Problem, ProblemError, refused, unavailable
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import (
@@ -43,7 +43,7 @@ from vouchgate.service import Service
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
 from vouchgate.storage.queue.pending import Order, QueueFilter
-from vouchgate.wire import ApproveIn, RejectIn, Text, UndoIn, Wire
+from vouchgate.wire import ApproveIn, OwnerId, RejectIn, Text, UndoIn, Wire
 
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
 
@@ -166,6 +166,7 @@ def list_reviews(
     request: Request,
     principal: ReviewReader,
     *,
+    user_id: Annotated[OwnerId | None, Query()] = None,
     status: ReviewStatus = ReviewStatus.PENDING,
     order: Order = "priority",
     rule: Rule | None = None,
@@ -176,7 +177,8 @@ def list_reviews(
     after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ReviewPage:
-    """The owner's items, what presses most first unless another order is asked for."""
+    """The items of every owner that the caller rules for, or of the one that `user_id` names; what presses most first
+    unless another order is asked for."""
     wanted = QueueFilter(
         status=status,
         rule=rule,
@@ -188,7 +190,7 @@ def list_reviews(
         after=after,
         limit=limit,
     )
-    items = service_of(request).queue.search(principal, wanted)
+    items = service_of(request).queue.search(narrowed(principal, user_id), wanted)
     return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 

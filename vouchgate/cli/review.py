@@ -37,7 +37,7 @@ from vouchgate.review.answers import (
 from vouchgate.review.pages.reasons import kind_of
 from vouchgate.review.publishers import MOST, TooManyPublishers
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.review.rules import Act, is_allowed
+from vouchgate.review.rules import Act, is_allowed, is_owner
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.pending import Order, QueueFilter
@@ -68,6 +68,13 @@ class ReviewSession:
     queue: ReviewQueue
     policy: Policy
     principal: Principal
+
+    def one_owner(self, named: str | None) -> str:
+        """The owner that a command is about. Raises Failure when it is not said, or not this reviewer's."""
+        own = sorted(self.principal.owners) if named is None else [named]
+        if len(own) != 1 or not is_owner(self.principal, own[0]):
+            raise Failure("name the owner whose memories it is about with --owner; this token must be theirs")
+        return own[0]
 
 
 @contextmanager
@@ -307,15 +314,13 @@ def decide_publisher(
         raise Failure(str(error), USAGE) from error
     now = datetime.now(UTC)
     with open_review_session(settings) as desk:
-        own = sorted(desk.principal.owners) if owner is None else [owner]
-        if len(own) != 1 or not publishers.may_decide(desk.principal, own[0]):
-            raise Failure("name the owner whose memories it is about with --owner; this token must be theirs")
+        own = desk.one_owner(owner)
         if trust is None:
-            if not publishers.clear(desk.store, desk.principal, own[0], publisher, now):
+            if not publishers.clear(desk.store, desk.principal, own, publisher, now):
                 raise Failure(f"nothing is said of {publisher}")
             say(f"Taken back: {publisher} counts as for everybody.")
             return 0
-        said = publishers.decide(desk.store, desk.principal, own[0], publisher, trust, days=days, now=now)
+        said = publishers.decide(desk.store, desk.principal, own, publisher, trust, days=days, now=now)
     if isinstance(said, TooManyPublishers):
         raise Failure(f"you say something of {MOST} publishers already; take one back first")
     say(f"{publisher} is {trust} until {said.until:%Y-%m-%d}.")
