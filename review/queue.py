@@ -36,6 +36,7 @@ from vouchgate.review.answers import (
 )
 from vouchgate.review.reading import QueueReader, own_owners
 from vouchgate.review.rules import Act, may_rule_on
+from vouchgate.review.vouching import four_eyes
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories, source_texts
 from vouchgate.storage.claims import source_cache as sources
@@ -95,6 +96,11 @@ class ReviewQueue(QueueReader):
         asked = approving.Approval(principal, now, suffix, note, supersede, edited, bands, known)
 
         def work(connection: Connection, item: PendingMemory) -> Approved | Removed | ApprovalRefused:
+            barred = four_eyes.find_problem(
+                connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
+            )
+            if barred is not None:
+                return ApprovalRefused(four_eyes.CODE, barred)
             if item.removal_of is not None:
                 return removal.approve(connection, item, asked)
             return approving.approve(connection, item, asked, self._policy)
@@ -144,6 +150,11 @@ class ReviewQueue(QueueReader):
             waits = item.status is ReviewStatus.PENDING
             if item.version != version and not waits:
                 return ItemChanged(item)
+            barred = four_eyes.find_problem(
+                connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
+            )
+            if barred is not None:
+                return NotUndoable(four_eyes.CODE, barred, item)
             return undoing.undo(connection, item, asked, self._policy)
 
         answer = self._store.writer.run([seen.owner_id], work).result()

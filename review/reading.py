@@ -24,6 +24,7 @@ from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
 from vouchgate.review.rules import Act, is_allowed, is_owner
+from vouchgate.review.vouching.four_eyes import find_problem
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.queue import pending, rechecks
@@ -94,6 +95,13 @@ class QueueReader:
             return None
         with self._store.read() as connection:
             return pending.get(connection, item_id, owners=owners)
+
+    def barred(self, principal: Principal, item: PendingMemory, now: datetime) -> str | None:
+        """What stands against this reviewer vouching for an item which `get_by_id` gave, as things are."""
+        with self._store.read() as connection:
+            return find_problem(
+                connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
+            )
 
     def decision_of(self, item: PendingMemory) -> ValidationResult | None:
         """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when

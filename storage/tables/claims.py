@@ -86,6 +86,7 @@ class PendingRow(SQLModel, table=True):
         Index("pending_by_sender", "owner_id", "status", "submitted_by", "priority_at", "id"),
         Index("pending_by_cited", "owner_id", "status", "cited", "priority_at", "id"),
         partial_index("pending_decided", "owner_id", "decided_at", "id", where="decided_at IS NOT NULL"),
+        partial_index("pending_became", "owner_id", "memory_id", where="memory_id IS NOT NULL"),
         partial_index("pending_rejected", "owner_id", "words_digest", where="status = 'rejected'"),
         partial_index(
             "pending_removals",

@@ -31,10 +31,10 @@ from vouchgate.ingest.claims.types import (
     ValidationResult,
 )
 from vouchgate.review import metadata
-from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
-from vouchgate.review.confirming import confirm
+from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
 from vouchgate.review.private_pages import evidence_for
 from vouchgate.review.rules import Act
+from vouchgate.review.vouching.confirming import confirm
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.outgoing import deliveries
@@ -155,8 +155,8 @@ def get_evidence(request: Request, memory_id: str, principal: MemoryReader) -> E
 @router.post("/{memory_id}/confirm", responses=problem_responses(404, 409))
 async def confirm_memory(request: Request, memory_id: str, principal: ConfirmingOwner) -> Memory:
     """Says that a memory still holds: it is confirmed now, and not stale any more for what is known by now."""
-    store = service_of(request).store
-    answer = await run_in_threadpool(lambda: confirm(store, principal, memory_id, datetime.now(UTC)))
+    store, policy = service_of(request).store, service_of(request).policy
+    answer = await run_in_threadpool(lambda: confirm(store, principal, memory_id, policy, datetime.now(UTC)))
     return _done(answer)
 
 
@@ -175,12 +175,14 @@ async def retract_memory(
     return _done(answer.memory if isinstance(answer, Retracted) else answer)
 
 
-def _done(answer: Memory | NotFound | AlreadyGone) -> Memory:
+def _done(answer: Memory | NotFound | AlreadyGone | ApprovalRefused) -> Memory:
     """The memory that was acted on. Raises ProblemError when nothing was done."""
     match answer:
         case Memory():
             return answer
         case NotFound():
             raise not_found("memory")
+        case ApprovalRefused():
+            raise ProblemError(409, answer.code, answer.message)
         case AlreadyGone():
             raise ProblemError(409, "not_active", f"The memory is {answer.memory.status.value} already.")

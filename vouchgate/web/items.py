@@ -206,6 +206,7 @@ def _page(
         if around.became not in (None, shown.content)
         else None,
         typed=typed or FormInput(),
+        barred=service.queue.barred(visitor.principal, shown, now),
         back=listing.href(),
         next_href=listing.href(f"/review/items/{following}") if following else None,
         canned_reasons=CANNED,

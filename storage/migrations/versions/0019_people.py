@@ -45,6 +45,10 @@ def upgrade() -> None:
     op.create_index("membership_by_owner", "membership", ["owner_id", "role", "member_id"])
     op.add_column("token", sa.Column("person_id", sa.String(), nullable=True))
     op.add_column("token", sa.Column("new_owners", sa.Boolean(), nullable=False, server_default=sa.false()))
+    became = sa.text("memory_id IS NOT NULL")
+    op.create_index(
+        "pending_became", "pending", ["owner_id", "memory_id"], sqlite_where=became, postgresql_where=became
+    )
     _carry_over(op.get_bind())
     op.drop_column("token", "owners")
 
@@ -90,6 +94,7 @@ def downgrade() -> None:
         values = {"token_id": token_id, "names": json.dumps(names)}
         cast = "CAST(:names AS JSON)" if bind.dialect.name == "postgresql" else ":names"
         bind.execute(sa.text(f"UPDATE token SET owners = {cast} WHERE id = :token_id"), values)  # noqa: S608
+    op.drop_index("pending_became", "pending")
     op.drop_column("token", "new_owners")
     op.drop_column("token", "person_id")
     for table in ("membership", "person"):
