@@ -26,6 +26,25 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
+class Voted:
+    """The approval counts, and the item waits for others: `given` of `needed` are there."""
+
+    item: PendingMemory
+    given: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Objected:
+    """The item waits on, in its next version, in which it is `needed` times to be approved anew: the `voided` approvals
+    that it had count no more."""
+
+    item: PendingMemory
+    voided: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rejected:
     """The item will not be stored."""
 
@@ -58,7 +77,8 @@ class ApprovalRefused:
     `code` is one of: `four_eyes` (the person behind the agent that proposed it does not vouch for it),
     `duplicate`, `conflict_unresolved`, `dedup_unavailable`, `no_longer_valid`, `edit_secret`,
     `edit_hedged`, `edit_citation_refuted`, `one_place` (keeping both cannot be done: a place of a sink holds one
-    memory), `removal_edited`, `other_memory` (what is to go is not what was there when it was asked
+    memory), `not_asked`, `edit_votes`, `votes_differ` (of several who must agree), `removal_edited`, `other_memory`
+    (what is to go is not what was there when it was asked
     for). `message` is for the reviewer and says what can be done.
     """
 

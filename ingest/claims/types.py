@@ -846,6 +846,9 @@ class Action(StrEnum):
     REVIEW_APPROVED = "review.approved"
     REVIEW_EDITED = "review.edited"  # the decision on the text an owner approves in place of the agent's
     REVIEW_REJECTED = "review.rejected"
+    REVIEW_VOTED = "review.voted"  # an approval of one of several who must agree
+    REVIEW_OBJECTED = "review.objected"  # the approvals that there were do not count any more
+    REVIEW_VOTE_WITHDRAWN = "review.vote_withdrawn"
     REVIEW_EXPIRED = "review.expired"
     REVIEW_UNDONE = "review.undone"  # an approval or a rejection taken back: the item waits again
     MEMORY_SUPERSEDED = "memory.superseded"

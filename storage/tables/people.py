@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Index, text
+from sqlalchemy import Index, Text, text
 from sqlmodel import Field, SQLModel
 
 from vouchgate.storage.columns import UtcTime
@@ -27,6 +27,21 @@ class PersonRow(SQLModel, table=True):
     name: str
     created_at: datetime = Field(sa_type=UtcTime)
     ended_at: datetime | None = Field(default=None, sa_type=UtcTime)
+
+
+class VoteRow(SQLModel, table=True):
+    """A person's word on a waiting item in one version; see `storage.queue.votes`."""
+
+    __tablename__ = "vote"
+    owner_id: str = Field(primary_key=True)
+    item_id: str = Field(primary_key=True)
+    version: int = Field(primary_key=True)
+    person_id: str = Field(primary_key=True)  # of an objection by a token of nobody, that token's id
+    verdict: str  # approve, object
+    by: str  # a principal's id
+    at: datetime = Field(sa_type=UtcTime)
+    note: str | None = Field(default=None, sa_type=Text)
+    supersede: bool | None = None
 
 
 class MembershipRow(SQLModel, table=True):

@@ -28,6 +28,7 @@ _EXPECTED = {
     "vouchgate.sources.repositories.RepositoryError",
     "vouchgate.settings.SettingsError",
     "vouchgate.ingest.policy.PolicyError",
+    "vouchgate.review.vouching.owner_rules.OwnerRulesError",
     "vouchgate.storage.errors.StorageError",
 }
 

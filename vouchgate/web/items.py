@@ -18,6 +18,7 @@ from vouchgate.review.pages.item import item_view
 from vouchgate.review.pages.queue import QueueListing
 from vouchgate.review.pages.reasons import CANNED, kind_of
 from vouchgate.review.pages.text import pieces
+from vouchgate.review.pages.votes import votes_view
 from vouchgate.review.reading import parse_decision
 from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
@@ -206,6 +207,7 @@ def _page(
         if around.became not in (None, shown.content)
         else None,
         typed=typed or FormInput(),
+        votes=votes_view(shown, service.queue.votes_of(shown), visitor.principal.person, now),
         barred=service.queue.barred(visitor.principal, shown, now),
         back=listing.href(),
         next_href=listing.href(f"/review/items/{following}") if following else None,

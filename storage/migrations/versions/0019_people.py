@@ -1,4 +1,4 @@
-"""People, and whom each token and person acts for.
+"""People, whom each token and person acts for, and their votes.
 
 Revision: 0019
 """
@@ -43,6 +43,18 @@ def upgrade() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("membership_by_owner", "membership", ["owner_id", "role", "member_id"])
+    op.create_table(
+        "vote",
+        sa.Column("owner_id", sa.String(), primary_key=True),
+        sa.Column("item_id", sa.String(), primary_key=True),
+        sa.Column("version", sa.Integer(), primary_key=True, autoincrement=False),
+        sa.Column("person_id", sa.String(), primary_key=True),
+        sa.Column("verdict", sa.String(), nullable=False),
+        sa.Column("by", sa.String(), nullable=False),
+        sa.Column("at", TIME, nullable=False),
+        sa.Column("note", sa.Text(), nullable=True),
+        sa.Column("supersede", sa.Boolean(), nullable=True),
+    )
     op.add_column("token", sa.Column("person_id", sa.String(), nullable=True))
     op.add_column("token", sa.Column("new_owners", sa.Boolean(), nullable=False, server_default=sa.false()))
     became = sa.text("memory_id IS NOT NULL")
@@ -97,5 +109,5 @@ def downgrade() -> None:
     op.drop_index("pending_became", "pending")
     op.drop_column("token", "new_owners")
     op.drop_column("token", "person_id")
-    for table in ("membership", "person"):
+    for table in ("vote", "membership", "person"):
         op.drop_table(table)
