@@ -101,6 +101,7 @@ def _gates(trusted: frozenset[str]) -> Iterator[Callable[[], GateAdapter]]:
                 role=Role.AGENT,
                 name="amsb",
                 any_owner=True,
+                new_owners=True,
                 sources=[Source.USER],
                 actor="bench",
                 now=now,

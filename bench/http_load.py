@@ -117,6 +117,7 @@ def token_for(folder: str) -> str:
             name="bench",
             owners=frozenset(),
             any_owner=True,
+            new_owners=True,
             sources=frozenset({Source.USER}),
             expires_at=None,
             actor="bench",

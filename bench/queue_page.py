@@ -111,6 +111,7 @@ async def _measure(url: str, folder: Path) -> None:
                 name=f"bench {role}",
                 owners=[] if owner is None else [owner],
                 any_owner=owner is None,
+                new_owners=owner is None,
                 actor="bench",
                 now=datetime.now(UTC),
             )[1]

@@ -267,6 +267,11 @@ class Policy(Frozen):
     documents: DocumentPolicy = Field(
         default=DocumentPolicy(), exclude_if=lambda rules: rules == DocumentPolicy()
     )
+    # Whether the person behind an agent may vouch for what it proposed: "off" they may; "teams" not while somebody else
+    # is known to rule for the owner; "always" not at all, and both must be known.
+    four_eyes: Literal["off", "teams", "always"] = Field(
+        default="teams", exclude_if=lambda rule: rule == "teams"
+    )
     reputation: Reputation
     values: ValueWords
     lexicon: Lexicon

@@ -26,6 +26,25 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
+class Voted:
+    """The approval counts, and the item waits for others: `given` of `needed` are there."""
+
+    item: PendingMemory
+    given: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Objected:
+    """The item waits on, in its next version, in which it is `needed` times to be approved anew: the `voided` approvals
+    that it had count no more."""
+
+    item: PendingMemory
+    voided: int
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rejected:
     """The item will not be stored."""
 
@@ -53,11 +72,13 @@ class AlreadyDecided:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRefused:
-    """It cannot be approved as asked; the item waits on, unchanged.
+    """It cannot be approved, or a memory be confirmed, as asked; what it is about stays as it was.
 
-    `code` is one of: `duplicate`, `conflict_unresolved`, `dedup_unavailable`, `no_longer_valid`,
-    `edit_secret`, `edit_hedged`, `edit_citation_refuted`, `one_place` (keeping both cannot be done: a place of a
-    sink holds one memory), `removal_edited`, `other_memory` (what is to go is not what was there when it was asked
+    `code` is one of: `four_eyes` (the person behind the agent that proposed it does not vouch for it),
+    `duplicate`, `conflict_unresolved`, `dedup_unavailable`, `no_longer_valid`, `edit_secret`,
+    `edit_hedged`, `edit_citation_refuted`, `one_place` (keeping both cannot be done: a place of a sink holds one
+    memory), `not_asked`, `edit_votes`, `votes_differ` (of several who must agree), `removal_edited`, `other_memory`
+    (what is to go is not what was there when it was asked
     for). `message` is for the reviewer and says what can be done.
     """
 
@@ -80,7 +101,8 @@ class Undone:
 class NotUndoable:
     """The decision stands; nothing was changed.
 
-    `code` is one of: `waiting` (it waits: there is nothing to take back), `not_reviewed` (nobody decided),
+    `code` is one of: `four_eyes` (as of an approval),
+    `waiting` (it waits: there is nothing to take back), `not_reviewed` (nobody decided),
     `too_late`, `expired` (its time to wait is over), `memory_gone` (what was stored is not in force any more),
     `duplicate` (the same claim was stored or queued meanwhile: `same_as`), `dedup_unavailable`, `queue_full`,
     `not_embedded` (a vector is needed and could not be made), `removal` (what was removed may be gone for good),

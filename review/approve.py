@@ -48,19 +48,28 @@ class Approval:
     edited: Examined | None
     bands: tuple[int, ...]  # storage.dedup.similar.keys_of what is to be stored
     known: Comparisons  # of what is to be stored with what the owner had shortly before
+    votes: str | None = None  # review.vouching.voting.evidence_of those that it rests on
 
 
-def approve(
+@dataclass(frozen=True, slots=True)
+class Approvable:
+    """What would be stored: the decision it rests on, what is stored that is near it, and the memory it replaces."""
+
+    answer: ValidationResult
+    facts: DedupFacts
+    replaces: str | None
+
+
+def check(
     connection: Connection, item: PendingMemory, asked: Approval, policy: Policy
-) -> Approved | ApprovalRefused:
-    """Stores the item's claim, or the edited one, as an owner-vouched memory. A refusal writes nothing.
+) -> Approvable | ApprovalRefused:
+    """What stands against an approval as things are. Writes nothing.
 
     Raises ValueError when the edit is about another owner or memory type, or was examined under another
     policy.
     """
     answer = acts.stored_answer(connection, item)
     claim = answer.evidence.claim
-    delivery = claim.delivery
     at_place = acts.memory_at_place(connection, claim, asked.now)
     if asked.edited is not None:
         claim = asked.edited.claim
@@ -90,12 +99,23 @@ def approve(
     settled = check_conflicts(
         content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place, known=known
     )
-    if isinstance(settled, ApprovalRefused):
-        return settled
+    return settled if isinstance(settled, ApprovalRefused) else Approvable(answer, facts, settled.replaces)
+
+
+def approve(
+    connection: Connection, item: PendingMemory, asked: Approval, policy: Policy
+) -> Approved | ApprovalRefused:
+    """Stores the item's claim, or the edited one, as an owner-vouched memory. A refusal writes nothing. Raises as
+    `check` does."""
+    checked = check(connection, item, asked, policy)
+    if isinstance(checked, ApprovalRefused):
+        return checked
+    answer, facts = checked.answer, checked.facts
+    delivery = answer.evidence.claim.delivery
     decision_id = item.decision_id
     if asked.edited is not None:
         decision_id = ids.decision_id(asked.suffix)
-        placed = claim.model_copy(update={"delivery": delivery})
+        placed = asked.edited.claim.model_copy(update={"delivery": delivery})
         edited = replace(asked.edited, claim=placed, known=asked.known)
         answer = _decide_edit(connection, item, asked, edited, facts)
     memory = memories.from_answer(
@@ -107,9 +127,9 @@ def approve(
     )
     _store_approved(connection, item, memory, asked, delivery)
     acts.schedule(connection, memory, answer, policy)
-    if settled.replaces is not None:
-        _replace(connection, settled.replaces, memory, delivery)
-    return Approved(acts.reload(connection, item), memory, settled.replaces)
+    if checked.replaces is not None:
+        _replace(connection, checked.replaces, memory, delivery)
+    return Approved(acts.reload(connection, item), memory, checked.replaces)
 
 
 def _recorded_conflict(connection: Connection, item: PendingMemory, now: datetime) -> str | None:
@@ -162,7 +182,8 @@ def _store_approved(
     outbox = Outbox(connection)
     outbox.note_stored(memory.owner_id, memory.id, delivery, memory.created_at)
     acts.store(connection, memory, asked.bands, outbox)
-    digest = record.digest(item=item.id, note=asked.note, content=memory.content)
+    about = {"item": item.id, "note": asked.note, "content": memory.content}
+    digest = record.digest(**about, **({} if asked.votes is None else {"votes": asked.votes}))
     record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
 
 

@@ -7,6 +7,7 @@ transaction too, under the owner's lock: all of it is on disk, or nothing is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from types import MappingProxyType
@@ -29,13 +30,17 @@ from vouchgate.review.answers import (
     ItemChanged,
     NotFound,
     NotUndoable,
+    Objected,
     Rejected,
     Removed,
     Retracted,
     Undone,
+    Voted,
 )
 from vouchgate.review.reading import QueueReader, own_owners
 from vouchgate.review.rules import Act, may_rule_on
+from vouchgate.review.vouching import four_eyes, voting
+from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories, source_texts
 from vouchgate.storage.claims import source_cache as sources
@@ -54,8 +59,8 @@ ReviewListener = Callable[[Action, int], None]
 class ReviewQueue(QueueReader):
     """The queues of all owners in a store. Safe to share between threads, and between processes."""
 
-    def __init__(self, store: Store, policy: Policy) -> None:
-        super().__init__(store, policy)
+    def __init__(self, store: Store, policy: Policy, rules: OwnerRules = NO_RULES) -> None:
+        super().__init__(store, policy, rules)
         self._told: ReviewListener = lambda action, items: None
 
     def add_listener(self, told: ReviewListener) -> None:
@@ -73,9 +78,9 @@ class ReviewQueue(QueueReader):
         supersede: bool | None = None,
         edited: Examined | None = None,
         now: datetime,
-    ) -> Approved | Removed | NotFound | ItemChanged | AlreadyDecided | ApprovalRefused:
+    ) -> Approved | Removed | Voted | NotFound | ItemChanged | AlreadyDecided | ApprovalRefused:
         """Stores the item's claim as a memory that this reviewer vouches for; of an item that asks for a removal,
-        has it removed.
+        has it removed. Where more must approve than did, it counts this approval.
 
         `supersede` says what becomes of a memory it conflicts with: True replaces it, False keeps both,
         None is refused when there is one (which one is replaced: `review.approval.check_conflicts`). `edited` is the
@@ -94,21 +99,49 @@ class ReviewQueue(QueueReader):
         suffix = ids.new_id_suffix(now)
         asked = approving.Approval(principal, now, suffix, note, supersede, edited, bands, known)
 
-        def work(connection: Connection, item: PendingMemory) -> Approved | Removed | ApprovalRefused:
+        def work(connection: Connection, item: PendingMemory) -> Approved | Removed | Voted | ApprovalRefused:
+            barred = four_eyes.find_problem(
+                connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
+            )
+            if barred is not None:
+                return ApprovalRefused(four_eyes.CODE, barred)
+            required = self._required(connection, item)
+            if (
+                required.approvals > 1 and item.removal_of is None
+            ):  # so that each of them is asked what the last one is
+                checked = approving.check(connection, item, asked, self._policy)
+                if isinstance(checked, ApprovalRefused):
+                    return checked
+            ballot = voting.Ballot(principal, required, note, supersede, edited is not None, now)
+            given = voting.cast(connection, item, ballot)
+            if isinstance(given, Voted | ApprovalRefused):
+                return given
+            sealed = replace(asked, votes=voting.evidence_of(given, required))
+            answer: Approved | Removed | ApprovalRefused
             if item.removal_of is not None:
-                return removal.approve(connection, item, asked)
-            return approving.approve(connection, item, asked, self._policy)
+                answer = removal.approve(connection, item, sealed)
+            else:
+                answer = approving.approve(connection, item, sealed, self._policy)
+            if not isinstance(answer, ApprovalRefused):
+                voting.seal(connection, item, given, required)
+            return answer
 
         return self._act(principal, item_id, version, now, work)
 
     def reject(
         self, principal: Principal, item_id: str, *, version: int, reason: str, now: datetime
-    ) -> Rejected | NotFound | ItemChanged | AlreadyDecided:
-        """Ends the wait without a memory. `reason` is kept with the item; ValueError when it is blank."""
+    ) -> Rejected | Objected | NotFound | ItemChanged | AlreadyDecided:
+        """Ends the wait without a memory, or, where others approved, returns it to the queue. `reason` is kept with the
+        item; ValueError when it is blank."""
         if not reason.strip():
             raise ValueError("a rejection needs a reason")
 
-        def work(connection: Connection, item: PendingMemory) -> Rejected:
+        def work(connection: Connection, item: PendingMemory) -> Rejected | Objected:
+            objected = voting.object_to(
+                connection, item, principal, self._required(connection, item), reason=reason, now=now
+            )
+            if objected is not None:
+                return objected
             return acts.reject(connection, item, by=principal.id, reason=reason, now=now)
 
         return self._act(principal, item_id, version, now, work)
@@ -124,7 +157,8 @@ class ReviewQueue(QueueReader):
     ) -> Undone | NotFound | ItemChanged | NotUndoable:
         """Takes an approval or a rejection back, whichever reviewer of the owner decided, for `undo_minutes` of
         the policy: the item waits again as it was queued, in the next version; the memory that it became is
-        retracted, and the one that this had replaced is in force again.
+        retracted, and the one that this had replaced is in force again. Of an item that waits for others, it takes
+        this reviewer's approval back.
 
         `embeddings` are those that `to_embed` asks for. Raises StorageError when nothing could be written.
         """
@@ -144,6 +178,13 @@ class ReviewQueue(QueueReader):
             waits = item.status is ReviewStatus.PENDING
             if item.version != version and not waits:
                 return ItemChanged(item)
+            if waits and item.version == version and voting.withdraw(connection, item, principal, now):
+                return Undone(item)
+            barred = four_eyes.find_problem(
+                connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
+            )
+            if barred is not None:
+                return NotUndoable(four_eyes.CODE, barred, item)
             return undoing.undo(connection, item, asked, self._policy)
 
         answer = self._store.writer.run([seen.owner_id], work).result()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from datetime import datetime
 
 from pydantic import ValidationError
+from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import (
     Memory,
@@ -24,11 +26,15 @@ from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
 from vouchgate.review.rules import Act, is_allowed, is_owner
+from vouchgate.review.vouching import voting
+from vouchgate.review.vouching.four_eyes import find_problem
+from vouchgate.review.vouching.owner_rules import NO_RULES, ONE, OwnerRules, Required
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.dedup import contradicting, index
-from vouchgate.storage.queue import pending, rechecks
+from vouchgate.storage.queue import pending, rechecks, votes
 from vouchgate.storage.queue.pending import Facets, QueueFilter
 from vouchgate.storage.queue.rejections import rejection_of
+from vouchgate.storage.queue.votes import Vote
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -36,12 +42,21 @@ log = logging.getLogger(__name__)
 _WAITING = QueueFilter()
 
 
+@dataclass(frozen=True, slots=True)
+class VoteCount:
+    """What it takes to approve an item, and every vote on it, also those that count no more."""
+
+    required: Required
+    votes: tuple[Vote, ...]
+
+
 class QueueReader:
     """The reading half of `review.queue.ReviewQueue`. Nothing here writes."""
 
-    def __init__(self, store: Store, policy: Policy) -> None:
+    def __init__(self, store: Store, policy: Policy, rules: OwnerRules = NO_RULES) -> None:
         self._store = store
         self._policy = policy
+        self._rules = rules
         self._counts = QueueCounts()
 
     def search(self, principal: Principal, wanted: QueueFilter = _WAITING) -> list[PendingMemory]:
@@ -94,6 +109,25 @@ class QueueReader:
             return None
         with self._store.read() as connection:
             return pending.get(connection, item_id, owners=owners)
+
+    def barred(self, principal: Principal, item: PendingMemory, now: datetime) -> str | None:
+        """What stands against this reviewer vouching for an item which `get_by_id` gave, as things are."""
+        with self._store.read() as connection:
+            return find_problem(
+                connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
+            )
+
+    def votes_of(self, item: PendingMemory) -> VoteCount:
+        """Who approved an item which `get_by_id` gave, or objected to it, and what it takes."""
+        with self._store.read() as connection:
+            cast = votes.of_item(connection, item.owner_id, item.id)
+            return VoteCount(self._required(connection, item), tuple(cast))
+
+    def _required(self, connection: Connection, item: PendingMemory) -> Required:
+        if not self._rules.rules:
+            return ONE
+        found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
+        return voting.required_for(connection, self._rules, item, parse_decision(found))
 
     def decision_of(self, item: PendingMemory) -> ValidationResult | None:
         """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when

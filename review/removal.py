@@ -42,6 +42,7 @@ def approve(connection: Connection, item: PendingMemory, asked: Approval) -> Rem
     outbox = Outbox(connection)
     outbox.note_removal(item.owner_id, claim.delivery, memory_id, now)
     outbox.write()
-    digest = record.digest(item=item.id, note=asked.note, memory=memory_id)
+    about = {"item": item.id, "note": asked.note, "memory": memory_id}
+    digest = record.digest(**about, **({} if asked.votes is None else {"votes": asked.votes}))
     record.entry(connection, item.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
     return Removed(acts.reload(connection, item), gone)

@@ -28,16 +28,26 @@ class Act(StrEnum):
     READ_DOCUMENT = "read_document"  # what came of a document; of an agent, one that it sent itself
     DELETE_DOCUMENT = "delete_document"  # and its report; of an agent, one that it sent itself
     READ_SELF = "read_self"  # who it is, and what it was granted
+    READ_TEAM = "read_team"  # who has which role for an owner
+    MANAGE_TEAM = "manage_team"  # give and take such roles
 
 
 _EVERYBODY = frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_DOCUMENT, Act.READ_SELF})
 
 ALLOWED: dict[Role, frozenset[Act]] = {
     Role.AGENT: _EVERYBODY | {Act.SUBMIT, Act.CHECK, Act.READ_OWN_PENDING, Act.DELIVER, Act.DELETE_DOCUMENT},
+    Role.RECORDER: frozenset({Act.READ_SELF}),
     Role.REVIEWER: _EVERYBODY
-    | {Act.READ_REVIEWS, Act.REVIEW, Act.RETRACT, Act.RETRY_DELIVERY, Act.DELETE_DOCUMENT},
-    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS},
-    Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS},
+    | {
+        Act.READ_REVIEWS,
+        Act.REVIEW,
+        Act.RETRACT,
+        Act.RETRY_DELIVERY,
+        Act.DELETE_DOCUMENT,
+        Act.READ_TEAM,
+    },
+    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM},
+    Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM, Act.MANAGE_TEAM},
 }
 
 

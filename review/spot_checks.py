@@ -10,12 +10,15 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import Action, Memory, Principal, SpotCheck, SpotVerdict
+from vouchgate.ingest.policy import Policy
 from vouchgate.review import record
-from vouchgate.review.answers import NotFound
+from vouchgate.review.answers import ApprovalRefused, NotFound
 from vouchgate.review.reading import own_owners
 from vouchgate.review.rules import Act
+from vouchgate.review.vouching import four_eyes
 from vouchgate.storage.claims import memories
 from vouchgate.storage.queue import spot_checks
+from vouchgate.storage.queue.proposers import proposer_of
 from vouchgate.storage.queue.spot_checks import OPEN, Open, VerdictCounts
 from vouchgate.storage.store import Store
 
@@ -57,8 +60,8 @@ def counts(store: Store, principal: Principal) -> VerdictCounts:
 
 
 def answer(
-    store: Store, principal: Principal, memory_id: str, verdict: SpotVerdict, now: datetime
-) -> Drawn | NotFound:
+    store: Store, principal: Principal, memory_id: str, verdict: SpotVerdict, now: datetime, *, policy: Policy
+) -> Drawn | NotFound | ApprovalRefused:
     """Notes and logs what the owner says of a memory, in place of what was said before; saying the same again writes
     nothing. The memory stays as it is: whoever said `wrong` may retract it."""
     owners = own_owners(principal, Act.REVIEW)
@@ -68,11 +71,17 @@ def answer(
         return NotFound()
     owner_id = seen.owner_id
 
-    def work(connection: Connection) -> Drawn | NotFound:
+    def work(connection: Connection) -> Drawn | NotFound | ApprovalRefused:
         check = spot_checks.get(connection, memory_id, owners=frozenset({owner_id}))
         if check is None:
             return NotFound()
         if check.verdict is not verdict:
+            memory = memories.by_ids(connection, owner_id, [memory_id], now)[memory_id]
+            barred = four_eyes.find_problem(
+                connection, principal, proposer_of(connection, memory), owner_id, policy=policy, now=now
+            )
+            if barred is not None and verdict is not SpotVerdict.WRONG:
+                return ApprovalRefused(four_eyes.CODE, barred)
             check = spot_checks.answer(connection, check, verdict, by=principal.id, at=now)
             digest = record.digest(memory=memory_id, verdict=verdict.value)
             record.entry(connection, owner_id, _ACTIONS[verdict], memory_id, digest, by=principal.id, now=now)

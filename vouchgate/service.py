@@ -17,6 +17,7 @@ from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.setup import world_of
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
+from vouchgate.review.vouching.loading import load_rules
 from vouchgate.settings import Settings, database_to_open, plain
 from vouchgate.sources.cache import SourceCache
 from vouchgate.sources.reader import Sources
@@ -64,9 +65,9 @@ def open_service(
     `report` is told how far the dedup index is when it has to be built anew; `shared` is a folder in which
     several processes keep to common limits.
 
-    Raises PolicyError, StorageError or RepositoryError, each with a sentence for the person who starts it.
+    Raises PolicyError, OwnerRulesError, StorageError or RepositoryError, each with a sentence for whoever starts it.
     """
-    policy = load_policy(settings.policy)
+    policy, rules = load_policy(settings.policy), load_rules(settings.owner_rules)
     git = open_repositories(settings)
     by_meaning = policy.dedup_method == "vector"
     with ExitStack() as opened:
@@ -96,7 +97,7 @@ def open_service(
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         changes = ChangeWatch(store, harvest)
-        queue = ReviewQueue(store, policy)
+        queue = ReviewQueue(store, policy, rules)
         webhooks = open_webhooks(settings, policy, store)
         documents = DocumentGate(gate, sources)
         opened.callback(documents.close)

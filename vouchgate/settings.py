@@ -98,6 +98,7 @@ class Settings(_SettingsOfKinds):
     corpora: Corpora = Field(default_factory=dict)
     official_corpora: Words = ()
     policy: Path | None = None
+    owner_rules: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
     workers: int = Field(default=1, ge=1, le=64)

@@ -47,13 +47,15 @@ class Role(StrEnum):
     """What a principal is for. Only REVIEWER may approve or reject."""
 
     AGENT = "agent"
+    RECORDER = "recorder"  # puts down what users said and tools returned; neither claims nor rules
     REVIEWER = "reviewer"
     AUDITOR = "auditor"
     ADMIN = "admin"
 
 
 class Principal(Frozen):
-    """Who calls. `owners` are the owners it may act for; `any_owner` lifts that limit."""
+    """Who calls. `owners` are the owners it may act for; `any_owner` lifts that limit to every owner there is, and
+    `new_owners` to those that nobody has made yet. `person` is the id of the person behind it, if that is known."""
 
     id: str
     name: str
@@ -61,10 +63,30 @@ class Principal(Frozen):
     owners: frozenset[str] = frozenset()
     any_owner: bool = False
     sources: frozenset[Source] = frozenset()
+    new_owners: bool = False
+    person: str | None = None
 
     def may_act_for(self, owner_id: str) -> bool:
         """Whether this principal may see or write this owner's data at all."""
         return self.any_owner or owner_id in self.owners
+
+
+class Person(Frozen):
+    """Somebody behind tokens and sessions. Commands and rules call them by `name`, which no two share who are there."""
+
+    id: str
+    name: str
+    created_at: datetime
+    ended_at: datetime | None = None
+
+
+class Membership(Frozen):
+    """The role that a person, or a single token, has for an owner."""
+
+    owner_id: str
+    member_id: str  # of a person or a token
+    role: Role
+    since: datetime
 
 
 class Verdict(StrEnum):
@@ -824,6 +846,9 @@ class Action(StrEnum):
     REVIEW_APPROVED = "review.approved"
     REVIEW_EDITED = "review.edited"  # the decision on the text an owner approves in place of the agent's
     REVIEW_REJECTED = "review.rejected"
+    REVIEW_VOTED = "review.voted"  # an approval of one of several who must agree
+    REVIEW_OBJECTED = "review.objected"  # the approvals that there were do not count any more
+    REVIEW_VOTE_WITHDRAWN = "review.vote_withdrawn"
     REVIEW_EXPIRED = "review.expired"
     REVIEW_UNDONE = "review.undone"  # an approval or a rejection taken back: the item waits again
     MEMORY_SUPERSEDED = "memory.superseded"
@@ -843,6 +868,12 @@ class Action(StrEnum):
     DOCUMENT_DELETED = "document.deleted"  # one that was sent to be checked, with its report
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
+    TOKEN_ASSIGNED = "token.assigned"  # noqa: S105  (it is a person's from now on)
+    OWNER_CREATED = "owner.created"
+    PERSON_CREATED = "person.created"
+    PERSON_ENDED = "person.ended"
+    MEMBERSHIP_GRANTED = "membership.granted"
+    MEMBERSHIP_ENDED = "membership.ended"
     LINK_CREATED = "link.created"  # a link that signs a reviewer in, once
     SESSION_STARTED = "session.started"
     SESSION_ENDED = "session.ended"

@@ -11,8 +11,9 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
-from sqlalchemy import Connection, Table, select
+from sqlalchemy import Connection, and_, select
 
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.types import (
@@ -38,17 +39,20 @@ from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.dedup.builds import in_use
 from vouchgate.storage.dedup.window import Candidate, DedupIndexView
 from vouchgate.storage.identity import owners
+from vouchgate.storage.identity.grants import GRANTED, MEMBER, TOKEN
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import rejections
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
 from vouchgate.storage.sql import PreparedSelect, among
-from vouchgate.storage.tables.claims import TokenRow
 
-_TOKEN: Table = TokenRow.metadata.tables["token"]
+# A row for each of these owners that a token acts for by name, and one for a token that does for none of them.
 _LIVE_TOKENS = PreparedSelect(
-    select(_TOKEN.c.id, _TOKEN.c.expires_at).where(among(_TOKEN.c.id, "ids"), _TOKEN.c.revoked_at.is_(None))
+    select(TOKEN.c.id, TOKEN.c.expires_at, TOKEN.c.any_owner, MEMBER.c.owner_id)
+    .select_from(TOKEN.outerjoin(MEMBER, and_(GRANTED, among(MEMBER.c.owner_id, "owner_ids"))))
+    .where(among(TOKEN.c.id, "ids"), TOKEN.c.revoked_at.is_(None))
 )
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)  # when a token ended that is not there, or is revoked
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class Submission:
     started: float  # time.perf_counter() when the request came
     recheck_token: bool = False  # the principal was remembered: see again here that its token still holds
     bands: tuple[int, ...] | None = None  # storage.dedup.similar.keys_of, when made before
+    new_owners: bool = True  # the principal may name an owner that nobody has made yet
     straight: bool = False  # nobody compared it before: when that takes too long here, it is sent back
 
     @property
@@ -105,11 +110,18 @@ class TokenGone:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnerRefused:
+    """The principal does not act for this owner any more, or (`unknown`) there is none. Nothing was written."""
+
+    unknown: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NotCompared:
     """Comparing a claim that came `straight` would take too long in a transaction. Nothing was written."""
 
 
-SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone
+SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone | OwnerRefused
 WriterAnswer = SubmitAnswer | NotCompared
 
 
@@ -155,10 +167,18 @@ class _SubmissionGroup:
         for submission in submissions:
             if submission.idempotency is not None:
                 keys.setdefault(submission.principal_id, set()).add(submission.idempotency.key)
-        self._owners = owners.lock_owners(connection, list(dict.fromkeys(s.owner_id for s in submissions)))
+        named = list(dict.fromkeys(s.owner_id for s in submissions))
+        may_make = {s.owner_id for s in submissions if s.new_owners}
+        self._owners = owners.lock_owners(connection, named, may_make=may_make)
         to_check = {s.principal_id for s in submissions if s.recheck_token}
-        # When each token that is not revoked expires.
-        self._live = dict(_LIVE_TOKENS.rows(connection, {"ids": to_check})) if to_check else {}
+        # When each token that is not revoked expires, and for which of these owners it acts (None: for any).
+        self._live: dict[str, tuple[datetime | None, set[str] | None]] = {}
+        for token_id, expires_at, any_owner, owner_id in (
+            _LIVE_TOKENS.rows(connection, {"ids": to_check, "owner_ids": named}) if to_check else ()
+        ):
+            _, acts_for = self._live.setdefault(token_id, (expires_at, None if any_owner else set()))
+            if acts_for is not None and owner_id is not None:
+                acts_for.add(owner_id)
         self._known = {
             (principal, row.key): (row.body_digest, row.answer)
             for principal, wanted in keys.items()
@@ -180,8 +200,9 @@ class _SubmissionGroup:
 
     def settle(self, submission: Submission, own: echoes.Name | None) -> WriterAnswer:
         """Decides one submission, of this own name in the counts of echoes, and notes its rows."""
-        if submission.recheck_token and not self._holds(submission):
-            return TokenGone()
+        refused = self._refusal(submission)
+        if refused is not None:
+            return refused
         name = submission.idempotency and (submission.principal_id, submission.idempotency.key)
         if submission.idempotency is not None and name in self._known:
             digest, json = self._known[name]
@@ -226,11 +247,15 @@ class _SubmissionGroup:
         self._note(submission, decided, decision_id, action)
         return decided
 
-    def _holds(self, submission: Submission) -> bool:
-        if submission.principal_id not in self._live:
-            return False
-        expires_at = self._live[submission.principal_id]
-        return expires_at is None or expires_at > submission.examined.capture_time
+    def _refusal(self, submission: Submission) -> TokenGone | OwnerRefused | None:
+        """What stands against its principal by now."""
+        if submission.recheck_token:
+            expires_at, acts_for = self._live.get(submission.principal_id, (_LONG_AGO, None))
+            if expires_at is not None and expires_at <= submission.examined.capture_time:
+                return TokenGone()
+            if acts_for is not None and submission.owner_id not in acts_for:
+                return OwnerRefused(unknown=False)
+        return None if submission.owner_id in self._owners else OwnerRefused(unknown=True)
 
     def _facts(self, submission: Submission) -> DedupFacts:
         """The neighbours on disk and those of this very group."""

@@ -46,8 +46,11 @@ class OwnerState:
     pending: int
 
 
-def lock_owners(connection: Connection, owner_ids: Sequence[str]) -> dict[str, OwnerState]:
-    """Locks the owners' rows until the transaction ends, and makes those that are not there yet.
+def lock_owners(
+    connection: Connection, owner_ids: Sequence[str], *, may_make: Collection[str] | None = None
+) -> dict[str, OwnerState]:
+    """Locks the owners' rows until the transaction ends, and makes those that are not there yet; of `may_make` only, if
+    that is given, and others that are not there are left out.
 
     Call it once in a transaction, with every owner it is about: two transactions then take their locks in
     one order and cannot wait for each other. For the same reason new rows are made, in order, before
@@ -61,7 +64,8 @@ def lock_owners(connection: Connection, owner_ids: Sequence[str]) -> dict[str, O
         states = _lock(connection, wanted)
     if len(states) < len(wanted):
         known = set(connection.scalars(_KNOWN, {"owner_ids": wanted}))
-        if missing := [owner for owner in wanted if owner not in known]:
+        missing = [owner for owner in wanted if owner not in known]
+        if missing := [owner for owner in missing if may_make is None or owner in may_make]:
             connection.execute(_CREATE, [{"owner_id": owner, "log_head": CHAIN_START} for owner in missing])
         states = _lock(connection, wanted)
     return states
@@ -80,6 +84,17 @@ def log_ends(connection: Connection, owner_ids: Collection[str]) -> dict[str, tu
     nothing was ever written is left out."""
     rows = connection.execute(_ENDS, {"owner_ids": owner_ids})
     return {row.owner_id: (row.log_seq, row.pending) for row in rows}
+
+
+def names(connection: Connection, after: str, limit: int) -> list[str]:
+    """Owners in order, from the one after `after`; the service itself is none."""
+    wanted = select(TABLE.c.owner_id).where(TABLE.c.owner_id > after).order_by(TABLE.c.owner_id).limit(limit)
+    return list(connection.scalars(wanted))
+
+
+def is_known(connection: Connection, owner_id: str) -> bool:
+    """Whether there is such an owner."""
+    return bool(_END.rows(connection, {"of_owner": owner_id}))
 
 
 def log_end(connection: Connection, owner_id: str) -> int:

@@ -19,11 +19,11 @@ from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, or_, s
 from vouchgate.ingest.claims.types import Action, Principal, Role
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity import tokens
+from vouchgate.storage.identity.grants import TOKEN, WITH_OWNERS
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.identity.tokens import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
-from vouchgate.storage.tables.claims import TokenRow
 from vouchgate.storage.tables.doors import SessionRow, SignInLinkRow
 
 # Absolute, however busy: who clears a queue every morning signs in once a week, and a stolen cookie ends with it.
@@ -34,23 +34,20 @@ LONGEST_LINK = SESSION_LIFETIME  # a link is a password that is written down: ne
 
 _SESSION: Table = SessionRow.metadata.tables["session"]
 _LINK: Table = SignInLinkRow.metadata.tables["sign_in_link"]
-_TOKEN: Table = TokenRow.metadata.tables["token"]
 _NOW = bindparam("now", type_=UtcTime)
 _HOLDS = (
-    _TOKEN.c.role == Role.REVIEWER.value,
-    _TOKEN.c.revoked_at.is_(None),
-    or_(_TOKEN.c.expires_at.is_(None), _TOKEN.c.expires_at > _NOW),
+    TOKEN.c.role == Role.REVIEWER.value,
+    TOKEN.c.revoked_at.is_(None),
+    or_(TOKEN.c.expires_at.is_(None), TOKEN.c.expires_at > _NOW),
 )
-_PRINCIPAL = (
-    select(_TOKEN)
-    .join(_SESSION, _SESSION.c.token_id == _TOKEN.c.id)
-    .where(_SESSION.c.digest == bindparam("wanted"), _SESSION.c.expires_at > _NOW, *_HOLDS)
+_PRINCIPAL = WITH_OWNERS.join(_SESSION, _SESSION.c.token_id == TOKEN.c.id).where(
+    _SESSION.c.digest == bindparam("wanted"), _SESSION.c.expires_at > _NOW, *_HOLDS
 )
-_REVIEWER = select(_TOKEN).where(_TOKEN.c.id == bindparam("wanted"), *_HOLDS)
-_ANY_TOKEN = select(_TOKEN).where(_TOKEN.c.id == bindparam("wanted"))
+_REVIEWER = select(TOKEN).where(TOKEN.c.id == bindparam("wanted"), *_HOLDS)
+_ANY_TOKEN = select(TOKEN).where(TOKEN.c.id == bindparam("wanted"))
 _OPEN_LINK = (
     select(_LINK.c.token_id)
-    .join(_TOKEN, _TOKEN.c.id == _LINK.c.token_id)
+    .join(TOKEN, TOKEN.c.id == _LINK.c.token_id)
     .where(
         _LINK.c.digest == bindparam("wanted"), _LINK.c.used_at.is_(None), _LINK.c.expires_at > _NOW, *_HOLDS
     )
@@ -188,8 +185,8 @@ def principal(connection: Connection, secret: str, now: datetime) -> Principal |
     its token is revoked or expired. Any text may be given."""
     if _SECRET.fullmatch(secret) is None:
         return None
-    row = connection.execute(_PRINCIPAL, {"wanted": _digest(secret), "now": now}).one_or_none()
-    return None if row is None else tokens.principal_of(row)
+    rows = connection.execute(_PRINCIPAL, {"wanted": _digest(secret), "now": now}).all()
+    return tokens.principal_of(rows) if rows else None
 
 
 def end(store: Store, secret: str, *, now: datetime) -> bool:

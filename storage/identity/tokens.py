@@ -7,30 +7,38 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from vouchgate.ingest.claims.types import Action, Frozen, Principal, Role, Source
+from vouchgate.ingest.claims.types import Action, Frozen, Membership, Principal, Role, Source
 from vouchgate.ingest.policy import canonical_json
+from vouchgate.storage.identity import memberships
+from vouchgate.storage.identity.grants import MEMBER, WITH_OWNERS
+from vouchgate.storage.identity.grants import TOKEN as TABLE
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.sql import among
 from vouchgate.storage.store import Store
-from vouchgate.storage.tables.claims import TokenRow
 
 SERVICE_OWNER = ""  # whose log chain tells of tokens; no claim can have this owner
 
-_TABLE: Table = TokenRow.metadata.tables["token"]
-_INSERT = insert(_TABLE)
-_BY_ID = select(_TABLE).where(_TABLE.c.id == bindparam("wanted"))
-_NAMES = select(_TABLE.c.id, _TABLE.c.name).where(among(_TABLE.c.id, "ids"))
-_ALL = select(_TABLE).order_by(_TABLE.c.created_at, _TABLE.c.id)
+_INSERT = insert(TABLE)
+_BY_ID = WITH_OWNERS.where(TABLE.c.id == bindparam("wanted"))
+_NAMES = select(TABLE.c.id, TABLE.c.name).where(among(TABLE.c.id, "ids"))
+_ALL = WITH_OWNERS.order_by(TABLE.c.created_at, TABLE.c.id, MEMBER.c.owner_id)
+_KNOWN = select(TABLE.c.id, TABLE.c.role, TABLE.c.person_id).where(TABLE.c.id == bindparam("wanted"))
+_ASSIGN = (
+    update(TABLE)
+    .where(TABLE.c.id == bindparam("wanted"), TABLE.c.person_id.is_(None))
+    .values(person_id=bindparam("to_person"))
+)
 _REVOKE = (
-    update(_TABLE)
-    .where(_TABLE.c.id == bindparam("wanted"), _TABLE.c.revoked_at.is_(None))
+    update(TABLE)
+    .where(TABLE.c.id == bindparam("wanted"), TABLE.c.revoked_at.is_(None))
     .values(revoked_at=bindparam("at"))
 )
 PREFIX = "vg_"
@@ -40,17 +48,28 @@ _NO_DIGEST = hashlib.sha256(b"").hexdigest()  # of no secret: every secret has 4
 
 
 class TokenInfo(Frozen):
-    """A token as it may be shown: everything but its secret. `id` is the principal's id."""
+    """A token as it may be shown: everything but its secret. `id` is the principal's id; `owners` are all that it acts
+    for, by itself or through its person."""
 
     id: str
     name: str
     role: Role
     owners: tuple[str, ...]
     any_owner: bool
+    new_owners: bool
+    person_id: str | None
     sources: tuple[Source, ...]
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+
+
+class KnownToken(NamedTuple):
+    """What bears on who a token's principal is."""
+
+    id: str
+    role: str
+    person_id: str | None
 
 
 def create(
@@ -60,15 +79,18 @@ def create(
     name: str,
     owners: Iterable[str] = (),
     any_owner: bool = False,
+    new_owners: bool = False,
+    person: str | None = None,
     sources: Iterable[Source] = (),
     expires_at: datetime | None = None,
     actor: str,
     now: datetime,
 ) -> tuple[Principal, str]:
-    """Makes a principal and its token; the token text is nowhere else, so it is shown now or never.
+    """Makes a principal and its token; the token text is nowhere else, so it is shown now or never. Owners that are
+    new are made. `person` is the id of one that is there: the principal acts for that one's owners, too.
 
     `actor` is who asked, for the log: a principal id, or `service`. Raises ValueError, with a sentence for
-    the person who asked, when the grant makes no sense; StorageError when it could not be written.
+    whoever asked, when the grant makes no sense; StorageError when it could not be written.
     """
     token_id = secrets.token_hex(8)
     secret = secrets.token_urlsafe(32)
@@ -79,6 +101,8 @@ def create(
         owners=frozenset(owners),
         any_owner=any_owner,
         sources=frozenset(sources),
+        new_owners=new_owners,
+        person=person,
     )
     problem = grant_problem(principal, expires_at, now)
     if problem is not None:
@@ -86,29 +110,37 @@ def create(
     grant = _grant(principal)
     row = {
         **grant,
+        "new_owners": new_owners,
+        "person_id": person,
         "secret_digest": _digest(secret),
         "created_at": now,
         "expires_at": expires_at,
         "revoked_at": None,
     }
     shown_expiry = None if expires_at is None else expires_at.isoformat()
-    logged = _digest(canonical_json({**grant, "expires_at": shown_expiry}))
+    wider = {name: value for name, value in (("new_owners", new_owners), ("person", person)) if value}
+    logged = _digest(
+        canonical_json({**grant, "owners": sorted(principal.owners), "expires_at": shown_expiry, **wider})
+    )
 
     def work(connection: Connection) -> None:
         connection.execute(_INSERT, row)
+        for owner_id in sorted(principal.owners):
+            memberships.write(
+                connection, Membership(owner_id=owner_id, member_id=token_id, role=role, since=now)
+            )
         log.append(connection, SERVICE_OWNER, Action.TOKEN_CREATED, token_id, logged, by=actor, now=now)
 
-    store.writer.run([SERVICE_OWNER], work).result()
+    store.writer.run([SERVICE_OWNER, *principal.owners], work).result()
     return principal, f"{PREFIX}{token_id}_{secret}"
 
 
 def _grant(principal: Principal) -> dict[str, Any]:
-    """What a token stands for, in columns."""
+    """What a token stands for by itself, in columns."""
     return {
         "id": principal.id,
         "name": principal.name,
         "role": principal.role.value,
-        "owners": sorted(principal.owners),
         "any_owner": principal.any_owner,
         "sources": sorted(source.value for source in principal.sources),
     }
@@ -128,10 +160,15 @@ def _grant_problems(principal: Principal, expires_at: datetime | None, now: date
             yield f"An owner id has 1 to {most} printable characters; this one has not: {owner_id[:most]!a}."
     if principal.sources and role is not Role.AGENT:
         yield f"Only an agent asserts sources; a token of role {role.value} can be granted none."
-    if role is Role.REVIEWER and (principal.any_owner or len(owners) != 1):
-        yield "A reviewer is the owner of what it rules on: name exactly one owner, and not any owner."
-    if role in (Role.AGENT, Role.AUDITOR) and not owners and not principal.any_owner:
+    alone = principal.person is None
+    if role is Role.REVIEWER and (principal.any_owner or (alone and not owners)):
+        yield "A reviewer rules for owners by name: give at least one, or a person, and not any owner."
+    if role is Role.RECORDER and principal.any_owner:
+        yield "A recorder puts records down for owners by name, and not for any owner."
+    if role not in (Role.ADMIN, Role.REVIEWER) and alone and not owners and not principal.any_owner:
         yield f"A token of role {role.value} needs at least one owner, or any owner, to act for."
+    if principal.new_owners and not (role is Role.AGENT and principal.any_owner):
+        yield "Only an agent for any owner may name new ones."
     if expires_at is not None and expires_at.tzinfo is None:
         yield "The time a token expires needs a time zone."
     elif expires_at is not None and expires_at <= now:
@@ -148,25 +185,56 @@ def authenticate(connection: Connection, presented: str, now: datetime) -> Princ
     if match is None:
         return None
     token_id, secret = match.groups()
-    row = connection.execute(_BY_ID, {"wanted": token_id}).one_or_none()
-    right = hmac.compare_digest(_NO_DIGEST if row is None else row.secret_digest, _digest(secret))
-    if row is None or not right or row.revoked_at is not None:
+    rows = connection.execute(_BY_ID, {"wanted": token_id}).all()
+    right = hmac.compare_digest(rows[0].secret_digest if rows else _NO_DIGEST, _digest(secret))
+    if not rows or not right or rows[0].revoked_at is not None:
         return None
-    if row.expires_at is not None and row.expires_at <= now:
+    if rows[0].expires_at is not None and rows[0].expires_at <= now:
         return None
-    return principal_of(row)
+    return principal_of(rows)
 
 
-def principal_of(row: Row[Any]) -> Principal:
-    """The principal of a row of the table of tokens, whether or not its token still holds."""
+def principal_of(rows: Sequence[Row[Any]]) -> Principal:
+    """The principal of the rows that `WITH_OWNERS` gives of one token, whether or not it still holds."""
+    row = rows[0]
     return Principal(
         id=row.id,
         name=row.name,
         role=Role(row.role),
-        owners=frozenset(row.owners),
+        owners=_owners(rows),
         any_owner=row.any_owner,
         sources=frozenset(Source(source) for source in row.sources),
+        new_owners=row.new_owners,
+        person=row.person_id,
     )
+
+
+def _owners(rows: Iterable[Row[Any]]) -> frozenset[str]:
+    return frozenset(row.owner_id for row in rows if row.owner_id is not None)
+
+
+def assign(store: Store, token_id: str, person_id: str, *, actor: str, now: datetime) -> None:
+    """Says who is behind a token, once and for good: whoever could change it could approve what they proposed. Raises
+    ValueError, with a sentence for the person who asked, when there is no such token or it has a person."""
+
+    def work(connection: Connection) -> None:
+        known = find(connection, token_id)
+        if known is None:
+            raise ValueError(f"There is no token {token_id[:50]!a}; vouchgate token list shows the ids.")
+        if connection.execute(_ASSIGN, {"wanted": token_id, "to_person": person_id}).rowcount != 1:
+            raise ValueError(f"Token {token_id} is {known.person_id}'s for good; make a new one instead.")
+        digest = _digest(canonical_json({"token": token_id, "person": person_id}))
+        log.append(connection, SERVICE_OWNER, Action.TOKEN_ASSIGNED, token_id, digest, by=actor, now=now)
+
+    store.writer.run([SERVICE_OWNER], work).result()
+
+
+def find(connection: Connection, token_id: str) -> KnownToken | None:
+    """What is known of a token, whether or not it holds; None when there is none."""
+    if not valid_name(token_id):
+        return None
+    row = connection.execute(_KNOWN, {"wanted": token_id}).one_or_none()
+    return None if row is None else KnownToken(*row)
 
 
 def revoke(store: Store, token_id: str, *, actor: str, now: datetime) -> bool:
@@ -180,7 +248,7 @@ def revoke(store: Store, token_id: str, *, actor: str, now: datetime) -> bool:
             digest = _digest(token_id)
             log.append(connection, SERVICE_OWNER, Action.TOKEN_REVOKED, token_id, digest, by=actor, now=now)
             return True
-        return connection.execute(_BY_ID, {"wanted": token_id}).one_or_none() is not None
+        return find(connection, token_id) is not None
 
     return store.writer.run([SERVICE_OWNER], work).result()
 
@@ -195,9 +263,13 @@ def names(connection: Connection, token_ids: Iterable[str]) -> dict[str, str]:
 
 def listing(connection: Connection) -> list[TokenInfo]:
     """Every token, oldest first, revoked and expired ones too."""
-    shown = TokenInfo.model_fields
-    rows = connection.execute(_ALL).mappings()
-    return [TokenInfo.model_validate({name: row[name] for name in shown}) for row in rows]
+    shown = TokenInfo.model_fields.keys() - {"owners"}
+    found = []
+    for _, group in groupby(connection.execute(_ALL), key=lambda row: row.id):
+        rows = list(group)
+        fields = {name: rows[0]._mapping[name] for name in shown}
+        found.append(TokenInfo.model_validate(fields | {"owners": sorted(_owners(rows))}))
+    return found
 
 
 def _digest(text: str) -> str:

@@ -63,6 +63,7 @@ _REDECIDE = _CHANGE.values(
     priority_at=bindparam("new_place"),
 )
 _EXPLAIN = _CHANGE.values(reason=bindparam("new_reason"))
+_RENEW = _CHANGE.values(version=TABLE.c.version + 1)
 _REOPEN = (
     update(TABLE)
     .where(
@@ -355,6 +356,11 @@ def explain(connection: Connection, item: PendingMemory, reason: str) -> bool:
     """Says in other words why an item waits. Nothing about it has changed, so its version stays; else as
     `finish`."""
     return connection.execute(_EXPLAIN, _seen(item) | {"new_reason": reason}).rowcount == 1
+
+
+def renew(connection: Connection, item: PendingMemory) -> bool:
+    """Has an item wait on in its next version; else as `finish`."""
+    return connection.execute(_RENEW, _seen(item)).rowcount == 1
 
 
 def _seen(item: PendingMemory) -> dict[str, Any]:

@@ -86,6 +86,7 @@ class PendingRow(SQLModel, table=True):
         Index("pending_by_sender", "owner_id", "status", "submitted_by", "priority_at", "id"),
         Index("pending_by_cited", "owner_id", "status", "cited", "priority_at", "id"),
         partial_index("pending_decided", "owner_id", "decided_at", "id", where="decided_at IS NOT NULL"),
+        partial_index("pending_became", "owner_id", "memory_id", where="memory_id IS NOT NULL"),
         partial_index("pending_rejected", "owner_id", "words_digest", where="status = 'rejected'"),
         partial_index(
             "pending_removals",
@@ -199,14 +200,16 @@ class LogRow(SQLModel, table=True):
 
 
 class TokenRow(SQLModel, table=True):
-    """A principal and the digest of its secret. The secret itself is nowhere."""
+    """A principal and the digest of its secret. The secret itself is nowhere. Whom it may act for is in
+    `storage.tables.people`."""
 
     __tablename__ = "token"
     id: str = Field(primary_key=True)
     name: str
     role: str
-    owners: list[str] = Field(default_factory=list, sa_type=JSON)
     any_owner: bool = False
+    new_owners: bool = False
+    person_id: str | None = None
     sources: list[str] = Field(default_factory=list, sa_type=JSON)
     secret_digest: str
     created_at: datetime = Field(sa_type=UtcTime)

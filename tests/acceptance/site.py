@@ -52,6 +52,7 @@ class Site:
             name=f"a test's {role.value}",
             owners=owners,
             any_owner=any_owner,
+            new_owners=any_owner and role is Role.AGENT,
             sources=sources,
             expires_at=expires_at,
             actor="test",

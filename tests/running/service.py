@@ -45,6 +45,7 @@ def make_token(
             name=f"test {role.value}",
             owners=list(owners),
             any_owner=any_owner,
+            new_owners=any_owner and role is Role.AGENT,
             sources=sources,
             expires_at=expires_at,
             actor="test",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vouchgate.cli.identity.tokens import lifetime
 from vouchgate.cli.output import one_line
-from vouchgate.cli.tokens import lifetime
 from vouchgate.importing.lines import BadLine, Line, read_lines
 
 

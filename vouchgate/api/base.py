@@ -159,6 +159,22 @@ def owners_in_scope(principal: Principal, user_id: str | None) -> frozenset[str]
     return None if principal.any_owner else principal.owners
 
 
+def narrowed(principal: Principal, user_id: str | None) -> Principal:
+    """The same, but for the owner that `user_id` names only, if it names one. Raises ClaimRefused (403) for one that it
+    may not act for."""
+    if user_id is None:
+        return principal
+    return principal.model_copy(update={"owners": frozenset({owner_for(principal, user_id)})})
+
+
+def owner_refused(*, unknown: bool) -> ProblemError:
+    """The answer to a principal that may not write for the owner it names."""
+    if unknown:
+        detail = "There is no such owner. Whoever runs the service makes one with `vouchgate owners create`."
+        return ProblemError(403, "owner_unknown", detail)
+    return ProblemError(403, "owner_not_allowed", "This token does not act for that user_id any more.")
+
+
 def not_found(what: str) -> ProblemError:
     """The same answer for an unknown id and for one of another owner."""
     return ProblemError(404, "not_found", f"There is no such {what}.")

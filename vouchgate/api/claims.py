@@ -18,6 +18,7 @@ from vouchgate.api.base import (
     limit_rate,
     metrics_of,
     not_found,
+    owner_refused,
     owners_in_scope,
     principal_of,
     problem_response,
@@ -35,7 +36,15 @@ from vouchgate.review import metadata, private_pages
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
-from vouchgate.storage.claims.submit import Decided, Idempotency, KeyReused, Repeated, SubmitAnswer, TokenGone
+from vouchgate.storage.claims.submit import (
+    Decided,
+    Idempotency,
+    KeyReused,
+    OwnerRefused,
+    Repeated,
+    SubmitAnswer,
+    TokenGone,
+)
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.queue.capacity import QueueFull
 from vouchgate.wire import BatchIn, ClaimIn
@@ -115,7 +124,7 @@ def status_of(answer: ValidationResult) -> int:
             return 409 if answer.rule == Rule.DUPLICATE else 422
 
 
-def _error_of(answer: KeyReused | QueueFull | TokenGone) -> ProblemError:
+def _error_of(answer: KeyReused | QueueFull | TokenGone | OwnerRefused) -> ProblemError:
     """What to answer when nothing was decided and nothing kept."""
     match answer:
         case KeyReused():
@@ -130,6 +139,8 @@ def _error_of(answer: KeyReused | QueueFull | TokenGone) -> ProblemError:
             return ProblemError(429, "queue_full", detail, headers=headers)
         case TokenGone():
             return token_needed()
+        case OwnerRefused():
+            return owner_refused(unknown=answer.unknown)
 
 
 def _respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:
@@ -143,7 +154,7 @@ def _respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Re
             headers = {"Idempotency-Replayed": "true"}
             shown = private_pages.json_for(principal, answer.json)
             return Response(shown, status_of(stored), headers, media_type="application/json")
-        case KeyReused() | QueueFull() | TokenGone():
+        case KeyReused() | QueueFull() | TokenGone() | OwnerRefused():
             raise _error_of(answer)
 
 
@@ -256,7 +267,7 @@ async def _row(
             return private_pages.json_for(principal, answer.json)
         case Repeated():
             return private_pages.json_for(principal, answer.json)
-        case KeyReused() | QueueFull() | TokenGone():
+        case KeyReused() | QueueFull() | TokenGone() | OwnerRefused():
             return _as_json(_error_of(answer).body)
 
 

@@ -22,6 +22,7 @@ from vouchgate.api.base import (
     limit_rate,
     metrics_of,
     not_found,
+    owner_refused,
     owners_in_scope,
     problem_responses,
 )
@@ -37,6 +38,7 @@ from vouchgate.review import record
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage import ids
+from vouchgate.storage.identity import owners
 from vouchgate.storage.queue import documents
 from vouchgate.storage.queue.documents import DocumentRecord, DocumentState, KeyUsed, TooMany
 from vouchgate.wire import MAX_DOCUMENT_BODY_BYTES, DocumentIn, OfferIn, OwnerId
@@ -149,6 +151,8 @@ async def send_document(
         "sent_digest": hashlib.sha256(text.encode()).hexdigest(),
         "idempotency_key": idempotency_key,
     }
+    if principal.any_owner and not principal.new_owners:
+        await asyncio.to_thread(_require_known, request, owner_id)
     writing = service.store.writer.run([owner_id], lambda c: documents.add(c, row, limits))
     match await asyncio.wrap_future(writing):
         case KeyUsed():
@@ -277,6 +281,13 @@ async def _take(request: Request, sent: DocumentIn, principal: Principal) -> tup
     if taken.cited:
         limit_rate(request, principal, len(taken.cited))
     return owner_id, taken
+
+
+def _require_known(request: Request, owner_id: str) -> None:
+    """Raises ProblemError for an owner that nobody has made."""
+    with service_of(request).store.read() as connection:
+        if not owners.is_known(connection, owner_id):
+            raise owner_refused(unknown=True)
 
 
 def _own(principal: Principal, user_id: str | None = None) -> dict[str, Any]:

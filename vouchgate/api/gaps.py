@@ -8,12 +8,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, problem_responses
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, problem_responses
 from vouchgate.ingest.claims.types import Looked, MemoryType, Principal, Suggested
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.queue.pending import QueueFilter
+from vouchgate.wire import OwnerId
 
 router = APIRouter(prefix="/v1/gaps", route_class=JsonRoute, tags=["gaps"])
 
@@ -44,13 +45,14 @@ def list_gaps(
     request: Request,
     principal: ReviewReader,
     *,
+    user_id: Annotated[OwnerId | None, Query()] = None,
     rule: Literal["ungrounded", "citation_unknown"] = "ungrounded",
     after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> GapPage:
     """What was asked and not found, of claims that cite nothing, or of those whose citations could not be read."""
     queue = service_of(request).queue
-    items = queue.search(principal, QueueFilter(rule=Rule(rule), after=after, limit=limit))
+    items = queue.search(narrowed(principal, user_id), QueueFilter(rule=Rule(rule), after=after, limit=limit))
     decided = [(item, queue.decision_of(item)) for item in items]
     gaps = [
         Gap(

@@ -28,17 +28,20 @@ from vouchgate.ingest.claims.types import (
     MemoryStatus,
     MemoryType,
     Principal,
+    Role,
     ValidationResult,
 )
 from vouchgate.review import metadata
-from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
-from vouchgate.review.confirming import confirm
+from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
 from vouchgate.review.private_pages import evidence_for
 from vouchgate.review.rules import Act
+from vouchgate.review.vouching.confirming import confirm
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord
+from vouchgate.storage.queue import votes
+from vouchgate.storage.queue.votes import Vote
 from vouchgate.wire import OwnerId, Reason, Text
 
 router = APIRouter(prefix="/v1/memories", route_class=JsonRoute, tags=["memories"])
@@ -71,12 +74,14 @@ class MemoryPage(BaseModel):
 
 class EvidenceOut(Evidence):
     """The evidence as it was when the memory was decided, and what is known since of its sources and of what they are
-    shown to say: these fields are left out while nothing is."""
+    shown to say; and the votes by which its owner's people let it in, for everybody but agents. These fields are left
+    out while there is nothing."""
 
     stale_since: datetime | None = Field(default=None, exclude_if=lambda value: value is None)
     stale_reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
     lowered_at: datetime | None = Field(default=None, exclude_if=lambda value: value is None)
     lowered_reason: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    votes: tuple[Vote, ...] = Field(default=(), exclude_if=lambda cast: not cast)
 
 
 @router.get("", responses=problem_responses())
@@ -144,19 +149,21 @@ def get_evidence(request: Request, memory_id: str, principal: MemoryReader) -> E
     memory = _memory(request, memory_id, principal)
     with service_of(request).store.read() as connection:
         found = decisions.get(connection, memory.decision_id, owners=frozenset({memory.owner_id}))
+        cast = votes.of_memory(connection, memory.owner_id, memory.id)
     if found is None:
         raise not_found("evidence")
     evidence = evidence_for(principal, ValidationResult.model_validate_json(found).evidence)
     evidence = metadata.evidence_for(principal, evidence, memory)
     since = ("stale_since", "stale_reason", "lowered_at", "lowered_reason")
-    return EvidenceOut(**dict(evidence), **{name: getattr(memory, name) for name in since})
+    shown = () if principal.role is Role.AGENT else tuple(cast)
+    return EvidenceOut(**dict(evidence), votes=shown, **{name: getattr(memory, name) for name in since})
 
 
 @router.post("/{memory_id}/confirm", responses=problem_responses(404, 409))
 async def confirm_memory(request: Request, memory_id: str, principal: ConfirmingOwner) -> Memory:
     """Says that a memory still holds: it is confirmed now, and not stale any more for what is known by now."""
-    store = service_of(request).store
-    answer = await run_in_threadpool(lambda: confirm(store, principal, memory_id, datetime.now(UTC)))
+    store, policy = service_of(request).store, service_of(request).policy
+    answer = await run_in_threadpool(lambda: confirm(store, principal, memory_id, policy, datetime.now(UTC)))
     return _done(answer)
 
 
@@ -175,12 +182,14 @@ async def retract_memory(
     return _done(answer.memory if isinstance(answer, Retracted) else answer)
 
 
-def _done(answer: Memory | NotFound | AlreadyGone) -> Memory:
+def _done(answer: Memory | NotFound | AlreadyGone | ApprovalRefused) -> Memory:
     """The memory that was acted on. Raises ProblemError when nothing was done."""
     match answer:
         case Memory():
             return answer
         case NotFound():
             raise not_found("memory")
+        case ApprovalRefused():
+            raise ProblemError(409, answer.code, answer.message)
         case AlreadyGone():
             raise ProblemError(409, "not_active", f"The memory is {answer.memory.status.value} already.")

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import AfterValidator, BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from vouchgate.api.base import JsonRoute, caller, problem_responses
+from vouchgate.api.base import JsonRoute, caller, narrowed, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.types import Principal, PublisherTrust, Trust
@@ -18,7 +18,7 @@ from vouchgate.review import publishers
 from vouchgate.review.publishers import DAYS, MOST, MOST_DAYS, TooManyPublishers
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
-from vouchgate.wire import Wire
+from vouchgate.wire import OwnerId, Wire
 
 router = APIRouter(prefix="/v1/publishers", route_class=JsonRoute, tags=["reviews"])
 
@@ -58,9 +58,11 @@ class PublisherCleared(BaseModel):
 
 
 @router.get("", responses=problem_responses())
-def list_publishers(request: Request, principal: ReviewReader) -> PublisherList:
+def list_publishers(
+    request: Request, principal: ReviewReader, user_id: Annotated[OwnerId | None, Query()] = None
+) -> PublisherList:
     """The publishers that the owner trusts or bans."""
-    found = publishers.listing(service_of(request).store, principal, datetime.now(UTC))
+    found = publishers.listing(service_of(request).store, narrowed(principal, user_id), datetime.now(UTC))
     return PublisherList(items=list(found))
 
 

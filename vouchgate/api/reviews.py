@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_responses
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, not_found, problem_responses
 from vouchgate.api.problems import Problem, ProblemError, refused, unavailable
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import (
@@ -32,9 +32,11 @@ from vouchgate.review.answers import (
     ItemChanged,
     NotFound,
     NotUndoable,
+    Objected,
     Rejected,
     Removed,
     Undone,
+    Voted,
 )
 from vouchgate.review.rules import Act
 from vouchgate.server import rulings as acts
@@ -43,7 +45,8 @@ from vouchgate.service import Service
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
 from vouchgate.storage.queue.pending import Order, QueueFilter
-from vouchgate.wire import ApproveIn, RejectIn, Text, UndoIn, Wire
+from vouchgate.storage.queue.votes import Vote
+from vouchgate.wire import ApproveIn, OwnerId, RejectIn, Text, UndoIn, Wire
 
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
 
@@ -65,12 +68,17 @@ class ReviewOut(PendingMemory):
     `similar`: the stored memories that were near its claim when it was sent, nearest first; null when that was
     not looked for or could not be found out. `suggested`: documents of the repositories that may say so, or say
     otherwise, of a claim that cites nothing; `looked`: where such were looked for. `priority`: why it stands where it
-    does in the queue, the weightiest first; empty once it is decided. Left out where there is none: `suggested` and
-    `looked`; `next_check`, when its sources are read again by themselves; `rejection`, which its owner gave a claim in
-    the same words (`rejected_before`); `undo_until`, from when on the decision cannot be taken back.
+    does in the queue, the weightiest first; empty once it is decided. `needed`: how many must approve it; `votes` has
+    every vote, of which those of the item's `version` count, and `asked` the names of those whose approvals do, if not
+    every reviewer's. Left out where there is none: these two; `suggested` and `looked`; `next_check`, when its sources
+    are read again by themselves; `rejection`, which its owner gave a claim in the same words (`rejected_before`);
+    `undo_until`, from when on the decision cannot be taken back.
     """
 
     similar: tuple[SimilarMemory, ...] | None
+    needed: int
+    asked: tuple[str, ...] = Field(exclude_if=lambda names: not names)
+    votes: tuple[Vote, ...] = Field(exclude_if=lambda cast: not cast)
     suggested: tuple[Suggested, ...] = Field(default=(), exclude_if=lambda found: not found)
     looked: tuple[Looked, ...] = Field(default=(), exclude_if=lambda looks: not looks)
     priority: tuple[str, ...]
@@ -83,9 +91,12 @@ class ReviewOut(PendingMemory):
         """The item with what is known of it now."""
         queue, policy = service.queue, service.policy.queue
         decision, until = queue.decision_of(item), queue.undo_until(item)
-        waits = item.status is ReviewStatus.PENDING
+        waits, cast = item.status is ReviewStatus.PENDING, queue.votes_of(item)
         return cls(
             **dict(item),
+            needed=cast.required.approvals,
+            asked=cast.required.asked,
+            votes=cast.votes,
             similar=None if decision is None else decision.similar,
             suggested=() if decision is None else decision.suggested,
             looked=() if decision is None else decision.looked,
@@ -102,6 +113,14 @@ class ApprovedOut(BaseModel):
 
     item: PendingMemory
     memory: Memory | None
+
+
+class VotedOut(BaseModel):
+    """The item, which waits on: `given` of the `needed` approvals are there. Of an objection, `given` is 0."""
+
+    item: PendingMemory
+    given: int
+    needed: int
 
 
 class RejectedOut(BaseModel):
@@ -149,7 +168,7 @@ class ReviewBatchIn(Wire):
     ]
 
 
-DoneOut = ApprovedOut | UndoneOut | RejectedOut
+DoneOut = ApprovedOut | UndoneOut | VotedOut | RejectedOut
 
 
 class ReviewBatchOut(BaseModel):
@@ -166,6 +185,7 @@ def list_reviews(
     request: Request,
     principal: ReviewReader,
     *,
+    user_id: Annotated[OwnerId | None, Query()] = None,
     status: ReviewStatus = ReviewStatus.PENDING,
     order: Order = "priority",
     rule: Rule | None = None,
@@ -176,7 +196,8 @@ def list_reviews(
     after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ReviewPage:
-    """The owner's items, what presses most first unless another order is asked for."""
+    """The items of every owner that the caller rules for, or of the one that `user_id` names; what presses most first
+    unless another order is asked for."""
     wanted = QueueFilter(
         status=status,
         rule=rule,
@@ -188,7 +209,7 @@ def list_reviews(
         after=after,
         limit=limit,
     )
-    items = service_of(request).queue.search(principal, wanted)
+    items = service_of(request).queue.search(narrowed(principal, user_id), wanted)
     return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 
@@ -204,20 +225,24 @@ def get_review(request: Request, item_id: str, principal: ReviewReader) -> Revie
 
 
 @router.post(
-    "/{item_id}/approve", responses=problem_responses(404, 409, body=True), response_model=ApprovedOut
+    "/{item_id}/approve",
+    responses=problem_responses(404, 409, body=True),
+    response_model=ApprovedOut | VotedOut,
 )
 async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> DoneOut:
-    """Stores the claim. Its sources are looked at again first, duplicates in the same transaction: an item
-    whose source has turned out otherwise is stale."""
+    """Stores the claim, or counts the approval where more than one is needed. Its sources are looked at again first,
+    duplicates in the same transaction: an item whose source has turned out otherwise is stale."""
     row = acts.Approve(item_id, sent.version, sent.note, sent.supersede, sent.content)
     return await _act(request, principal, row)
 
 
 @router.post(
-    "/{item_id}/reject", responses=problem_responses(404, 409, body=True), response_model=RejectedOut
+    "/{item_id}/reject",
+    responses=problem_responses(404, 409, body=True),
+    response_model=VotedOut | RejectedOut,
 )
 async def reject(request: Request, item_id: str, sent: RejectIn, principal: Reviewer) -> DoneOut:
-    """Keeps the claim out, with the reason."""
+    """Keeps the claim out, with the reason; where others approved it, voids their approvals instead."""
     return await _act(request, principal, acts.Reject(item_id, sent.version, sent.reason))
 
 
@@ -269,6 +294,10 @@ def _done(answer: acts.ActOutcome) -> DoneOut:
             return ApprovedOut(item=answer.item, memory=answer.memory)
         case Rejected():
             return RejectedOut(item=answer.item)
+        case Voted():
+            return VotedOut(item=answer.item, given=answer.given, needed=answer.needed)
+        case Objected():
+            return VotedOut(item=answer.item, given=0, needed=answer.needed)
         case Undone():
             return UndoneOut(item=answer.item, retracted=answer.retracted, restored=answer.restored)
         case ClaimRefused() | StorageError():

@@ -9,15 +9,16 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_responses
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, not_found, problem_responses
+from vouchgate.api.problems import ProblemError
 from vouchgate.ingest.claims.types import Memory, Principal, SpotVerdict
 from vouchgate.ingest.rules import Rule
 from vouchgate.review import spot_checks
-from vouchgate.review.answers import NotFound
+from vouchgate.review.answers import ApprovalRefused, NotFound
 from vouchgate.review.rules import Act
 from vouchgate.review.spot_checks import Drawn
 from vouchgate.server.state import service_of
-from vouchgate.wire import Wire
+from vouchgate.wire import OwnerId, Wire
 
 router = APIRouter(prefix="/v1/spot-checks", route_class=JsonRoute, tags=["reviews"])
 
@@ -62,13 +63,14 @@ def list_spot_checks(
     request: Request,
     principal: ReviewReader,
     *,
+    user_id: Annotated[OwnerId | None, Query()] = None,
     verdict: SpotVerdict | Literal["open"] = "open",
     after: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> SpotCheckPage:
     """The owner's memories that were drawn, of which nothing was said yet unless a verdict is asked for."""
-    store = service_of(request).store
-    now = datetime.now(UTC)
+    store, now = service_of(request).store, datetime.now(UTC)
+    principal = narrowed(principal, user_id)
     found = spot_checks.search(store, principal, now, verdict=verdict, after=after, limit=limit)
     return SpotCheckPage(
         items=[SpotCheckOut.of(drawn) for drawn in found],
@@ -77,14 +79,20 @@ def list_spot_checks(
     )
 
 
-@router.post("/{memory_id}", responses=problem_responses(404, body=True))
+@router.post("/{memory_id}", responses=problem_responses(404, 409, body=True))
 async def answer_spot_check(
     request: Request, memory_id: str, sent: SpotVerdictIn, principal: Reviewer
 ) -> SpotCheckOut:
     """Notes what the owner says of a memory that was drawn, in place of what was said before. The memory stays as it
     is: one that is wrong can be retracted (`DELETE /v1/memories/{memory_id}`)."""
-    store, now = service_of(request).store, datetime.now(UTC)
-    drawn = await run_in_threadpool(spot_checks.answer, store, principal, memory_id, sent.verdict, now)
+    service, now = service_of(request), datetime.now(UTC)
+    drawn = await run_in_threadpool(
+        lambda: spot_checks.answer(
+            service.store, principal, memory_id, sent.verdict, now, policy=service.policy
+        )
+    )
     if isinstance(drawn, NotFound):
         raise not_found("spot check")
+    if isinstance(drawn, ApprovalRefused):
+        raise ProblemError(409, drawn.code, drawn.message)
     return SpotCheckOut.of(drawn)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from vouchgate.api.base import JsonRoute, caller, problem_responses
 from vouchgate.ingest.claims.types import Principal, Role, Source
@@ -17,13 +17,17 @@ Anybody = Annotated[Principal, Depends(caller(Act.READ_SELF))]
 
 
 class WhoOut(BaseModel):
-    """Who the service takes the caller for. `owners` it may act for, every one when `any_owner` is true."""
+    """Who the service takes the caller for. `owners` it may act for, every one when `any_owner` is true, and with
+    `new_owners` those that nobody has made yet. `person`: the id of who is behind the token, left out where
+    that is not known."""
 
     id: str
     name: str
     role: Role
     owners: list[str]
     any_owner: bool
+    new_owners: bool = Field(exclude_if=lambda may: not may)
+    person: str | None = Field(exclude_if=lambda found: found is None)
     sources: list[Source]
 
 
@@ -36,5 +40,7 @@ async def whoami(principal: Anybody) -> WhoOut:
         role=principal.role,
         owners=sorted(principal.owners),
         any_owner=principal.any_owner,
+        new_owners=principal.new_owners,
+        person=principal.person,
         sources=sorted(principal.sources),
     )

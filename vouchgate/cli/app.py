@@ -16,7 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
-from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, tokens, webhooks
+from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
+from vouchgate.cli.identity import people, tokens
 from vouchgate.cli.importing import command as imports
 from vouchgate.extras import missing
 
@@ -27,6 +28,7 @@ _EXPECTED = {
     "vouchgate.sources.repositories.RepositoryError",
     "vouchgate.settings.SettingsError",
     "vouchgate.ingest.policy.PolicyError",
+    "vouchgate.review.vouching.owner_rules.OwnerRulesError",
     "vouchgate.storage.errors.StorageError",
 }
 
@@ -420,7 +422,7 @@ def doctor(repo: operator.Repos = None) -> None:
 
 
 # In this order they are listed.
-for part in (tokens, operator, deliveries, imports, index, mcp, mcp_gate, records, webhooks):
+for part in (tokens, people, operator, deliveries, imports, index, mcp, mcp_gate, records, webhooks):
     part.register(app)
 
 

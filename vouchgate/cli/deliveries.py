@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vouchgate.cli import operator
+from vouchgate.cli.identity.tokens import ACTOR
 from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, one_line, say, show_table, write_json
-from vouchgate.cli.tokens import ACTOR
 
 if TYPE_CHECKING:
     from vouchgate.storage.outgoing.deliveries import DeliveryRecord

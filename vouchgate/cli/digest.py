@@ -17,13 +17,11 @@ from vouchgate.storage.queue import overview, pending
 from vouchgate.storage.queue.pending import QueueFilter
 
 
-def digest(settings: Settings, *, hours: int, as_json: bool) -> int:
+def digest(settings: Settings, *, hours: int, owner: str | None, as_json: bool) -> int:
     """The reviewer's own queue as it is now. It is no failure when something waits."""
     page = None if settings.public_url is None else f"{settings.public_url}/review"
     with open_review_session(settings) as desk, desk.store.read() as connection:
-        (owner_id,) = (
-            desk.principal.owners
-        )  # a reviewer has exactly one; see storage.identity.tokens.grant_problem
+        owner_id = desk.one_owner(owner)
         figures = figures_of(connection, owner_id, hours=hours, page=page, now=datetime.now(UTC))
     if as_json:
         write_json(digest_document(figures))

@@ -139,6 +139,7 @@ def review_digest(
     hours: Annotated[
         int, typer.Option(min=1, max=24 * 366, metavar="N", help="Tell what happened in so many hours.")
     ] = 24,
+    owner: Annotated[str | None, typer.Option(metavar="ID", help="Of a token that has several.")] = None,
     public_url: PublicUrl = None,
     database_url: DatabaseUrl = None,
     token: Token = None,
@@ -151,7 +152,7 @@ def review_digest(
     from vouchgate.cli import digest as command
 
     settings = settings_from(database_url=database_url, token=token, public_url=public_url)
-    raise typer.Exit(command.digest(settings, hours=hours, as_json=as_json))
+    raise typer.Exit(command.digest(settings, hours=hours, owner=owner, as_json=as_json))
 
 
 Version = Annotated[

@@ -30,14 +30,17 @@ from vouchgate.review.answers import (
     ItemChanged,
     NotFound,
     NotUndoable,
+    Objected,
     Rejected,
     Removed,
     Undone,
+    Voted,
 )
 from vouchgate.review.pages.reasons import kind_of
 from vouchgate.review.publishers import MOST, TooManyPublishers
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.review.rules import Act, is_allowed
+from vouchgate.review.rules import Act, is_allowed, is_owner
+from vouchgate.review.vouching.loading import load_rules
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.pending import Order, QueueFilter
@@ -69,6 +72,13 @@ class ReviewSession:
     policy: Policy
     principal: Principal
 
+    def one_owner(self, named: str | None) -> str:
+        """The owner that a command is about. Raises Failure when it is not said, or not this reviewer's."""
+        own = sorted(self.principal.owners) if named is None else [named]
+        if len(own) != 1 or not is_owner(self.principal, own[0]):
+            raise Failure("name the owner whose memories it is about with --owner; this token must be theirs")
+        return own[0]
+
 
 @contextmanager
 def open_review_session(settings: Settings) -> Iterator[ReviewSession]:
@@ -78,7 +88,7 @@ def open_review_session(settings: Settings) -> Iterator[ReviewSession]:
             "a reviewer's token is needed: give --token or set VOUCHGATE_TOKEN; "
             "vouchgate token create --role reviewer --owner ID makes one"
         )
-    policy = load_policy(settings.policy)
+    policy, rules = load_policy(settings.policy), load_rules(settings.owner_rules)
     with open_store(settings) as store:
         with store.read() as connection:
             principal = tokens.authenticate(connection, settings.token.get_secret_value(), datetime.now(UTC))
@@ -88,7 +98,7 @@ def open_review_session(settings: Settings) -> Iterator[ReviewSession]:
             raise Failure(
                 f"only an owner's reviewer may do this; this token is for the role {principal.role}"
             )
-        yield ReviewSession(store, ReviewQueue(store, policy), policy, principal)
+        yield ReviewSession(store, ReviewQueue(store, policy, rules), policy, principal)
 
 
 def listing(
@@ -238,6 +248,9 @@ def approve(
             gone = "it was never stored here" if answer.memory is None else f"{answer.memory.id} is retracted"
             say(f"Approved: the removal is passed on; {gone}.")
             return 0
+        case Voted():
+            say(f"Approved by {answer.given} of {answer.needed}: {item_id} waits for the others.")
+            return 0
         case _:
             raise _not_done(item_id, answer)
 
@@ -255,6 +268,11 @@ def reject(settings: Settings, item_id: str, *, version: int | None, reason: str
     match answer:
         case Rejected():
             say(f"Rejected: {item_id} will not be stored.")
+            return 0
+        case Objected():
+            say(
+                f"Returned: {item_id} waits on, in version {answer.item.version}, and approvals are given anew."
+            )
             return 0
         case _:
             raise _not_done(item_id, answer)
@@ -307,15 +325,13 @@ def decide_publisher(
         raise Failure(str(error), USAGE) from error
     now = datetime.now(UTC)
     with open_review_session(settings) as desk:
-        own = sorted(desk.principal.owners) if owner is None else [owner]
-        if len(own) != 1 or not publishers.may_decide(desk.principal, own[0]):
-            raise Failure("name the owner whose memories it is about with --owner; this token must be theirs")
+        own = desk.one_owner(owner)
         if trust is None:
-            if not publishers.clear(desk.store, desk.principal, own[0], publisher, now):
+            if not publishers.clear(desk.store, desk.principal, own, publisher, now):
                 raise Failure(f"nothing is said of {publisher}")
             say(f"Taken back: {publisher} counts as for everybody.")
             return 0
-        said = publishers.decide(desk.store, desk.principal, own[0], publisher, trust, days=days, now=now)
+        said = publishers.decide(desk.store, desk.principal, own, publisher, trust, days=days, now=now)
     if isinstance(said, TooManyPublishers):
         raise Failure(f"you say something of {MOST} publishers already; take one back first")
     say(f"{publisher} is {trust} until {said.until:%Y-%m-%d}.")

@@ -19,9 +19,9 @@ import uvicorn
 from fastapi import FastAPI
 from sqlalchemy import make_url
 
+from vouchgate.cli.identity.tokens import link_url
 from vouchgate.cli.output import Failure, say
 from vouchgate.cli.progress import of_the_index
-from vouchgate.cli.tokens import link_url
 from vouchgate.ingest.claims.types import Principal, Role, Source
 from vouchgate.server.app import create_app
 from vouchgate.server.processes import Supervisor

@@ -148,6 +148,7 @@ class Gate:
             idempotency=idempotency,
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
+            new_owners=principal.new_owners,
             bands=None if looked_up is None else looked_up.bands,
         )
         return self.store.comparer.submit_async(submission, alone=alone)

@@ -14,7 +14,14 @@ from vouchgate.importing.feed import examine_all, reason_of
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Outcome, Principal
 from vouchgate.ingest.pipeline import Examined
-from vouchgate.storage.claims.submit import Decided, KeyReused, Repeated, SubmitAnswer, TokenGone
+from vouchgate.storage.claims.submit import (
+    Decided,
+    KeyReused,
+    OwnerRefused,
+    Repeated,
+    SubmitAnswer,
+    TokenGone,
+)
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.queue.capacity import QueueFull
 
@@ -151,6 +158,13 @@ class Importer:
             case TokenGone():
                 await self._drop()
                 raise ImportStopped("the token was revoked or has expired; run it again with one that holds")
+            case OwnerRefused():
+                owner_id = sent.row.claim.owner_id
+                self._bad(
+                    BadRow(
+                        sent.row.place, f"is for the owner {owner_id!r}, who is not there or not this token's"
+                    )
+                )
             case KeyReused():  # the key is a digest of the claim itself
                 self._bad(BadRow(sent.row.place, "was sent before with other words under the same key"))
 

@@ -28,6 +28,7 @@ from vouchgate.api import (
     publishers,
     reviews,
     spot_checks,
+    team,
     whoami,
 )
 from vouchgate.review.expiry import expire
@@ -108,6 +109,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         gaps.router,
         audit.router,
         operations.router,
+        team.router,
         whoami.router,
     ):
         app.include_router(router)

@@ -20,9 +20,11 @@ from vouchgate.review.answers import (
     ItemChanged,
     NotFound,
     NotUndoable,
+    Objected,
     Rejected,
     Removed,
     Undone,
+    Voted,
 )
 from vouchgate.review.rules import may_rule_on
 from vouchgate.service import Service
@@ -59,9 +61,9 @@ class Undo:
 
 
 ReviewAct = Approve | Reject | Undo
-ApproveAnswer = Approved | Removed | ApprovalRefused | NotFound | ItemChanged | AlreadyDecided
+ApproveAnswer = Approved | Removed | Voted | ApprovalRefused | NotFound | ItemChanged | AlreadyDecided
 UndoAnswer = Undone | NotUndoable | NotFound | ItemChanged
-ReviewAnswer = ApproveAnswer | Rejected | UndoAnswer
+ReviewAnswer = ApproveAnswer | Rejected | Objected | UndoAnswer
 ActOutcome = (
     ReviewAnswer | ClaimRefused | StorageError
 )  # what was sent cannot be looked at, or nothing be written

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from vouchgate.ingest.claims.types import PendingMemory, ValidationResult
 from vouchgate.review.pages.changes import changes_between
@@ -18,16 +18,18 @@ from vouchgate.review.pages.item import item_view
 from vouchgate.review.pages.queue import QueueListing
 from vouchgate.review.pages.reasons import CANNED, kind_of
 from vouchgate.review.pages.text import pieces
+from vouchgate.review.pages.votes import votes_view
 from vouchgate.review.reading import parse_decision
 from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.identity import tokens
+from vouchgate.storage.queue import pending
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.queue import MOST_REASON, parse_reason, parse_supersede, redirect_with_result
-from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path
+from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path, set_owner
 from vouchgate.web.told import ActResult, describe_result, find_notice
 
 router = APIRouter(include_in_schema=False)
@@ -57,7 +59,13 @@ class ActProblem:
 
 @router.get("/review/items/{item_id}")
 def item(request: Request, visitor: SignedIn, item_id: str) -> Response:
-    """One item, whatever became of it."""
+    """One item, whatever became of it; of another owner of the visitor's, among that owner's pages."""
+    whose = None if len(visitor.owners) == 1 else _owner_of(service_of(request), visitor, item_id)
+    if whose is not None and whose != visitor.owner_id:
+        query = request.url.query
+        answer = RedirectResponse(own_path(request.url.path + (f"?{query}" if query else "")), 303)
+        set_owner(request, answer, whose)
+        return answer
     return _page(request, visitor, item_id, listing_of(request.query_params))
 
 
@@ -105,6 +113,12 @@ async def undo(request: Request, visitor: SignedIn, item_id: str) -> Response:
     if result.done:
         return Response(status_code=303, headers={"Location": f"/review/items/{item_id}?done={item_id}"})
     return await _answer(request, visitor, result, fields, FormInput())
+
+
+def _owner_of(service: Service, visitor: Visitor, item_id: str) -> str | None:
+    with service.store.read() as connection:
+        found = pending.get(connection, item_id, owners=frozenset(visitor.owners))
+    return None if found is None else found.owner_id
 
 
 def _version(fields: Form) -> int:
@@ -193,6 +207,8 @@ def _page(
         if around.became not in (None, shown.content)
         else None,
         typed=typed or FormInput(),
+        votes=votes_view(shown, service.queue.votes_of(shown), visitor.principal.person, now),
+        barred=service.queue.barred(visitor.principal, shown, now),
         back=listing.href(),
         next_href=listing.href(f"/review/items/{following}") if following else None,
         canned_reasons=CANNED,

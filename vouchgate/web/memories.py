@@ -11,10 +11,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from vouchgate.ingest.claims.types import Memory
-from vouchgate.review.answers import AlreadyGone, NotFound, Retracted
-from vouchgate.review.confirming import confirm
+from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
 from vouchgate.review.pages.memory import memory_view, parse_query, rows_of
 from vouchgate.review.reading import parse_decision
+from vouchgate.review.vouching.confirming import confirm
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.memories import MemoryFilter, storable
@@ -73,8 +73,8 @@ def memory(request: Request, visitor: SignedIn, memory_id: str) -> Response:
 async def still_holds(request: Request, visitor: SignedIn, memory_id: str) -> Response:
     """Says that a memory still holds."""
     await form(request, visitor)
-    store = service_of(request).store
-    answer = await run_in_threadpool(lambda: confirm(store, visitor.principal, memory_id, datetime.now(UTC)))
+    store, policy, now = service_of(request).store, service_of(request).policy, datetime.now(UTC)
+    answer = await run_in_threadpool(lambda: confirm(store, visitor.principal, memory_id, policy, now))
     return await _done(request, visitor, memory_id, answer)
 
 
@@ -94,12 +94,17 @@ async def retract(request: Request, visitor: SignedIn, memory_id: str) -> Respon
 
 
 async def _done(
-    request: Request, visitor: Visitor, memory_id: str, answer: Memory | Retracted | NotFound | AlreadyGone
+    request: Request,
+    visitor: Visitor,
+    memory_id: str,
+    answer: Memory | Retracted | NotFound | AlreadyGone | ApprovalRefused,
 ) -> Response:
     """Back to the page of a memory that was acted on, or why nothing was done."""
     match answer:
         case NotFound():
             raise PageProblem(404, "There is no such memory.")
+        case ApprovalRefused():
+            return await run_in_threadpool(lambda: _page(request, visitor, memory_id, answer.message))
         case AlreadyGone():
             problem = f"It was {answer.memory.status.value} before; nothing was done."
             return await run_in_threadpool(lambda: _page(request, visitor, memory_id, problem))

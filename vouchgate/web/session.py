@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, unquote, urlencode
 
 from fastapi import Depends, Request
 from starlette.datastructures import ImmutableMultiDict
@@ -24,6 +24,7 @@ from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem
 
 COOKIE = "vg_session"
+OWNER_COOKIE = "vg_owner"  # of several owners the one whose pages are shown
 FORM_COOKIE = "vg_form"  # before anybody is signed in: what the sign-in forms are bound to
 HOME = "/review"
 SIGN_IN = "/review/sign-in"
@@ -48,10 +49,12 @@ Form = ImmutableMultiDict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A reviewer who is signed in. `csrf` goes into the hidden field `csrf` of every form."""
+    """A reviewer who is signed in, before the pages of one of their owners. `principal` is nobody's but this owner's;
+    `owners` are all, sorted. `csrf` goes into the hidden field `csrf` of every form."""
 
     principal: Principal
     owner_id: str
+    owners: tuple[str, ...]
     csrf: str = field(repr=False)
     secret: str = field(repr=False)
 
@@ -70,10 +73,19 @@ def signed_in(request: Request) -> Visitor:
         principal = sessions.principal(connection, secret, datetime.now(UTC))
     if principal is None:
         raise SignInNeeded
-    (owner_id,) = principal.owners  # a reviewer has exactly one; see storage.identity.tokens.grant_problem
-    visitor = Visitor(principal, owner_id, csrf_of(secret), secret)
+    owners = tuple(sorted(principal.owners))
+    if not owners:
+        raise PageProblem(403, "You rule for no owner at present. Whoever runs the service can change that.")
+    owner_id = _chosen(request, owners)
+    principal = principal.model_copy(update={"owners": frozenset({owner_id})})
+    visitor = Visitor(principal, owner_id, owners, csrf_of(secret), secret)
     request.state.visitor = visitor  # for pages that tell of an error
     return visitor
+
+
+def _chosen(request: Request, owners: tuple[str, ...]) -> str:
+    chosen = unquote(request.cookies.get(OWNER_COOKIE, ""))
+    return chosen if chosen in owners else owners[0]
 
 
 SignedIn = Annotated[Visitor, Depends(signed_in)]
@@ -194,6 +206,19 @@ def set_session(request: Request, response: Response, secret: str) -> None:
         samesite="lax",
     )
     response.delete_cookie(FORM_COOKIE, path=SIGN_IN)
+
+
+def set_owner(request: Request, response: Response, owner_id: str) -> None:
+    """Has the browser show this owner's pages, for as long as a session lasts."""
+    response.set_cookie(
+        OWNER_COOKIE,
+        quote(owner_id),
+        max_age=int(sessions.SESSION_LIFETIME.total_seconds()),
+        path=HOME,
+        secure=is_secure(request),
+        httponly=True,
+        samesite="lax",
+    )
 
 
 def forget_session(request: Request, response: Response) -> None:

@@ -34,6 +34,7 @@ from vouchgate.web.session import (
     read_form,
     session_secret,
     set_form_secret,
+    set_owner,
     set_session,
     signed_in,
 )
@@ -146,6 +147,17 @@ async def follow_link(request: Request, code: str) -> Response:
     if secret is None:
         raise PageProblem(410, _LINK_IS_OVER)
     return _signed_in(request, secret, HOME)
+
+
+@router.post("/review/owner")
+async def choose_owner(request: Request, visitor: SignedIn) -> Response:
+    """Shows the pages of another owner that the visitor rules for."""
+    owner_id = (await form(request, visitor)).get("owner", "")
+    if owner_id not in visitor.owners:
+        raise PageProblem(404, "There is no such owner for you.")
+    answer = RedirectResponse(HOME, 303)
+    set_owner(request, answer, owner_id)
+    return answer
 
 
 @router.post("/review/sign-out")

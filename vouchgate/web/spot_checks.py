@@ -13,7 +13,7 @@ from vouchgate.ingest.claims.types import SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.support.rereading import digests_of
 from vouchgate.review import spot_checks
-from vouchgate.review.answers import NotFound
+from vouchgate.review.answers import ApprovalRefused, NotFound
 from vouchgate.review.pages.spot_checks import (
     PATH,
     WORDS,
@@ -80,14 +80,18 @@ def _view(connection: Connection, drawn: Drawn, policy: Policy, now: datetime) -
 @router.post(f"{PATH}/{{memory_id}}")
 async def answer(request: Request, visitor: SignedIn, memory_id: str) -> Response:
     """Notes what the visitor says of a memory. What is wrong can be taken out of force on its own page."""
-    fields, store = await form(request, visitor), service_of(request).store
+    fields, service = await form(request, visitor), service_of(request)
     said = fields.get("verdict", "")
     if said not in {verdict.value for verdict in SpotVerdict}:
         raise PageProblem(422, "A spot check is answered with right, wrong or cannot tell.")
     verdict = SpotVerdict(said)
     done = await run_in_threadpool(
-        spot_checks.answer, store, visitor.principal, memory_id, verdict, datetime.now(UTC)
+        lambda: spot_checks.answer(
+            service.store, visitor.principal, memory_id, verdict, datetime.now(UTC), policy=service.policy
+        )
     )
+    if isinstance(done, ApprovalRefused):
+        raise PageProblem(409, done.message)
     if isinstance(done, NotFound):
         raise PageProblem(404, "There is no such spot check.")
     wrong = f"/review/memories/{done.memory.id}?wrong=1"

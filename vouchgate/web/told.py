@@ -16,15 +16,18 @@ from vouchgate.review.answers import (
     ItemChanged,
     NotFound,
     NotUndoable,
+    Objected,
     Rejected,
     Removed,
     Undone,
+    Voted,
 )
 from vouchgate.review.pages.text import plain_line
 from vouchgate.server.rulings import ActOutcome
 from vouchgate.service import Service
 from vouchgate.storage.claims import memories
 from vouchgate.storage.errors import RecordUnreadable, StorageError, StoreUnknown
+from vouchgate.storage.queue.votes import standing
 from vouchgate.web.session import Visitor
 
 _WHICH_HOLDS = (
@@ -75,7 +78,7 @@ class ActResult:
 def describe_result(item_id: str, answer: ActOutcome, policy: Policy) -> ActResult:
     """An answer in words. Nothing tells an item of another owner from one that does not exist."""
     match answer:
-        case Approved() | Removed() | Rejected() | Undone():
+        case Approved() | Removed() | Voted() | Rejected() | Objected() | Undone():
             return _done(item_id, answer, policy)
         case ClaimRefused() | StorageError():
             return _failed(item_id, answer)
@@ -83,7 +86,9 @@ def describe_result(item_id: str, answer: ActOutcome, policy: Policy) -> ActResu
             return _not_done(item_id, answer)
 
 
-def _done(item_id: str, answer: Approved | Removed | Rejected | Undone, policy: Policy) -> ActResult:
+def _done(
+    item_id: str, answer: Approved | Removed | Voted | Rejected | Objected | Undone, policy: Policy
+) -> ActResult:
     undo = answer.item.version if policy.queue.undo_minutes else None
     match answer:
         case Approved():
@@ -96,6 +101,14 @@ def _done(item_id: str, answer: Approved | Removed | Rejected | Undone, policy: 
         case Rejected():
             sentence = f"Rejected: {_short(answer.item.content)}."
             return ActResult(item_id, "rejected", sentence, True, 200, undo)
+        case Voted():
+            sentence = (
+                f"Approved by {answer.given} of {answer.needed}: {_short(answer.item.content)} waits on."
+            )
+            return ActResult(item_id, "voted", sentence, True, 200, answer.item.version)
+        case Objected():
+            sentence = f"Returned to the queue: {_short(answer.item.content)}. Approvals are given anew."
+            return ActResult(item_id, "objected", sentence, True, 200)
         case Undone():
             sentence = f"Taken back: {_short(answer.item.content)}. It waits again."
             return ActResult(item_id, "waits again", sentence, True, 200)
@@ -163,7 +176,12 @@ def find_notice(service: Service, visitor: Visitor, item_id: str | None, now: da
     }.get(item.status)
     if words is None:
         return None
+    version = item.version
     until = service.queue.undo_until(item)
+    cast = service.queue.votes_of(item) if item.status is ReviewStatus.PENDING else None
+    given = [] if cast is None else standing(cast.votes, version)
+    if cast is not None and given:
+        words, until = f"Approved by {len(given)} of {cast.required.approvals}:", item.expires_at
     claim = item.content
     if item.memory_id is not None:  # an owner may have approved it in words of their own
         with service.store.read() as connection:

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import time
+import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,12 @@ import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, queue, store
 from vouchgate.ingest.claims.types import Role
+from vouchgate.storage.identity import persons
 
 pytestmark = pytest.mark.on("sqlite")
 
 # Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
+EVERYBODY = set(Role) - {Role.RECORDER}  # who says who they are, and nothing else yet
 ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
     ("POST", "/v1/claims/check"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
@@ -29,17 +33,17 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ),
     ("POST", "/v1/documents/check"): ({Role.AGENT}, {"content": "The door is open."}),
     ("POST", "/v1/documents"): ({Role.AGENT}, {"content": "The door is open."}),
-    ("GET", "/v1/documents"): (set(Role), None),
-    ("GET", "/v1/documents/{document_id}"): (set(Role), None),
+    ("GET", "/v1/documents"): (EVERYBODY, None),
+    ("GET", "/v1/documents/{document_id}"): (EVERYBODY, None),
     ("DELETE", "/v1/documents/{document_id}"): ({Role.AGENT, Role.REVIEWER}, None),
-    ("GET", "/v1/documents/{document_id}/report.html"): (set(Role), None),
-    ("GET", "/v1/documents/{document_id}/report.sarif"): (set(Role), None),
+    ("GET", "/v1/documents/{document_id}/report.html"): (EVERYBODY, None),
+    ("GET", "/v1/documents/{document_id}/report.sarif"): (EVERYBODY, None),
     ("POST", "/v1/documents/{document_id}/claims"): ({Role.AGENT}, {}),
     ("GET", "/v1/claims/pending"): ({Role.AGENT}, None),
-    ("GET", "/v1/decisions/{decision_id}"): (set(Role), None),
-    ("GET", "/v1/memories"): (set(Role), None),
-    ("GET", "/v1/memories/{memory_id}"): (set(Role), None),
-    ("GET", "/v1/memories/{memory_id}/evidence"): (set(Role), None),
+    ("GET", "/v1/decisions/{decision_id}"): (EVERYBODY, None),
+    ("GET", "/v1/memories"): (EVERYBODY, None),
+    ("GET", "/v1/memories/{memory_id}"): (EVERYBODY, None),
+    ("GET", "/v1/memories/{memory_id}/evidence"): (EVERYBODY, None),
     ("POST", "/v1/memories/{memory_id}/confirm"): ({Role.REVIEWER}, None),
     ("DELETE", "/v1/memories/{memory_id}"): ({Role.REVIEWER}, None),
     ("GET", "/v1/reviews"): ({Role.REVIEWER}, None),
@@ -58,15 +62,25 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/publishers/preview"): ({Role.REVIEWER}, None),
     ("POST", "/v1/publishers"): ({Role.REVIEWER}, {"publisher": "example.com", "trust": "trusted"}),
     ("DELETE", "/v1/publishers"): ({Role.REVIEWER}, None),
-    ("GET", "/v1/deliveries"): (set(Role), None),
+    ("GET", "/v1/deliveries"): (EVERYBODY, None),
     ("POST", "/v1/deliveries/lease"): ({Role.AGENT}, {"sink": "shelf"}),
     ("POST", "/v1/deliveries/{delivery_id}/done"): ({Role.AGENT}, {"lease": "filled in"}),
     ("POST", "/v1/deliveries/{delivery_id}/failed"): ({Role.AGENT}, {"lease": "filled in", "error": "no"}),
     ("POST", "/v1/deliveries/{delivery_id}/retry"): ({Role.REVIEWER}, None),
     ("GET", "/v1/audit/events"): ({Role.AUDITOR, Role.ADMIN}, None),
+    ("GET", "/v1/members"): ({Role.REVIEWER, Role.AUDITOR, Role.ADMIN}, None),
+    ("POST", "/v1/members"): ({Role.ADMIN}, {"member": "filled in", "role": "auditor"}),
+    ("DELETE", "/v1/members"): ({Role.ADMIN}, None),
+    ("GET", "/v1/persons"): ({Role.ADMIN}, None),
+    ("POST", "/v1/persons"): ({Role.ADMIN}, {"name": "filled in"}),
     ("GET", "/v1/whoami"): (set(Role), None),
 }
-NAMING = {("GET", "/v1/publishers/preview"), ("DELETE", "/v1/publishers")}  # a publisher, which they need
+# What they need to be named.
+NAMING = {
+    ("GET", "/v1/publishers/preview"): "publisher=example.com",
+    ("DELETE", "/v1/publishers"): "publisher=example.com",
+    ("DELETE", "/v1/members"): "member={person}&role=reviewer",
+}
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
 
 
@@ -112,11 +126,18 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
         delivery_id=delivery_id,
         document_id=checked_document(agent) if "{document_id}" in path else "",
     )
+    person = f"p{uuid.uuid4().hex[:12]}"
+    if path == "/v1/persons" and body is not None:
+        body = {"name": person}
+    elif path == "/v1/members":
+        persons.create(site.store, person, actor="test", now=datetime.now(UTC))
+        body = None if body is None else body | {"member": person}
     if (method, path) in NAMING:
-        filled += "?publisher=example.com"
+        filled += "?" + NAMING[method, path].format(person=person)
     before = site.events(owner)
     callers: dict[Role, httpx.Client] = {
         Role.AGENT: agent,
+        Role.RECORDER: site.caller(site.token(Role.RECORDER, owner)[1]),
         Role.REVIEWER: site.reviewer(owner),
         Role.AUDITOR: site.auditor(owner),
         Role.ADMIN: site.caller(site.token(Role.ADMIN, owner)[1]),

@@ -280,11 +280,12 @@ def test_a_link_for_nobody_is_not_made(
     ("arguments", "says"),
     [
         ((), "--role"),
-        (("--role", "boss", "--owner", "me"), "agent, reviewer, auditor, admin"),
+        (("--role", "boss", "--owner", "me"), "agent, recorder, reviewer, auditor, admin"),
         (("--role", "agent", "--owner", "me", "--source", "blog"), "user, documentation, adr"),
         (("--role", "agent", "--owner", "me", "--expires", "soon"), "90d"),
-        (("--role", "reviewer", "--owner", "me", "--owner", "you"), "exactly one owner"),
-        (("--role", "reviewer", "--any-owner"), "exactly one owner"),
+        (("--role", "reviewer"), "for owners by name"),
+        (("--role", "reviewer", "--any-owner"), "for owners by name"),
+        (("--role", "agent", "--owner", "me", "--new-owners"), "may name new ones"),
         (("--role", "agent"), "needs at least one owner"),
     ],
 )

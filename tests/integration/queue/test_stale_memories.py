@@ -15,7 +15,7 @@ from tests.web import Answer, WebServer, web_server
 from vouchgate.ingest.claims.types import Action, Memory, MemoryStatus, Source
 from vouchgate.ingest.policy import load_policy
 from vouchgate.review.answers import NotFound
-from vouchgate.review.confirming import confirm
+from vouchgate.review.vouching.confirming import confirm
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import MemoryFilter
 from vouchgate.storage.store import Store
@@ -324,8 +324,8 @@ def test_an_owner_confirms_a_memory_in_spite_of_what_made_it_stale(here: Bench) 
     assert here.work(NOW + WEEK).stale == 1
     name, later = str(sent.memory_id), NOW + WEEK
     stranger = reviewer("somebody-else")
-    assert confirm(here.store, stranger, name, later) == NotFound()
-    confirmed = confirm(here.store, reviewer(), name, later)
+    assert confirm(here.store, stranger, name, here.policy, later) == NotFound()
+    confirmed = confirm(here.store, reviewer(), name, here.policy, later)
     assert isinstance(confirmed, Memory)
     assert (confirmed.stale_since, confirmed.stale_reason, confirmed.confirmed_at) == (None, None, later)
     assert history(here.store)[-1].action is Action.MEMORY_CONFIRMED

@@ -101,7 +101,7 @@ def test_an_answer_is_logged_counted_and_can_be_changed(store: Store) -> None:
     )
     assert {one.memory.id for one in listed(store)} == {first, second}
     for verdict in (SpotVerdict.RIGHT, SpotVerdict.WRONG, SpotVerdict.WRONG):
-        done = spot_checks.answer(store, reviewer(), first, verdict, NOW)
+        done = spot_checks.answer(store, reviewer(), first, verdict, NOW, policy=policy())
         assert isinstance(done, Drawn)
         assert (done.check.verdict, done.check.decided_by) == (verdict, "reviewer-rita")
         assert done.memory.status is MemoryStatus.ACTIVE
@@ -127,8 +127,11 @@ def test_nobody_but_its_owner_sees_or_answers(store: Store) -> None:
     for who in others:
         assert listed(store, who) == []
         assert spot_checks.counts(store, who) == {}
-        assert spot_checks.answer(store, who, drawn, SpotVerdict.RIGHT, NOW) == NotFound()
-    assert spot_checks.answer(store, reviewer(), "mem_\x00", SpotVerdict.RIGHT, NOW) == NotFound()
+        assert spot_checks.answer(store, who, drawn, SpotVerdict.RIGHT, NOW, policy=policy()) == NotFound()
+    assert (
+        spot_checks.answer(store, reviewer(), "mem_\x00", SpotVerdict.RIGHT, NOW, policy=policy())
+        == NotFound()
+    )
     assert [one.check.verdict for one in listed(store)] == [None]
 
 

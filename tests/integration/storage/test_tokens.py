@@ -101,6 +101,8 @@ def test_the_listing_says_all_but_the_secret(store: Store) -> None:
         "role": Role.AGENT,
         "owners": ("ann",),
         "any_owner": False,
+        "new_owners": False,
+        "person_id": None,
         "sources": (Source.COMMIT, Source.USER),
         "created_at": NOW,
         "expires_at": LATER,
@@ -186,6 +188,7 @@ class Grant:
     role: Role
     owners: tuple[str, ...] = ()
     any_owner: bool = False
+    new_owners: bool = False
     sources: tuple[Source, ...] = ()
 
     def create(self, store: Store) -> tuple[Principal, str]:
@@ -196,6 +199,7 @@ class Grant:
             name="Früh-Bot 7",
             owners=self.owners,
             any_owner=self.any_owner,
+            new_owners=self.new_owners,
             sources=self.sources,
             actor="service",
             now=NOW,
@@ -205,10 +209,13 @@ class Grant:
 @pytest.mark.parametrize(
     ("grant", "says"),
     [
-        (Grant(Role.REVIEWER), "exactly one owner"),
-        (Grant(Role.REVIEWER, ("ann", "bob")), "exactly one owner"),
-        (Grant(Role.REVIEWER, any_owner=True), "exactly one owner"),
-        (Grant(Role.REVIEWER, ("ann",), any_owner=True), "exactly one owner"),
+        (Grant(Role.REVIEWER), "for owners by name"),
+        (Grant(Role.REVIEWER, any_owner=True), "for owners by name"),
+        (Grant(Role.REVIEWER, ("ann",), any_owner=True), "for owners by name"),
+        (Grant(Role.RECORDER, any_owner=True), "not for any owner"),
+        (Grant(Role.RECORDER), "at least one owner"),
+        (Grant(Role.AGENT, ("ann",), new_owners=True), "may name new ones"),
+        (Grant(Role.AUDITOR, any_owner=True, new_owners=True), "may name new ones"),
         (Grant(Role.REVIEWER, ("ann",), sources=(Source.USER,)), "Only an agent asserts sources"),
         (Grant(Role.AUDITOR, any_owner=True, sources=(Source.USER,)), "Only an agent asserts sources"),
         (Grant(Role.ADMIN, any_owner=True, sources=(Source.MANUAL,)), "Only an agent asserts sources"),
@@ -234,6 +241,9 @@ def test_a_grant_that_makes_no_sense_is_refused_with_a_sentence(
     "grant",
     [
         Grant(Role.REVIEWER, ("ann",)),
+        Grant(Role.REVIEWER, ("ann", "bob")),
+        Grant(Role.RECORDER, ("ann",)),
+        Grant(Role.AGENT, any_owner=True, new_owners=True),
         Grant(Role.AGENT, ("ann", "bob"), sources=(Source.CHAT,)),
         Grant(Role.AGENT, any_owner=True, sources=tuple(Source)),
         Grant(Role.AUDITOR, any_owner=True),
@@ -251,6 +261,7 @@ def test_a_grant_that_makes_sense_is_given_as_asked(store: Store, grant: Grant) 
         role=grant.role,
         owners=frozenset(grant.owners),
         any_owner=grant.any_owner,
+        new_owners=grant.new_owners,
         sources=frozenset(grant.sources),
     )
 

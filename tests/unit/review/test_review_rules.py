@@ -15,22 +15,72 @@ NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
 YES, NO = True, False
 TABLE: dict[Act, dict[Role, bool]] = {
-    #                   agent,            reviewer,            auditor,            admin
-    Act.SUBMIT: {Role.AGENT: YES, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.CHECK: {Role.AGENT: YES, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.READ_MEMORY: {Role.AGENT: YES, Role.REVIEWER: YES, Role.AUDITOR: YES, Role.ADMIN: YES},
-    Act.READ_DECISION: {Role.AGENT: YES, Role.REVIEWER: YES, Role.AUDITOR: YES, Role.ADMIN: YES},
-    Act.READ_DOCUMENT: {Role.AGENT: YES, Role.REVIEWER: YES, Role.AUDITOR: YES, Role.ADMIN: YES},
-    Act.READ_EVENTS: {Role.AGENT: NO, Role.REVIEWER: NO, Role.AUDITOR: YES, Role.ADMIN: YES},
-    Act.READ_REVIEWS: {Role.AGENT: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.REVIEW: {Role.AGENT: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.RETRACT: {Role.AGENT: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.READ_OWN_PENDING: {Role.AGENT: YES, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.DELIVER: {Role.AGENT: YES, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.RETRY_DELIVERY: {Role.AGENT: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.DELETE_DOCUMENT: {Role.AGENT: YES, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
-    Act.READ_SELF: {Role.AGENT: YES, Role.REVIEWER: YES, Role.AUDITOR: YES, Role.ADMIN: YES},
+    #                   agent,            recorder,            reviewer,            auditor,            admin
+    Act.SUBMIT: {Role.AGENT: YES, Role.RECORDER: NO, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
+    Act.CHECK: {Role.AGENT: YES, Role.RECORDER: NO, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
+    Act.READ_MEMORY: {
+        Role.AGENT: YES,
+        Role.RECORDER: NO,
+        Role.REVIEWER: YES,
+        Role.AUDITOR: YES,
+        Role.ADMIN: YES,
+    },
+    Act.READ_DECISION: {
+        Role.AGENT: YES,
+        Role.RECORDER: NO,
+        Role.REVIEWER: YES,
+        Role.AUDITOR: YES,
+        Role.ADMIN: YES,
+    },
+    Act.READ_DOCUMENT: {
+        Role.AGENT: YES,
+        Role.RECORDER: NO,
+        Role.REVIEWER: YES,
+        Role.AUDITOR: YES,
+        Role.ADMIN: YES,
+    },
+    Act.READ_EVENTS: {
+        Role.AGENT: NO,
+        Role.RECORDER: NO,
+        Role.REVIEWER: NO,
+        Role.AUDITOR: YES,
+        Role.ADMIN: YES,
+    },
+    Act.READ_REVIEWS: {
+        Role.AGENT: NO,
+        Role.RECORDER: NO,
+        Role.REVIEWER: YES,
+        Role.AUDITOR: NO,
+        Role.ADMIN: NO,
+    },
+    Act.REVIEW: {Role.AGENT: NO, Role.RECORDER: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
+    Act.RETRACT: {Role.AGENT: NO, Role.RECORDER: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
+    Act.READ_OWN_PENDING: {
+        Role.AGENT: YES,
+        Role.RECORDER: NO,
+        Role.REVIEWER: NO,
+        Role.AUDITOR: NO,
+        Role.ADMIN: NO,
+    },
+    Act.DELIVER: {Role.AGENT: YES, Role.RECORDER: NO, Role.REVIEWER: NO, Role.AUDITOR: NO, Role.ADMIN: NO},
+    Act.RETRY_DELIVERY: {
+        Role.AGENT: NO,
+        Role.RECORDER: NO,
+        Role.REVIEWER: YES,
+        Role.AUDITOR: NO,
+        Role.ADMIN: NO,
+    },
+    Act.READ_SELF: {
+        Role.AGENT: YES,
+        Role.RECORDER: YES,
+        Role.REVIEWER: YES,
+        Role.AUDITOR: YES,
+        Role.ADMIN: YES,
+    },
 }
+TABLE[Act.DELETE_DOCUMENT] = dict.fromkeys(Role, NO) | {Role.AGENT: YES, Role.REVIEWER: YES}
+TABLE[Act.READ_TEAM] = dict.fromkeys(Role, YES) | {Role.AGENT: NO, Role.RECORDER: NO}
+TABLE[Act.MANAGE_TEAM] = dict.fromkeys(Role, NO) | {Role.ADMIN: YES}
 
 PRINCIPALS = st.builds(
     Principal,

@@ -7,18 +7,21 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import Action, Memory, MemoryStatus, Principal
+from vouchgate.ingest.policy import Policy
 from vouchgate.review import record
-from vouchgate.review.answers import AlreadyGone, NotFound
+from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound
 from vouchgate.review.reading import own_owners
 from vouchgate.review.rules import Act
+from vouchgate.review.vouching import four_eyes
 from vouchgate.storage.claims import memories
 from vouchgate.storage.errors import StorageError
+from vouchgate.storage.queue.proposers import proposer_of
 from vouchgate.storage.store import Store
 
 
 def confirm(
-    store: Store, principal: Principal, memory_id: str, now: datetime
-) -> Memory | NotFound | AlreadyGone:
+    store: Store, principal: Principal, memory_id: str, policy: Policy, now: datetime
+) -> Memory | NotFound | AlreadyGone | ApprovalRefused:
     """Notes and logs that an active memory of the reviewer's own still holds. What made it stale does so no more; what
     is found later, does. Raises StorageError when nothing could be written."""
     owners = own_owners(principal, Act.REVIEW)
@@ -28,10 +31,14 @@ def confirm(
         return NotFound()
     owner_id = seen.owner_id
 
-    def work(connection: Connection) -> Memory | AlreadyGone:
+    def work(connection: Connection) -> Memory | AlreadyGone | ApprovalRefused:
         memory = _reload(connection, owner_id, memory_id, now)
         if memory.status is not MemoryStatus.ACTIVE:
             return AlreadyGone(memory)
+        proposer = proposer_of(connection, memory)
+        barred = four_eyes.find_problem(connection, principal, proposer, owner_id, policy=policy, now=now)
+        if barred is not None:
+            return ApprovalRefused(four_eyes.CODE, barred)
         despite = memory.stale_reason or memory.confirmed_despite
         if not memories.confirm(connection, owner_id, memory_id, at=now, despite=despite):
             raise StorageError(f"memory {memory_id} changed although its owner was locked")

@@ -54,11 +54,18 @@ def _expires(text: str, longest: timedelta = timedelta.max) -> timedelta:
 )
 def create(
     *,
-    role: Annotated[str, typer.Option(metavar="ROLE", help="agent, reviewer, auditor or admin.")],
+    role: Annotated[str, typer.Option(metavar="ROLE", help="agent, recorder, reviewer, auditor or admin.")],
     owner: Annotated[
         list[str] | None, typer.Option(metavar="ID", help="An owner it may act for. Repeat it for several.")
     ] = None,
     any_owner: Annotated[bool, typer.Option("--any-owner", help="It may act for every owner.")] = False,
+    new_owners: Annotated[
+        bool,
+        typer.Option("--new-owners", help="With --any-owner: its claims make owners that are not there."),
+    ] = False,
+    person: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who is behind it, for whose owners it acts, too.")
+    ] = None,
     source: Annotated[
         list[str] | None,
         typer.Option(metavar="SOURCE", help="A source it may assert, such as user. Repeat it for several."),
@@ -79,6 +86,7 @@ def create(
     from sqlalchemy import make_url
 
     from vouchgate.cli.database import open_store
+    from vouchgate.cli.identity.people import find_person
     from vouchgate.ingest.claims.types import Role, Source
     from vouchgate.storage.identity import tokens
 
@@ -87,6 +95,7 @@ def create(
     wanted = operator.word(role, Role, "--role")
     sources = [operator.word(each, Source, "--source") for each in source or []]
     with open_store(settings) as store:
+        behind = None if person is None else find_person(store, person).id
         try:
             principal, secret = tokens.create(
                 store,
@@ -94,6 +103,8 @@ def create(
                 name=wanted.value if name is None else name,
                 owners=owner or [],
                 any_owner=any_owner,
+                new_owners=new_owners,
+                person=behind,
                 sources=sources,
                 expires_at=None if ends_after is None else now + ends_after,
                 actor=ACTOR,
@@ -108,6 +119,26 @@ def create(
         hint(f"A link to the pages for it: vouchgate token link {principal.id}")
     if wanted is Role.AGENT and not sources:
         hint("It may assert no source: what it sends counts as ai_synthesis. Grant sources with --source.")
+
+
+@token.command("assign", epilog="Example: vouchgate token assign 0123456789abcdef ann")
+def assign(
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="As in `token list`.")],
+    person: Annotated[str, typer.Argument(metavar="NAME", help="A person's name or id.")],
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Say who is behind a token, once and for good."""
+    from vouchgate.cli.database import open_store
+    from vouchgate.cli.identity.people import find_person
+    from vouchgate.storage.identity import tokens
+
+    with open_store(operator.settings_from(database_url=database_url)) as store:
+        behind = find_person(store, person)
+        try:
+            tokens.assign(store, token_id, behind.id, actor=ACTOR, now=datetime.now(UTC))
+        except ValueError as error:
+            raise Failure(str(error)) from error
+    hint(f"Token {token_id} is {behind.name}'s.")
 
 
 @token.command("list", epilog="Example: vouchgate token list --json")

@@ -1,0 +1,1 @@
+"""Who may vouch for what, and how many have to."""

@@ -1,0 +1,44 @@
+"""Four eyes: the person behind an agent does not vouch for what it proposed. Asked in the transaction of every act that
+vouches for something, under its owner's lock (ADR-0041)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from vouchgate.ingest.claims.types import Principal
+from vouchgate.ingest.policy import Policy
+from vouchgate.storage.queue import proposers
+
+CODE = "four_eyes"
+_OWN = "You are the person behind the agent that proposed this, so somebody else has to vouch for it."
+_NOBODY = "It is not known who is behind your token, so nobody can see that it was not you who proposed this."
+_UNNAMED = (
+    "It is not known who is behind the agent that proposed this, so nobody can see that it was not you."
+)
+
+
+def find_problem(
+    connection: Connection,
+    principal: Principal,
+    proposer: str | None,
+    owner_id: str,
+    *,
+    policy: Policy,
+    now: datetime,
+) -> str | None:
+    """What stands against this principal vouching for what `proposer`, a principal's id, proposed; a sentence."""
+    if policy.four_eyes == "off":
+        return None
+    known = proposers.persons_of(connection, {principal.id, proposer or ""})
+    mine, theirs = known.get(principal.id, principal.person), known.get(proposer or "")
+    if mine is not None and theirs is not None and mine != theirs:
+        return None
+    if policy.four_eyes == "teams" and (
+        theirs is None or not proposers.has_other_reviewer(connection, owner_id, theirs, now)
+    ):
+        return None
+    if theirs is None:
+        return _UNNAMED
+    return _NOBODY if mine is None else _OWN

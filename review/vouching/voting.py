@@ -1,0 +1,204 @@
+"""Several people who must agree. Runs as the functions of `review.acts` do, under the owner's lock, so that two votes
+come one after the other; what it takes is asked anew each time (`review.vouching.owner_rules`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from vouchgate.ingest.claims.types import Action, PendingMemory, Person, Principal, ValidationResult
+from vouchgate.review import record
+from vouchgate.review.answers import ApprovalRefused, Objected, Voted
+from vouchgate.review.vouching.four_eyes import CODE
+from vouchgate.review.vouching.owner_rules import ONE, OwnerRules, Required, risk_of
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.identity import persons, tokens
+from vouchgate.storage.queue import pending, proposers, votes
+from vouchgate.storage.queue.votes import Vote
+
+_UNNAMED = "More than one person must approve this, and it is not known who is behind your token."
+_OWN = "You are the person behind the agent that proposed this, so your approval does not count."
+_EDITED = (
+    "More than one person must approve this, and they approve one text: reject it, and have it sent again."
+)
+_DIFFER = "{name} approved it and said otherwise of what it conflicts with. Object to it, and vote again."
+
+
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """An approval that is asked for, and what it takes."""
+
+    principal: Principal
+    required: Required
+    note: str | None
+    supersede: bool | None
+    edited: bool
+    now: datetime
+
+
+def required_for(
+    connection: Connection, rules: OwnerRules, item: PendingMemory, answer: ValidationResult | None
+) -> Required:
+    """What it takes to approve an item that waits because of this decision (None: it cannot be read, and what it would
+    say matches nothing)."""
+    return rules.required(facts_of(connection, item, answer)) if rules.rules else ONE
+
+
+def facts_of(
+    connection: Connection, item: PendingMemory, answer: ValidationResult | None
+) -> Mapping[str, frozenset[str]]:
+    """What rules may select an item by."""
+    names = tokens.names(connection, {item.submitted_by})
+    person_id = proposers.persons_of(connection, {item.submitted_by}).get(item.submitted_by)
+    person = None if person_id is None else persons.find(connection, person_id)
+    agents = {item.submitted_by, *names.values(), *(() if person is None else (person.name,))}
+    cited = set[str]()
+    if answer is not None:
+        for reading in answer.evidence.sources:
+            cited |= {reading.citation.value, reading.citation.key.partition(":")[2]}
+        cited |= {citation.value for citation in answer.evidence.claim.citations}
+    return {
+        "owner": frozenset({item.owner_id}),
+        "agent": frozenset(agents),
+        "type": frozenset({item.memory_type.value}),
+        "source": frozenset({item.source.value}),
+        "path": frozenset(cited),
+        "label": frozenset() if answer is None else frozenset({answer.evidence.label.value}),
+        "risk": frozenset({risk_of(item.rule)}),
+    }
+
+
+def cast(connection: Connection, item: PendingMemory, ballot: Ballot) -> Voted | ApprovalRefused | list[Vote]:
+    """Counts an approval. When it is the last that was missing: the votes that the ruling rests on, this one included
+    and not written yet (see `seal`); empty where one approval is enough."""
+    required, who = ballot.required, ballot.principal
+    person_id = proposers.persons_of(connection, {who.id}).get(who.id, who.person)
+    person = None if person_id is None else persons.find(connection, person_id)
+    if required.asked and (person is None or person.name not in required.asked):
+        names = ", ".join(required.asked)
+        return ApprovalRefused("not_asked", f"By the owner's rules this is for others to approve: {names}.")
+    if required.approvals == 1:
+        return []
+    if person is None:
+        return ApprovalRefused(CODE, _UNNAMED)
+    return _refusal(connection, item, ballot, person) or _count(connection, item, ballot, person)
+
+
+def _count(
+    connection: Connection, item: PendingMemory, ballot: Ballot, person: Person
+) -> Voted | ApprovalRefused | list[Vote]:
+    required = ballot.required
+    given = votes.standing(_cast(connection, item), item.version)
+    if person.id in {vote.person_id for vote in given}:
+        if len(given) >= required.approvals:  # the rules ask for fewer than they did
+            return given
+        return Voted(item, len(given), required.approvals)
+    for other in given:
+        if other.supersede is not ballot.supersede:
+            return ApprovalRefused("votes_differ", _DIFFER.format(name=other.name or other.person_id))
+    own = Vote(
+        version=item.version,
+        person_id=person.id,
+        name=person.name,
+        verdict="approve",
+        by=ballot.principal.id,
+        at=ballot.now,
+        note=ballot.note,
+        supersede=ballot.supersede,
+    )
+    given = [*given, own]
+    if len(given) < required.approvals:
+        _keep(connection, item, own, Action.REVIEW_VOTED, required)
+        return Voted(item, len(given), required.approvals)
+    return given
+
+
+def _refusal(
+    connection: Connection, item: PendingMemory, ballot: Ballot, person: Person
+) -> ApprovalRefused | None:
+    if ballot.edited:
+        return ApprovalRefused("edit_votes", _EDITED)
+    if proposers.persons_of(connection, {item.submitted_by}).get(item.submitted_by) == person.id:
+        return ApprovalRefused(CODE, _OWN)
+    return None
+
+
+def seal(connection: Connection, item: PendingMemory, given: list[Vote], required: Required) -> None:
+    """Keeps the last vote beside the others, once the item is approved on them."""
+    known = {vote.person_id for vote in votes.standing(_cast(connection, item), item.version)}
+    for vote in given:
+        if vote.person_id not in known:
+            _keep(connection, item, vote, Action.REVIEW_VOTED, required)
+
+
+def evidence_of(given: list[Vote], required: Required) -> str | None:
+    """What a ruling's log entry commits to of the votes that it rests on; None where one approval was enough."""
+    if not given:
+        return None
+    return f"{len(given)} of {required.approvals}: " + ", ".join(
+        f"{vote.person_id} {vote.by}" for vote in given
+    )
+
+
+def object_to(
+    connection: Connection,
+    item: PendingMemory,
+    principal: Principal,
+    required: Required,
+    *,
+    reason: str,
+    now: datetime,
+) -> Objected | None:
+    """Returns an item to the queue that somebody approved: their votes do not count any more. None when nobody did;
+    then a rejection ends its wait."""
+    given = votes.standing(_cast(connection, item), item.version)
+    if not given:
+        return None
+    person_id = proposers.persons_of(connection, {principal.id}).get(principal.id, principal.person)
+    who = person_id or principal.id
+    votes.withdraw(connection, item.owner_id, item.id, item.version, who)  # who changed their mind
+    objection = Vote(
+        version=item.version, person_id=who, verdict="object", by=principal.id, at=now, note=reason
+    )
+    _keep(connection, item, objection, Action.REVIEW_OBJECTED, required)
+    if not pending.renew(connection, item):
+        raise StorageError(f"item {item.id} changed although its owner was locked")
+    renewed = item.model_copy(update={"version": item.version + 1})
+    return Objected(renewed, len(given), required.approvals)
+
+
+def withdraw(connection: Connection, item: PendingMemory, principal: Principal, now: datetime) -> bool:
+    """Takes this person's approval back while the item waits; False when there is none."""
+    person_id = proposers.persons_of(connection, {principal.id}).get(principal.id, principal.person)
+    if person_id is None:
+        return False
+    if not votes.withdraw(connection, item.owner_id, item.id, item.version, person_id):
+        return False
+    digest = record.digest(item=item.id, version=str(item.version), person=person_id)
+    record.entry(
+        connection, item.owner_id, Action.REVIEW_VOTE_WITHDRAWN, item.id, digest, by=principal.id, now=now
+    )
+    return True
+
+
+def _cast(connection: Connection, item: PendingMemory) -> list[Vote]:
+    return votes.of_item(connection, item.owner_id, item.id)
+
+
+def _keep(
+    connection: Connection, item: PendingMemory, vote: Vote, action: Action, required: Required
+) -> None:
+    votes.write(connection, item.owner_id, item.id, vote)
+    digest = record.digest(
+        item=item.id,
+        version=str(vote.version),
+        person=vote.person_id,
+        note=vote.note,
+        supersede=None if vote.supersede is None else str(vote.supersede),
+        needed=str(required.approvals),
+        rule=required.rule,
+    )
+    record.entry(connection, item.owner_id, action, item.id, digest, by=vote.by, now=vote.at)

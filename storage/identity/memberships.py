@@ -1,0 +1,120 @@
+"""Who acts for whom: a person, or a single token, has a role for an owner. Who has none of these has no right."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, delete, insert, select
+
+from vouchgate.ingest.claims.types import Action, Membership
+from vouchgate.storage.identity import owners
+from vouchgate.storage.identity.grants import MEMBER as TABLE
+from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
+from vouchgate.storage.log import chain as log
+from vouchgate.storage.sql import limited_to
+from vouchgate.storage.store import Store
+
+_INSERT = insert(TABLE)
+_THIS = (
+    TABLE.c.owner_id == bindparam("of_owner"),
+    TABLE.c.member_id == bindparam("of_member"),
+    TABLE.c.role == bindparam("of_role"),
+)
+_ONE = select(TABLE).where(*_THIS)
+_END = delete(TABLE).where(*_THIS)
+_END_ALL = delete(TABLE).where(TABLE.c.member_id == bindparam("of_member"))
+_IN_ORDER = select(TABLE).order_by(TABLE.c.owner_id, TABLE.c.role, TABLE.c.member_id)
+
+
+class UnknownOwner(Exception):
+    """There is no such owner: whoever runs the service makes owners, and naming one makes none."""
+
+
+def write(connection: Connection, membership: Membership) -> None:
+    """Inserts one that is not there, under its owner's lock."""
+    connection.execute(_INSERT, {**dict(membership), "role": membership.role.value})
+
+
+def create_owner(store: Store, owner_id: str, *, actor: str, now: datetime) -> bool:
+    """Makes an owner. False when there is one. Raises ValueError, with a sentence for whoever asked."""
+    if not valid_owner_id(owner_id):
+        raise ValueError(f"An owner id has 1 to {MAX_NAME_CHARACTERS} printable characters.")
+    with store.read() as connection:
+        if owners.is_known(connection, owner_id):
+            return False
+    digest = log.digest_of({"owner": owner_id})
+    store.writer.run(
+        [owner_id],
+        lambda c: log.append(c, owner_id, Action.OWNER_CREATED, owner_id, digest, by=actor, now=now),
+    ).result()
+    return True
+
+
+def grant(store: Store, wanted: Membership, *, actor: str) -> bool:
+    """Gives a member a role for an owner, from now on; the member is known to be there. False when it had it: then
+    nothing changes. Raises UnknownOwner, and StorageError when it could not be written."""
+    owner_id = wanted.owner_id
+    with store.read() as connection:
+        if not valid_owner_id(owner_id) or not owners.is_known(connection, owner_id):
+            raise UnknownOwner
+
+    def work(connection: Connection) -> bool:
+        if connection.execute(_ONE, _key(wanted)).first() is not None:
+            return False
+        write(connection, wanted)
+        _log(connection, wanted, Action.MEMBERSHIP_GRANTED, actor, wanted.since)
+        return True
+
+    return store.writer.run([owner_id], work).result()
+
+
+def end(store: Store, wanted: Membership, *, actor: str, now: datetime) -> bool:
+    """Takes a role for an owner back, at once. False when there was none."""
+    if not (valid_owner_id(wanted.owner_id) and valid_name(wanted.member_id)):
+        return False
+    with store.read() as connection:
+        if connection.execute(_ONE, _key(wanted)).first() is None:
+            return False
+
+    def work(connection: Connection) -> bool:
+        if connection.execute(_END, _key(wanted)).rowcount != 1:
+            return False
+        _log(connection, wanted, Action.MEMBERSHIP_ENDED, actor, now)
+        return True
+
+    return store.writer.run([wanted.owner_id], work).result()
+
+
+def end_all(connection: Connection, member_id: str, *, actor: str, now: datetime) -> None:
+    """Takes every role of a member back. The caller holds the locks of all owners that `of_member` names."""
+    for membership in of_member(connection, member_id):
+        _log(connection, membership, Action.MEMBERSHIP_ENDED, actor, now)
+    connection.execute(_END_ALL, {"of_member": member_id})
+
+
+def of_member(connection: Connection, member_id: str) -> list[Membership]:
+    """The roles of a person, or of a token by itself."""
+    return _read(connection, _IN_ORDER.where(TABLE.c.member_id == member_id))
+
+
+def of_owners(connection: Connection, owner_ids: frozenset[str] | None) -> list[Membership]:
+    """The members of these owners (None: of all) by owner, then role."""
+    return _read(connection, limited_to(owner_ids, _IN_ORDER, TABLE))
+
+
+def _read(connection: Connection, statement: Select[Any]) -> list[Membership]:
+    return [Membership.model_validate(dict(row)) for row in connection.execute(statement).mappings()]
+
+
+def _key(membership: Membership) -> dict[str, str]:
+    return {
+        "of_owner": membership.owner_id,
+        "of_member": membership.member_id,
+        "of_role": membership.role.value,
+    }
+
+
+def _log(connection: Connection, about: Membership, action: Action, actor: str, now: datetime) -> None:
+    digest = log.digest_of({"owner": about.owner_id, "member": about.member_id, "role": about.role.value})
+    log.append(connection, about.owner_id, action, about.member_id, digest, by=actor, now=now)

@@ -1,0 +1,78 @@
+"""Votes on waiting items: who approves one in the version that it has, and who objected. A vote counts for the version
+it was given for: what changes an item voids the votes on it, and keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select
+
+from vouchgate.ingest.claims.types import Frozen
+from vouchgate.storage.queue.pending import TABLE as PENDING
+from vouchgate.storage.tables.people import PersonRow, VoteRow
+
+TABLE: Table = VoteRow.metadata.tables["vote"]
+_PERSON: Table = PersonRow.metadata.tables["person"]
+_INSERT = insert(TABLE)
+_OF_ITEM = (
+    select(TABLE, _PERSON.c.name)
+    .select_from(TABLE.outerjoin(_PERSON, _PERSON.c.id == TABLE.c.person_id))
+    .where(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.item_id == bindparam("of_item"))
+    .order_by(TABLE.c.version, TABLE.c.at, TABLE.c.person_id)
+)
+_ITEM = select(PENDING.c.id).where(
+    PENDING.c.owner_id == bindparam("of_owner"),
+    PENDING.c.memory_id == bindparam("of_memory"),
+    PENDING.c.removal_of.is_(None),
+)
+_WITHDRAW = delete(TABLE).where(
+    TABLE.c.owner_id == bindparam("of_owner"),
+    TABLE.c.item_id == bindparam("of_item"),
+    TABLE.c.version == bindparam("of_version"),
+    TABLE.c.person_id == bindparam("of_person"),
+)
+
+
+class Vote(Frozen):
+    """One person's word on an item in one version. `supersede` is what an approval said of a conflict, `note` what it
+    said besides, or why somebody objects."""
+
+    version: int
+    person_id: str
+    name: str | None = None  # what the person is called by now
+    verdict: Literal["approve", "object"]
+    by: str  # a principal's id
+    at: datetime
+    note: str | None = None
+    supersede: bool | None = None
+
+
+def of_item(connection: Connection, owner_id: str, item_id: str) -> list[Vote]:
+    """Every vote on an item, in order."""
+    rows = connection.execute(_OF_ITEM, {"of_owner": owner_id, "of_item": item_id}).mappings()
+    return [Vote.model_validate({name: row[name] for name in Vote.model_fields}) for row in rows]
+
+
+def of_memory(connection: Connection, owner_id: str, memory_id: str) -> list[Vote]:
+    """The votes on the item that a memory was; those of the ruling have the version before the last."""
+    item_id = connection.scalar(_ITEM, {"of_owner": owner_id, "of_memory": memory_id})
+    return [] if item_id is None else of_item(connection, owner_id, item_id)
+
+
+def standing(votes: Sequence[Vote], version: int) -> list[Vote]:
+    """The approvals that count for an item in this version."""
+    return [vote for vote in votes if vote.version == version and vote.verdict == "approve"]
+
+
+def write(connection: Connection, owner_id: str, item_id: str, vote: Vote) -> None:
+    """Keeps a vote of who has none on the item in that version. Under the owner's lock."""
+    row: dict[str, Any] = vote.model_dump(exclude={"name"})
+    connection.execute(_INSERT, {"owner_id": owner_id, "item_id": item_id, **row})
+
+
+def withdraw(connection: Connection, owner_id: str, item_id: str, version: int, person_id: str) -> bool:
+    """Takes a vote back; False when there is none."""
+    asked = {"of_owner": owner_id, "of_item": item_id, "of_version": version, "of_person": person_id}
+    return connection.execute(_WITHDRAW, asked).rowcount == 1

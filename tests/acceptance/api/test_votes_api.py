@@ -1,0 +1,136 @@
+"""Claims that need more than one approval, over the API, at the pages and in the terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.acceptance.cli_program import cli
+from tests.acceptance.site import Site, is_problem, open_site, queue, store
+from vouchgate.ingest.claims.types import Role
+from vouchgate.storage.identity import persons, sessions, tokens
+
+RULES = "@board = @bea @cleo\n*\ntype:decision @board 2\n"
+
+
+@pytest.fixture(scope="module", params=["sqlite"])
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("votes")
+    (folder / "OWNERS").write_text(RULES)
+    environment = {"VOUCHGATE_OFFLINE": "true", "VOUCHGATE_OWNER_RULES": str(folder / "OWNERS")}
+    with open_site(f"sqlite:///{folder}/vouchgate.db", environment=environment) as opened:
+        for name in ("bea", "cleo"):
+            persons.create(opened.store, name, actor="test", now=datetime.now(UTC))
+        yield opened
+
+
+def token(site: Site, name: str, owner: str) -> str:
+    with site.store.read() as connection:
+        found = persons.find(connection, name)
+    assert found is not None
+    now = datetime.now(UTC)
+    return tokens.create(
+        site.store, role=Role.REVIEWER, name="t", owners=[owner], person=found.id, actor="test", now=now
+    )[1]
+
+
+def test_two_approve_one_after_the_other_and_it_is_told_who(site: Site, owner: str) -> None:
+    agent = site.agent(owner)
+    item = queue(agent, "We tar the roof in June", memory_type="decision")
+    bea, cleo = (site.caller(token(site, name, owner)) for name in ("bea", "cleo"))
+    seen = bea.get(f"/v1/reviews/{item}").json()
+    assert (seen["needed"], seen["asked"], "votes" in seen) == (2, ["bea", "cleo"], False)
+    is_problem(
+        site.reviewer(owner).post(f"/v1/reviews/{item}/approve", json={"version": 1}), 409, "not_asked"
+    )
+    first = bea.post(f"/v1/reviews/{item}/approve", json={"version": 1, "note": "agreed in May"})
+    assert first.status_code == 200
+    assert {key: first.json()[key] for key in ("given", "needed")} == {"given": 1, "needed": 2}
+    back = site.reviewer(owner).post(f"/v1/reviews/{item}/reject", json={"version": 1, "reason": "In July."})
+    assert (back.json()["given"], back.json()["item"]["version"]) == (0, 2)
+    rows = [{"action": "approve", "id": item, "version": 2}]
+    (voted,) = bea.post("/v1/reviews/batch", json={"items": rows}).json()["results"]
+    assert voted["given"] == 1
+    done = cleo.post(f"/v1/reviews/{item}/approve", json={"version": 2}).json()
+    memory = done["memory"]["id"]
+    auditor = site.auditor(owner)
+    cast = auditor.get(f"/v1/memories/{memory}/evidence").json()["votes"]
+    assert sorted((vote["version"], vote["name"] or "", vote["verdict"]) for vote in cast) == [
+        (1, "", "object"),
+        (1, "bea", "approve"),
+        (2, "bea", "approve"),
+        (2, "cleo", "approve"),
+    ]
+    assert "votes" not in agent.get(f"/v1/memories/{memory}/evidence").json()
+    assert "votes" not in auditor.get(f"/v1/memories/{store(agent, 'The roof is flat')}/evidence").json()
+    assert [action for action in site.actions(owner) if action.startswith("review")] == [
+        "review.voted",
+        "review.objected",
+        "review.voted",
+        "review.approved",
+        "review.voted",
+    ]
+
+
+def test_the_page_says_how_many_are_needed_and_takes_a_vote_back(site: Site, owner: str) -> None:
+    item = queue(site.agent(owner), "We paint the door in red", memory_type="decision")
+    secret = sessions.start(site.store, token(site, "bea", owner), now=datetime.now(UTC))
+    assert isinstance(secret, str)
+    address = f"/review/items/{item}"
+    with httpx.Client(
+        base_url=site.running.url, cookies={"vg_session": secret}, trust_env=False, follow_redirects=True
+    ) as pages:
+
+        def title() -> str:
+            found = re.search(r'id="votes"><h2>([^<]+)', pages.get(address).text)
+            assert found is not None
+            return found[1]
+
+        csrf = re.search(r'data-csrf="([0-9a-f]+)"', pages.get(address).text)
+        assert csrf is not None
+        fields = {"csrf": csrf[1], "version": "1"}
+        assert title() == "0 of 2 approved; 2 more are needed"
+        told = pages.post(f"{address}/approve", data={**fields, "back": "/review"}).text
+        assert "Approved by 1 of 2:" in told
+        assert title() == "1 of 2 approved; 1 more is needed"
+        assert "Take your approval back" in pages.get(address).text
+        pages.post(f"{address}/undo", data=fields)
+        assert title() == "0 of 2 approved; 2 more are needed"
+        row = {"csrf": csrf[1], "do": f"approve:{item}:1", "back": "/review"}
+        act = pages.post("/review/act", data=row, headers={"Accept": "application/json"}).json()
+        assert act["results"][0]["outcome"] == "voted"
+        rejected = pages.post(f"{address}/reject", data={**fields, "reason": "Blue.", "back": "/review"})
+        assert rejected.status_code == 200
+        assert title() == "0 of 2 approved; 2 more are needed"
+        assert "(counts no more)" not in pages.get(address).text  # her own, which she took back by objecting
+        assert "Blue." in pages.get(address).text
+
+
+def test_the_terminal_goes_by_the_same_rules(site: Site, owner: str, tmp_path: Path) -> None:
+    item = queue(site.agent(owner), "We sweep the yard on Fridays", memory_type="decision")
+    given = ("--database-url", site.url, "--latest")
+    rules = site.url.removeprefix("sqlite:///").replace("vouchgate.db", "OWNERS")
+
+    def review(name: str, *arguments: str) -> str:
+        environment = {"VOUCHGATE_OWNER_RULES": rules, "VOUCHGATE_TOKEN": token(site, name, owner)}
+        done = cli("review", *arguments, *given, cwd=tmp_path, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode()
+
+    assert "Approved by 1 of 2" in review("bea", "approve", item)
+    assert "Returned" in review("cleo", "reject", item, "--reason", "On Mondays.")
+    assert "Approved by 1 of 2" in review("bea", "approve", item)
+    assert "Approved: stored" in review("cleo", "approve", item)
+
+
+def test_what_has_a_fault_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / "OWNERS").write_text("*\ntyp:decision 2\n")
+    done = cli("serve", "--port", "0", cwd=tmp_path, env={"VOUCHGATE_OWNER_RULES": "OWNERS"})
+    assert done.returncode == 1
+    assert "line 2" in done.stderr.decode()
+    assert "did you mean type?" in done.stderr.decode()

@@ -1,0 +1,128 @@
+"""Where an admin says who acts for an owner. Owners and other admins are the operator's to make."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel, Field
+
+from vouchgate.api.base import JsonRoute, caller, owner_refused, owners_in_scope, problem_responses
+from vouchgate.api.problems import ProblemError
+from vouchgate.gate.incoming import owner_for
+from vouchgate.ingest.claims.types import Membership, Person, Principal, Role
+from vouchgate.review.rules import Act
+from vouchgate.server.state import service_of
+from vouchgate.storage.identity import memberships, persons, tokens
+from vouchgate.wire import OwnerId, Text, Wire
+
+router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["team"])
+
+TeamReader = Annotated[Principal, Depends(caller(Act.READ_TEAM))]
+TeamAdmin = Annotated[Principal, Depends(caller(Act.MANAGE_TEAM))]
+Who = Annotated[Text, Field(min_length=1, max_length=64)]  # a person's name or id, or a token's id
+GivenRole = Literal[Role.AGENT, Role.RECORDER, Role.REVIEWER, Role.AUDITOR]  # no call makes an admin
+
+
+class MemberOut(Membership):
+    """A role for an owner, with what the person or token who has it is called."""
+
+    name: str | None
+
+
+class MemberList(BaseModel):
+    """Who has which role, by owner."""
+
+    items: list[MemberOut]
+
+
+class MemberIn(Wire):
+    """A person or token, and the role it is to have. `user_id` may be left out by a token of one owner."""
+
+    member: Who
+    role: GivenRole
+    user_id: OwnerId | None = None
+
+
+class MemberChanged(BaseModel):
+    """Whether that changed anything."""
+
+    changed: bool
+
+
+class PersonIn(Wire):
+    """What a person is to be called."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+
+
+class PersonList(BaseModel):
+    """Everybody, by name, those who ended too."""
+
+    items: list[Person]
+
+
+@router.get("/members", responses=problem_responses())
+def list_members(
+    request: Request, principal: TeamReader, user_id: Annotated[OwnerId | None, Query()] = None
+) -> MemberList:
+    """Who has which role for the owners that the caller acts for. Tokens for any owner are not among them."""
+    with service_of(request).store.read() as connection:
+        found = memberships.of_owners(connection, owners_in_scope(principal, user_id))
+        names = {one.id: one.name for one in persons.listing(connection)}
+        names |= tokens.names(connection, {one.member_id for one in found} - names.keys())
+    return MemberList(items=[MemberOut(**dict(one), name=names.get(one.member_id)) for one in found])
+
+
+@router.post("/members", responses=problem_responses(body=True))
+def grant_membership(request: Request, sent: MemberIn, principal: TeamAdmin) -> MemberChanged:
+    """Gives a person, or a single token, a role for an owner, from now on."""
+    wanted = _membership(request, principal, sent.member, sent.role, sent.user_id)
+    try:
+        return MemberChanged(changed=memberships.grant(service_of(request).store, wanted, actor=principal.id))
+    except memberships.UnknownOwner as error:
+        raise owner_refused(unknown=True) from error
+
+
+@router.delete("/members", responses=problem_responses())
+def end_membership(
+    request: Request,
+    principal: TeamAdmin,
+    member: Annotated[Who, Query()],
+    role: GivenRole,
+    user_id: Annotated[OwnerId | None, Query()] = None,
+) -> MemberChanged:
+    """Takes a role for an owner back, at once."""
+    wanted = _membership(request, principal, member, role, user_id)
+    store = service_of(request).store
+    return MemberChanged(changed=memberships.end(store, wanted, actor=principal.id, now=wanted.since))
+
+
+@router.get("/persons", responses=problem_responses())
+def list_persons(request: Request, principal: TeamAdmin) -> PersonList:
+    """The people behind tokens and sessions."""
+    with service_of(request).store.read() as connection:
+        return PersonList(items=persons.listing(connection))
+
+
+@router.post("/persons", responses=problem_responses(409, body=True))
+def create_person(request: Request, sent: PersonIn, principal: TeamAdmin) -> Person:
+    """Makes a person, who has no right at all yet."""
+    try:
+        return persons.create(service_of(request).store, sent.name, actor=principal.id, now=datetime.now(UTC))
+    except ValueError as error:
+        raise ProblemError(409, "person_refused", str(error)) from error
+
+
+def _membership(
+    request: Request, principal: Principal, who: str, role: Role, user_id: str | None
+) -> Membership:
+    """Raises ProblemError and ClaimRefused for what cannot be."""
+    owner_id = owner_for(principal, user_id)
+    try:
+        with service_of(request).store.read() as connection:
+            member_id = persons.member_id(connection, who, role)
+    except ValueError as error:
+        raise ProblemError(422, "member_refused", str(error)) from error
+    return Membership(owner_id=owner_id, member_id=member_id, role=role, since=datetime.now(UTC))

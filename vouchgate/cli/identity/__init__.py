@@ -1,0 +1,1 @@
+"""The commands for who may call, and who is behind that."""
