@@ -36,16 +36,18 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 
-# The pages are tested in a real browser: the one that CHROMIUM names, or one that is here, or else Debian's.
+# The pages are tested in a real browser: the one that CHROMIUM names, or one that is here, or else Debian's, without
+# the window where it has one.
 browser:
-	@for name in $${CHROMIUM:-chromium chromium-browser google-chrome google-chrome-stable}; do \
-	  if command -v "$$name" >/dev/null; then exit 0; fi; \
-	done; \
+	@here() { for name in $${CHROMIUM:-chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable}; do \
+	  if command -v "$$name" >/dev/null; then return 0; fi; \
+	done; return 1; }; \
+	if here; then exit 0; fi; \
 	if [ -n "$$CHROMIUM" ]; then echo "CHROMIUM=$$CHROMIUM is not a program that can be run" >&2; exit 1; fi; \
 	if [ "$$(id -u)" = 0 ]; then root=env; else root="sudo env"; fi; \
+	install() { $$root DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$$@" fonts-dejavu-core; }; \
 	if command -v apt-get >/dev/null && $$root DEBIAN_FRONTEND=noninteractive apt-get update \
-	  && $$root DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium fonts-dejavu-core \
-	  && command -v chromium >/dev/null; then exit 0; fi; \
+	  && { install chromium-headless-shell || install chromium; } && here; then exit 0; fi; \
 	echo "The tests need Chromium, and it could not be installed. Install it, or say where it is: make test CHROMIUM=/path/to/chromium" >&2; \
 	exit 1
 

@@ -2,7 +2,9 @@
 
 The browser is driven through playwright's synchronous half, which keeps an event loop running in the thread of the
 test: it is opened for a module and closed with it, so that tests of other modules can have loops of their own. What
-is run is Debian's `chromium`, or what the environment variable CHROMIUM names; nothing is downloaded here.
+is run is what the environment variable CHROMIUM names, or else Debian's `chromium-headless-shell`, which is the same
+engine without a window around it and takes a quarter less of the processor, or else its `chromium`; nothing is
+downloaded here.
 """
 
 from __future__ import annotations
@@ -35,7 +37,13 @@ from vouchgate.ingest.claims.types import Role
 from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PROGRAMS = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 # Of the browser itself, nothing of a page: suggestions under the address, which are two more pages of its own for every
 # window, and processes that it starts ahead. The rest is what playwright switches off, in place of whose list
 # this one is.

@@ -106,6 +106,8 @@ def _run(
     sys.stdout = _reopened(sys.__stdout__, 1, "w")
     sys.stderr = _reopened(sys.__stderr__, 2, "w")
     sys.argv = ["vouchgate", *arguments]
+    if "PYTHONPATH" in environment:
+        sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     util.spawnv_passfds = _forked  # type: ignore[assignment]  # called with these alone
     runpy.run_module("vouchgate.cli", run_name="__main__", alter_sys=True)
 

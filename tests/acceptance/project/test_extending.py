@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.acceptance.cli_program import cli, json_lines, lines
 from tests.web import Answer, WebServer, web_server
 from vouchgate.harvest.setup import world_of
 from vouchgate.ingest.policy import load_policy
@@ -49,30 +49,37 @@ def site() -> Iterator[WebServer]:
 
 
 def run(
-    *arguments: str, path: Path, cwd: Path, sent: str = "", **settings: str
-) -> subprocess.CompletedProcess[str]:
-    """A command of a service that finds packages in `path` before those that are installed."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("VOUCHGATE_")}
-    return subprocess.run(
-        [sys.executable, "-m", "vouchgate.cli", *arguments],
-        cwd=cwd,
-        env=kept | {"PYTHONPATH": str(path)} | settings,
-        input=sent,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    *arguments: str,
+    path: Path,
+    cwd: Path,
+    sent: str = "",
+    anew: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """A command of a service that finds packages in `path` before those that are installed; with `anew`, the product's
+    own packages too."""
+    return cli(*arguments, stdin=sent, cwd=cwd, env={"PYTHONPATH": str(path), **(settings or {})}, anew=anew)
 
 
-def checked(content: str, *, path: Path, cwd: Path, **settings: str) -> dict[str, Any]:
-    """What `check` answers to a claim of a granted source, or of none when it cites something."""
-    source = "ai_synthesis" if re.search(r"[A-Z]+-[0-9]", content) else "user"
-    claim = {"content": content, "memory_type": "fact", "source": source}
-    done = run("check", "-", path=path, cwd=cwd, sent=json.dumps(claim), **settings)
+def checked(
+    *contents: str,
+    path: Path,
+    cwd: Path,
+    anew: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> list[dict[str, Any]]:
+    """What `check` answers to claims of a granted source, or of none when they cite something."""
+    claims = [
+        {
+            "content": content,
+            "memory_type": "fact",
+            "source": "ai_synthesis" if re.search(r"[A-Z]+-[0-9]", content) else "user",
+        }
+        for content in contents
+    ]
+    done = run("check", "-", path=path, cwd=cwd, sent=lines(claims), anew=anew, settings=settings)
     assert done.returncode == 0, done.stderr
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    return json_lines(done.stdout)
 
 
 def test_a_check_is_one_file(tmp_path: Path) -> None:
@@ -81,16 +88,17 @@ def test_a_check_is_one_file(tmp_path: Path) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tree / package, symlinks=True)
     before = contents(tree)
-    assert checked("THE DEPOT IS IN LEEDS", path=tree, cwd=cwd)["rule"] == "trusted_source"
+    (answer,) = checked("THE DEPOT IS IN LEEDS", path=tree, cwd=cwd, anew=True)
+    assert answer["rule"] == "trusted_source"
     (tree / "ingest" / "checks" / "shouting.py").write_text(example("ingest/checks/shouting.py"), "utf-8")
     after = contents(tree)
     assert [name for name in after if before.get(name) != after[name]] == ["ingest/checks/shouting.py"]
 
-    answer = checked("THE DEPOT IS IN LEEDS", path=tree, cwd=cwd)
-    assert (answer["outcome"], answer["rule"]) == ("queued", "doubted")
-    assert answer["reason"] == "The claim is written in capitals."
-    assert answer["checks_failed"] == ["no_citation", "shouting"]
-    assert checked("The depot is in Leeds", path=tree, cwd=cwd)["rule"] == "trusted_source"
+    shouted, said = checked("THE DEPOT IS IN LEEDS", "The depot is in York", path=tree, cwd=cwd, anew=True)
+    assert (shouted["outcome"], shouted["rule"]) == ("queued", "doubted")
+    assert shouted["reason"] == "The claim is written in capitals."
+    assert shouted["checks_failed"] == ["no_citation", "shouting"]
+    assert said["rule"] == "trusted_source"
     shown = (
         "from vouchgate.ingest.claims.types import Finding, Verdict;"
         "from vouchgate.review.pages.findings import finding_view as view;"
@@ -118,15 +126,18 @@ def test_a_kind_of_citation_is_one_file_of_an_installed_package(tmp_path: Path, 
     site.routes["/12.txt"] = Answer("Depots\nThe pump of the depot in Leeds was replaced in spring.")
     settings = {"ACME_MEMOS_URL": site.url, "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
 
-    def ask(content: str) -> dict[str, Any]:
-        return checked(content, path=tmp_path / "site", cwd=tmp_path, **settings)
-
-    answer = ask("The pump of the depot in Leeds was replaced in spring, as MEMO-12 says.")
+    answer, missing = checked(
+        "The pump of the depot in Leeds was replaced in spring, as MEMO-12 says.",
+        "The pump was painted in spring, as MEMO-13 says.",
+        path=tmp_path / "site",
+        cwd=tmp_path,
+        settings=settings,
+    )
     (source,) = answer["evidence"]["sources"]
     assert (source["kind"], source["citation"]["type"], source["source_id"]) == ("found", "memo", "MEMO-12")
     assert (answer["outcome"], answer["rule"]) == ("stored", "stated")
-    assert ask("The pump was painted in spring, as MEMO-13 says.")["reason"] == "There is no MEMO-13."
-    assert site.paths() == ["GET /12.txt", "GET /13.txt"]
+    assert missing["reason"] == "There is no MEMO-13."
+    assert sorted(site.paths()) == ["GET /12.txt", "GET /13.txt"]
 
 
 def test_a_kind_that_comes_with_the_service_is_one_file(tmp_path: Path, site: WebServer) -> None:
@@ -140,7 +151,8 @@ def test_a_kind_that_comes_with_the_service_is_one_file(tmp_path: Path, site: We
     (cwd / "vouchgate.toml").write_text(f'memo_url = "{site.url}"\n', "utf-8")
 
     claim = "The pump of the depot in Leeds was replaced in spring, as MEMO-12 says."
-    answer = checked(claim, path=tree, cwd=cwd, VOUCHGATE_ALLOW_NETWORKS="127.0.0.0/8")
+    settings = {"VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8"}
+    (answer,) = checked(claim, path=tree, cwd=cwd, anew=True, settings=settings)
     assert (answer["outcome"], answer["rule"]) == ("stored", "stated")
     assert site.paths() == ["GET /12.txt"]
 
@@ -162,11 +174,12 @@ def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
         "VOUCHGATE_ALLOW_NETWORKS": "127.0.0.0/8",
     }
 
-    def ask(content: str) -> dict[str, Any]:
-        return checked(content, path=tmp_path, cwd=tmp_path, **settings)
-
-    answer = ask(
-        "The pump of the depot in Leeds was replaced in spring, as OPS-12 says; its files are UTF-8."
+    answer, gone = checked(
+        "The pump of the depot in Leeds was replaced in spring, as OPS-12 says; its files are UTF-8.",
+        "The pump was painted, as OPS-13 says.",
+        path=tmp_path,
+        cwd=tmp_path,
+        settings=settings,
     )
     (source,) = answer["evidence"]["sources"]
     assert (source["kind"], source["citation"]["type"], source["source_id"]) == (
@@ -175,9 +188,9 @@ def test_a_tracker_is_one_toml_file(tmp_path: Path, site: WebServer) -> None:
         "ticket:OPS-12",
     )
     assert answer["rule"] == "stated"
-    assert site.asked[0].headers["authorization"] == "Bearer s3cret"
-    assert "s3cret" not in json.dumps(answer)
-    assert ask("The pump was painted, as OPS-13 says.")["rule"] == "refuted"
+    assert [one.headers["authorization"] for one in site.asked] == ["Bearer s3cret"] * 2
+    assert "s3cret" not in json.dumps([answer, gone])
+    assert gone["rule"] == "refuted"
 
 
 @pytest.mark.parametrize(
@@ -222,21 +235,21 @@ def test_a_plugin_that_is_broken_is_refused(
 def test_a_plugin_that_is_broken_stops_the_start(tmp_path: Path) -> None:
     install(tmp_path / "site", "raise OSError('no such disk')", "memo = acme_memos:KIND")
     claim = json.dumps({"content": "It rains.", "memory_type": "fact", "source": "user"})
-    done = run("check", "-", path=tmp_path / "site", cwd=tmp_path, sent=claim)
-    assert (done.returncode != 0, done.stdout) == (True, "")
-    assert "could not be loaded (OSError: no such disk)" in done.stderr
-    assert "Traceback" not in done.stderr
+    done = run("check", "-", path=tmp_path / "site", cwd=tmp_path, sent=claim, anew=True)
+    assert (done.returncode != 0, done.stdout) == (True, b"")
+    assert b"could not be loaded (OSError: no such disk)" in done.stderr
+    assert b"Traceback" not in done.stderr
 
 
 CLAIM = "The pump of the depot in Leeds was replaced in spring."
 
 
-def harvested(path: Path, cwd: Path, policy: str = "", **settings: str) -> subprocess.CompletedProcess[str]:
+def harvested(path: Path, cwd: Path, policy: str = "", **settings: str) -> subprocess.CompletedProcess[bytes]:
     """What `corroborate --harvest` answers to a claim for which nothing is brought."""
     (cwd / "policy.toml").write_text(policy, "utf-8")
     sent = json.dumps({"claim": CLAIM, "sources": []})
     options = ("corroborate", "--harvest", "--policy", "policy.toml")
-    return run(*options, path=path, cwd=cwd, sent=sent, **settings)
+    return run(*options, path=path, cwd=cwd, sent=sent, settings=settings)
 
 
 def test_interfaces_and_search_engines_are_one_toml_file(tmp_path: Path, site: WebServer) -> None:
@@ -273,10 +286,10 @@ def test_interfaces_and_search_engines_are_one_toml_file(tmp_path: Path, site: W
     assert [one.headers.get("x-api-key", "") for one in site.asked][3] == "serper-s3cret"
     assert json.loads(site.asked[3].body) == {"q": "pump depot Leeds spring"}
     assert site.asked[0].headers["authorization"] == "Bearer statistics-s3cret"
-    assert "s3cret" not in done.stdout
+    assert b"s3cret" not in done.stdout
     del settings["BRAVE_TOKEN"]
     assert (
-        "needs its token in the environment variable BRAVE_TOKEN"
+        b"needs its token in the environment variable BRAVE_TOKEN"
         in harvested(tmp_path, tmp_path, **settings).stderr
     )
 

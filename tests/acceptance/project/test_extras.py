@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
+import zipfile
 from dataclasses import dataclass, field
 from importlib.metadata import Distribution, packages_distributions
 from pathlib import Path
@@ -89,6 +91,14 @@ for command in sys.argv[1:]:
         main()
     except SystemExit as ended:
         print(ended.code)
+"""
+BESIDE = """
+import ingest, storage, review, vouchgate
+from vouchgate import Client
+from vouchgate.gate.gate import Gate
+from vouchgate.ingest.claims.types import Tier
+print(vouchgate.__file__, ingest.OURS, storage.OURS, review.OURS)
+print(Client.__name__, Gate.__name__, Tier.STORED.value)
 """
 
 
@@ -228,6 +238,33 @@ def test_another_major_version_of_a_package_is_named_before_anything_else(
         f"version {2 if package == 'mcp' else 4} of the package {package}, and here is 1.28.0" in ran.stderr
     )
     assert f"pipx install 'vouchgate[{extra}]'" in ran.stderr
+
+
+def test_a_wheel_has_one_name_and_every_file(shelf: Shelf) -> None:
+    with zipfile.ZipFile(shelf.wheel) as packed:
+        inside = set(packed.namelist())
+    assert {name.partition("/")[0].partition("-")[0] for name in inside} == {NAME}
+    walked = [(top, step) for top in OURS for step in os.walk(ROOT / top)]
+    ours = {
+        str((Path(folder) / name).relative_to(ROOT if top != NAME else ROOT / top))
+        for top, (folder, _, names) in walked
+        for name in names
+        if "__pycache__" not in folder
+    }
+    assert {name.removeprefix(f"{NAME}/") for name in inside if name.startswith(f"{NAME}/")} == ours
+
+
+def test_it_works_beside_folders_of_the_same_names(shelf: Shelf, tmp_path: Path) -> None:
+    """An agent's project has an `ingest` of its own, and uses the client, and a gate, from there."""
+    folders = [top for top in OURS if top != NAME]
+    for name in folders:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(f"OURS = {name!r}\n", "utf-8")
+    ran = shelf.run(("server",), "-c", BESIDE, first=tmp_path)
+    assert ran.stderr == ""
+    where, *said = ran.stdout.split()
+    assert Path(where).is_relative_to(shelf.folder)
+    assert said == [*folders, "Client", "Gate", "tier_1"]
 
 
 def test_every_module_that_is_imported_is_brought_by_the_base_or_by_an_extra(shelf: Shelf) -> None:

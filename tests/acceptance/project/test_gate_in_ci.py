@@ -7,7 +7,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import yaml
 
 from tests.acceptance.cli_program import clean_environment
 from tests.repos import TestRepository
+from tests.running.on_path import forked_on_path
 
 ROOT = Path(__file__).parents[3]
 RECORD = "# 3. Fire with wood\n\n## Status\n\nAccepted\n\n## Decision\n\nThe kiln of Vester is fired with beech wood.\n"
@@ -34,9 +36,19 @@ def pottery(tmp_path: Path) -> TestRepository:
     return repository
 
 
-def environment(**more: str) -> dict[str, str]:
-    """With the program of this environment on the path."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+@pytest.fixture
+def programs() -> Iterator[Path]:
+    """A folder with a `vouchgate` that need not be loaded anew."""
+    with (
+        tempfile.TemporaryDirectory(prefix="gg-") as short,
+        forked_on_path(Path(short, "bin")) as folder,
+    ):
+        yield folder
+
+
+def environment(first: Path = Path(sys.executable).parent, **more: str) -> dict[str, str]:
+    """With the program of this environment on the path, or another that is found first."""
+    path = f"{first}{os.pathsep}{os.environ['PATH']}"
     return clean_environment({**more, "PATH": path})
 
 
@@ -85,7 +97,7 @@ def test_the_hook_refuses_a_commit_with_a_claim_that_does_not_hold(pottery: Test
 
 
 def test_the_action_runs_what_it_is_given_and_nothing_of_its_text(
-    pottery: TestRepository, tmp_path: Path
+    pottery: TestRepository, tmp_path: Path, programs: Path
 ) -> None:
     action = yaml_of("action.yml")
     assert action["runs"]["using"] == "composite"
@@ -100,7 +112,7 @@ def test_the_action_runs_what_it_is_given_and_nothing_of_its_text(
     def act(files: str, options: str, runner: str) -> subprocess.CompletedProcess[str]:
         (tmp_path / runner).mkdir()
         given = {"FILES": files, "OPTIONS": options, "SARIF": str(tmp_path / f"{runner}.sarif")}
-        return bash(script, pottery.path, environment(**given, RUNNER_TEMP=str(tmp_path / runner)))
+        return bash(script, pottery.path, environment(programs, **given, RUNNER_TEMP=str(tmp_path / runner)))
 
     passed = act("docs/kiln.md\n", "--fail-on=false,broken\n", "one")
     assert (passed.returncode, passed.stderr) == (0, "")
@@ -114,14 +126,16 @@ def test_the_action_runs_what_it_is_given_and_nothing_of_its_text(
     assert not (pottery.path / "ran").exists()
 
 
-def test_the_gitlab_template_reports_as_junit(pottery: TestRepository, tmp_path: Path) -> None:
+def test_the_gitlab_template_reports_as_junit(
+    pottery: TestRepository, tmp_path: Path, programs: Path
+) -> None:
     (job,) = yaml_of("deploy/gitlab/gate-doc.yml").values()
     assert job["artifacts"]["reports"]["junit"] == "gate-doc.xml"
     script = "\n".join(job["script"])
     pottery.commit("Wrong", {"docs/wrong.md": WRONG})
     for files, status in (("docs/kiln.md", 0), ("docs/kiln.md docs/wrong.md", 1), ("nowhere.md", 2)):
         given = {**job["variables"], "GATE_DOC_FILES": files, "CI_BUILDS_DIR": str(tmp_path)}
-        done = bash(script, pottery.path, environment(**given))
+        done = bash(script, pottery.path, environment(programs, **given))
         assert done.returncode == status, done.stderr
         failures = (pottery.path / "gate-doc.xml").read_text("utf-8").count("<failure")
         assert (failures > 0) == (status == 1)

@@ -295,13 +295,14 @@ def test_reports_are_forgotten_after_their_days_and_what_waits_never(
     store: Store, gate: Gate, sources: Sources
 ) -> None:
     checked = kept(store)
-    work(store, gate, sources, NOW)
+    began = datetime.now(UTC)  # the days count from when it was checked, by the clock
+    work(store, gate, sources, began)
     waiting = kept(store)
     queue = ReviewQueue(store, POLICY)
     days = timedelta(days=POLICY.documents.days)
-    assert expire(queue, NOW + days - timedelta(minutes=1)).documents == 0
-    assert expire(queue, NOW + days + timedelta(minutes=10)).documents == 1
+    assert expire(queue, began + days - timedelta(minutes=1)).documents == 0
+    assert expire(queue, began + days + timedelta(minutes=10)).documents == 1
     with store.read() as connection:
         assert documents.get(connection, checked, owners=None) is None
-    assert expire(queue, NOW + 1000 * days).documents == 0
+    assert expire(queue, began + 1000 * days).documents == 0
     assert get(store, waiting).state is DocumentState.WAITING
