@@ -181,12 +181,12 @@ def _at_most(found: Iterable[FoundCitation], most: int | None) -> Iterator[Found
 def _without_overlaps(folded: str, most: int | None) -> list[tuple[CitationKind, FoundCitation]]:
     """What the rules find, by position. Of two that overlap the earlier counts, then the longer."""
     lower = folded.lower()
-    candidates = [
-        (kind, found)
-        for kind in _KINDS.in_text
-        if not kind.needles or any(needle in lower for needle in kind.needles)
-        for found in _at_most(kind.find(folded), most)
-    ]
+    candidates: list[tuple[CitationKind, FoundCitation]] = []
+    for kind in _KINDS.in_text:
+        for needle in kind.needles or ("",):
+            if needle in lower:
+                candidates += [(kind, found) for found in _at_most(kind.find(folded), most)]
+                break
     candidates.sort(key=lambda candidate: (candidate[1].start, -candidate[1].end))
     kept: list[tuple[CitationKind, FoundCitation]] = []
     for kind, found in candidates:

@@ -31,16 +31,16 @@ def reason_for(said: str, *, cites: bool) -> Reason | None:
     supported, so that nothing but a plain question or order excuses it."""
     body = said[_LEADING.match(said).end() :].replace("’", "'")  # type: ignore[union-attr]
     start = body[:400].lower()
-    words = _WORDS.findall(start)
-    if not words:
-        return None
-    if _is_question(body, words):
+    if _is_question(body, start):
         return Reason.QUESTION
-    if _is_order(start, words) and not (cites and _DIGIT.search(body)):
+    numbered = _DIGIT.search(body) is not None
+    if _is_order(start) and not (cites and numbered):
         return Reason.IMPERATIVE
-    if _ABOUT.match(start) and not _reports(words) and not cites:
+    if cites:
+        return None
+    if (_ABOUT.match(start) and not _reports(start)) or (not numbered and _announces_list(start)):
         return Reason.ABOUT_DOCUMENT
-    if _OPINION.match(start) and not cites and _DIGIT.search(body) is None and _BESIDE.search(start) is None:
+    if not numbered and _is_opinion(start):
         return Reason.OPINION
     return None
 
@@ -67,28 +67,52 @@ def asserts(said: str) -> bool:
     return not _FINITE.isdisjoint(re.findall(r"[\w'’]+", said.lower()))
 
 
-def _is_question(body: str, words: list[str]) -> bool:
-    if _QUESTION_END.search(body) is None:
+def _is_question(body: str, start: str) -> bool:
+    if "?" not in body[-8:] or _QUESTION_END.search(body) is None:
+        return False
+    words = _WORDS.findall(start)
+    if not words:
         return False
     first = 1 if words[0] in _BEFORE_QUESTIONS and len(words) > 1 else 0
     return words[first] in _QUESTIONS
 
 
-def _is_order(start: str, words: list[str]) -> bool:
+def _is_order(start: str) -> bool:
     order = _ORDER.match(start)
-    if order is None or not _STATES.isdisjoint(words) or _STATED.search(start):
+    if order is None:
         return False
     verb, following, code = order.groups()
-    if verb in _ALSO_NOUNS:
-        return following in _ARTICLES
-    if verb in _AMBIGUOUS:
-        return following in _ARTICLES or code is not None
-    return verb in _IMPERATIVES and (code is not None or following in _ARTICLES or following in _AFTER_VERB)
+    if f"{verb} {following}" in _ORDERS:
+        begins = True
+    elif verb in _ALSO_NOUNS:
+        begins = following in _ARTICLES
+    elif verb in _AMBIGUOUS:
+        begins = following in _ARTICLES or code is not None
+    else:
+        begins = verb in _IMPERATIVES and (
+            code is not None or following in _ARTICLES or following in _AFTER_VERB
+        )
+    return begins and _STATED.search(start) is None and _STATES.isdisjoint(_WORDS.findall(start))
 
 
-def _reports(words: list[str]) -> bool:
+def _reports(start: str) -> bool:
     """Whether a sentence about the document says with it what is the case: "this report shows that …", a number."""
+    words = _WORDS.findall(start)
     return "that" in words or any(word[0].isdigit() for word in words)
+
+
+def _announces_list(start: str) -> bool:
+    """Whether a sentence only says that a list follows, which has the rest of it."""
+    return start[-1:] == ":" and len(start.split()) <= _LONGEST_LABEL and _ANNOUNCES.match(start) is not None
+
+
+def _is_opinion(start: str) -> bool:
+    if "`" in start or ", but " in start:
+        return False
+    for sign, within in _WITHIN:
+        if sign in start and within.search(start):
+            return True
+    return _OPINION.match(start) is not None and _BESIDE.search(start) is None
 
 
 _LISTS = read_data("documents.toml")
@@ -98,12 +122,15 @@ _IMPERATIVES = frozenset(_LISTS["imperatives"])
 _ALSO_NOUNS = frozenset(_LISTS["also_nouns"])
 _AMBIGUOUS = frozenset(_LISTS["ambiguous_imperatives"])
 _ARTICLES = frozenset(_LISTS["articles"])
+_ORDERS = frozenset(_LISTS["orders"])
 _AFTER_VERB = frozenset(_LISTS["after_verb"])
 _STATES = frozenset(_LISTS["states_something"])
 _FINITE = frozenset(_LISTS["finite"])
 _SOURCE_HEADINGS = frozenset(_LISTS["source_headings"])
 _ABOUT = re.compile("|".join(_LISTS["about_document"]))
 _OPINION = re.compile("|".join(_LISTS["opinion"]))
+_ANNOUNCES = re.compile(_LISTS["announces"])
+_WITHIN = [(sign, re.compile(pattern)) for sign, pattern in _LISTS["opinion_within"]]
 WANTED = re.compile(
     r"\[\s*(?:" + "|".join(map(re.escape, _LISTS["source_wanted"])) + r")\s*\]", re.IGNORECASE
 )

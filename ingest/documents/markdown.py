@@ -4,29 +4,41 @@ from the lines that it names and the constructs that it recognises."""
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator
-from html import unescape
 from typing import Any
 
 from markdown_it import MarkdownIt
-from markdown_it.parser_inline import RuleFuncInlineType
-from markdown_it.rules_inline import StateInline, autolink, backtick, entity, escape, html_inline, image, link
 from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 
 from vouchgate.ingest.documents.html import html_flows, tag_marks
+from vouchgate.ingest.documents.inline import inline_marks
 from vouchgate.ingest.documents.layout import Definition, Flow, FlowKind, Layout, Mark, MarkKind
 from vouchgate.ingest.documents.types import Span
 
 DEEPEST = 50  # quotations and lists inside each other; what is deeper is read as plain lines
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|\Z)")
-_MARKED = re.compile(r"[\[<`\\&!]")  # a text without any of these has no mark
+_MARKED = re.compile(r"[\[<`\\&]")  # a text without any of these has no mark
 _PREFIX = re.compile(r"[>\s]*(?:(?:[-*+]|\d{1,9}[.)])\s+)*")
+_BAR = re.compile(r"\|(?<!\\.)")
 _WORD = re.compile(r"\w")
 _TASK = re.compile(r"\[[ xX]\]\s+(?=\S)")
 _ALERT = re.compile(r"\[!(?:NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\Z")
 _HOLDING = ("bullet_list", "ordered_list", "table_", "footnote_reference")  # what is in these is one block
+_UNREAD = frozenset(
+    {
+        "td_open",
+        "td_close",
+        "th_open",
+        "th_close",
+        "tr_close",
+        "thead_open",
+        "thead_close",
+        "tbody_open",
+        "tbody_close",
+    }
+)  # what a row is, its line tells
 _FOOTNOTE = re.compile(r"[\s>]*\[\^[^\]\s]+\]:[ \t]*")
 
 
@@ -37,37 +49,10 @@ class _Markdown(MarkdownIt):
         return url
 
 
-def _noting(kind: str, rule: RuleFuncInlineType) -> RuleFuncInlineType:
-    """The rule, with a note of where what it recognised stands."""
-
-    def run(state: StateInline, silent: bool) -> bool:
-        start, known = state.pos, len(state.tokens)
-        found = rule(state, silent)
-        if found and not silent:
-            opened = next((token for token in state.tokens[known:] if token.type == "link_open"), None)
-            href = str(opened.attrGet("href") or "") if opened else ""
-            label = str(opened.meta.get("label", "")) if opened else ""
-            state.env["noted"].append((kind, start, state.pos, href, label))
-        return found
-
-    return run
-
-
 def _parser() -> MarkdownIt:
-    parser = _Markdown("commonmark", {"maxNesting": DEEPEST, "store_labels": True}).enable("table")
+    parser = _Markdown("commonmark", {"maxNesting": DEEPEST}).enable("table")
     parser.use(footnote_plugin, inline=False, move_to_end=False)
     parser.core.ruler.enableOnly(["normalize", "block"])
-    for name, rule in (
-        ("link", link),
-        ("image", image),
-        ("autolink", autolink),
-        ("html_inline", html_inline),
-        ("backticks", backtick),
-        ("escape", escape),
-        ("entity", entity),
-    ):
-        parser.inline.ruler.at(name, _noting(name, rule))
-    parser.inline.ruler.disable(["emphasis", "footnote_ref"])
     return parser
 
 
@@ -105,6 +90,8 @@ class _Reader:
         number = ""
         for token in tokens:
             kind = token.type
+            if kind in _UNREAD:
+                continue
             if not held and token.nesting >= 0 and kind not in ("inline", "blockquote_open"):
                 block += 1
             if kind.startswith(_HOLDING):
@@ -196,9 +183,10 @@ class _Reader:
         self.covered.update((number, number + 1) if not header else (number,))
         start, end = self.lines[number]
         row = Flow(FlowKind.ROW if header else FlowKind.HEADING, [], block, header=header)
+        marked = _MARKED.search(self.text, start, end) is not None
         for cell_start, cell_end in _cells(self.text, start, end):
             row.lines.append((cell_start, cell_end))
-            if cell_start < cell_end:
+            if marked and cell_start < cell_end:
                 self._marks(self.text[cell_start:cell_end], [(0, cell_start)], row)
         if any(first < last for first, last in row.lines):
             self.layout.flows.append(row)
@@ -207,46 +195,11 @@ class _Reader:
     def _marks(self, content: str, pieces: list[tuple[int, int]], flow: Flow) -> None:
         if not pieces or _MARKED.search(content) is None:
             return
-        noted = self.env["noted"] = []
-        _PARSER.inline.parse(content, _PARSER, self.env, [])
-        starts = [piece[0] for piece in pieces]
-
-        def place(offset: int) -> int:
-            index = max(bisect_right(starts, offset) - 1, 0)
-            return pieces[index][1] + max(offset - pieces[index][0], 0)
-
-        taken: list[Mark] = []
-        for kind, start, end, href, label in noted:
-            span = place(start), place(end - 1) + 1
-            match kind:
-                case "link":
-                    taken.append(self._link(content, start, span, href, label))
-                case "autolink":
-                    taken.append(Mark(MarkKind.LINK, *span, href, (span[0] + 1, span[0] + 1)))
-                case "backticks" if end - start > 1 and content[start] == "`" and content[end - 1] == "`":
-                    # A run of back-ticks that closes nothing is noted too, and is text.
-                    if content[start:end].strip("`"):
-                        taken.append(Mark(MarkKind.CODE, *span))
-                case "image":
-                    taken.append(Mark(MarkKind.HIDDEN, *span))
-                case "html_inline":
-                    taken.append(Mark(MarkKind.HIDDEN, *span))
-                case "escape":
-                    broken = content[start + 1] == "\n"
-                    taken.append(Mark(MarkKind.BREAK if broken else MarkKind.HIDDEN, span[0], span[0] + 1))
-                case "entity":
-                    taken.append(Mark(MarkKind.HIDDEN, *span, unescape(content[start:end])))
-                case _:
-                    pass
-        flow.marks += tag_marks(self.text, taken)
-
-    def _link(self, content: str, start: int, span: Span, href: str, label: str) -> Mark:
-        if label:
-            self.labels.add(label)
-        close = self.text.rfind("](", *span) if not label else self.text.rfind("][", *span)
-        if close < 0:
-            close = span[1] - 1
-        return Mark(MarkKind.LINK, *span, href, (span[0] + 1, close))
+        by = pieces[0][1] - pieces[0][0]
+        taken = inline_marks(content, self.env.get("references", {}), self.labels, by)
+        if len(pieces) > 1:
+            taken = [_placed(mark, by, pieces) for mark in taken]
+        flow.marks += tag_marks(self.text, taken) if "<" in content else taken
 
     def _definitions(self) -> None:
         known = self.env.get("references", {}).items()
@@ -272,10 +225,26 @@ class _Reader:
                 self.layout.flows.append(Flow(FlowKind.PARAGRAPH, [span], -number - 1))
 
 
+def _placed(mark: Mark, by: int, pieces: list[tuple[int, int]]) -> Mark:
+    """The mark of a paragraph, which counts from where the paragraph begins, in the text; `pieces` say where its lines
+    begin in both."""
+
+    def place(offset: int) -> int:
+        offset -= by
+        first, begin = pieces[max(bisect_left(pieces, (offset + 1,)) - 1, 0)]
+        return begin + max(offset - first, 0)
+
+    start, end = place(mark.start), place(mark.end - 1) + 1
+    shown = (0, 0)
+    if mark.kind is MarkKind.LINK:
+        shown = place(mark.shown[0] - 1) + 1, place(mark.shown[1])
+    return Mark(mark.kind, start, end, mark.target, shown)
+
+
 def _cells(text: str, start: int, end: int) -> Iterator[Span]:
     """Where the cells of a table row stand, trimmed; a bar behind a backslash parts nothing."""
-    bounds = [match.start() for match in re.finditer(r"(?<!\\)\|", text[start:end])]
     line = text[start:end].rstrip()
+    bounds = [match.start() for match in _BAR.finditer(line)]
     prefix = len(_PREFIX.match(line)[0]) if not bounds or line[: bounds[0]].strip() not in ("",) else 0  # type: ignore[index]
     edges = [*(bound for bound in bounds if bound >= prefix)]
     first = edges[0] + 1 if edges and not line[prefix : edges[0]].strip(" \t>") else prefix

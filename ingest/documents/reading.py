@@ -159,6 +159,7 @@ class _Assembly:
         blanks = sorted({*bare, *self.found.wanted, *self.found.numerals})
         starts = [start for start, _ in blanks]
         path: list[tuple[int, str]] = []
+        section: tuple[str, ...] = ()
         listing = -1  # the block that lists sources because the one before it says so
         for number, flow in enumerate(self.flows):
             edges = flow.lines[0][0], flow.lines[-1][1]
@@ -178,7 +179,9 @@ class _Assembly:
                     ended = self._read_flow(number, shown, path, listed=flow.block == listing)
                     following = self.flows[number + 1].block if number + 1 < len(self.flows) else -1
                     listing = following if ended else listing
-            self.sections.append(tuple(said for _, said in path))
+            if len(path) != len(section) or (path and path[-1][1] is not section[-1]):
+                section = tuple(said for _, said in path)
+            self.sections.append(section)
 
     def _read_flow(self, number: int, shown: Shown, path: list[tuple[int, str]], *, listed: bool) -> bool:
         """Whether the flow ends by saying that sources follow."""
@@ -186,13 +189,19 @@ class _Assembly:
         row = flow.kind is FlowKind.ROW
         spans = [
             (start, end)
-            for start, end in ([(flow.lines[0][0], flow.lines[-1][1])] if row else split_sentences(shown))
+            for start, end in (
+                [(flow.lines[0][0], flow.lines[-1][1])] if row else split_sentences(shown, flow.label)
+            )
             if _LETTER.search(shown.read, start - shown.start, end - shown.start)
         ]
         stops = [*(start for start, _ in spans[1:]), flow.lines[-1][1]]
         words = [shown.said(*span) for span in spans]
+        refers = self._refers(flow.lines[0][0], flow.lines[-1][1])
+        listed = listed or number in self.found.listing
+        may_cite = refers or listed or flow.kind is FlowKind.NOTE
         kinds = [
-            self._cites(number, shown, span, stop, said, listed=listed)
+            (may_cite or ":" in said or self.text[span[0]] in "*_")
+            and self._cites(number, shown, span, stop, said, listed=listed)
             for span, stop, said in zip(spans, stops, words, strict=False)
         ]
         for index in range(len(spans) - 2, -1, -1):  # "Sources: A, B." before a line of their addresses
@@ -206,7 +215,7 @@ class _Assembly:
                 reason = Reason.HEADING
                 _descend(path, _BOLD_LEVEL, said)
             elif not sources:
-                reason = reason_for(said, cites=self._refers(*span))
+                reason = reason_for(said, cites=refers and self._refers(*span))
             if not sources:
                 self._block(*span, reason)
                 if reason is None:
@@ -224,7 +233,7 @@ class _Assembly:
         refers = self._refers(span[0], stop)
         if flow.kind is FlowKind.ROW:
             return False
-        if number in self.found.listing or listed:
+        if listed:
             whole = self._refers(flow.lines[0][0], flow.lines[-1][1]) or flow.label.isdecimal()
             if (whole or not asserts(said)) and flow.lines[-1][1] - flow.lines[0][0] <= _LONGEST_ENTRY:
                 return True

@@ -13,10 +13,13 @@ from vouchgate.ingest.citations import detect_citations, given_citation, parse_c
 from vouchgate.ingest.claims.types import Citation, CitationType
 from vouchgate.ingest.documents.classify import WANTED
 from vouchgate.ingest.documents.layout import Flow, FlowKind, Layout, Mark, MarkKind
-from vouchgate.ingest.documents.types import Reference, Span
+from vouchgate.ingest.documents.types import Reference, Span, Unreadable
 
 _LONGEST_ENTRY = 1000  # characters; what is longer is text, whatever number it begins with
 _MOST_NUMBERS = 50  # of one reference such as [3-7]
+_MOST_RESOLVED = (
+    200_000  # sources behind the notes and numbers of a document; LARGEST holds no more in earnest
+)
 _NO_SOURCE = re.compile(r"(?:mailto|tel|javascript|data|about):|#|\Z", re.IGNORECASE)
 _APART = "|"  # stands in no citation of any kind
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}:")
@@ -24,6 +27,9 @@ _NOTE = re.compile(r"\[\^([^\]\s\[]{1,100})\]|\[([1-9]\d{0,3}|#[\w-]{1,50}|[A-Z]
 _NUMBERED = re.compile(r"\[([1-9]\d{0,3}(?:\s?[,;–-]\s?[1-9]\d{0,3}){0,20})\](?![(\w:])")
 _ENTRY = re.compile(r"\[([1-9]\d{0,3})\][.:]?\s+(?=\S)")
 _RANGE = re.compile(r"(\d+)\s?[–-]\s?(\d+)|(\d+)")
+_CITING = re.compile(r"[/\d]")  # every citation has one of these
+_NAME = re.compile(r"[`\s]*(?:[^\s`\[\]:]+/[^\s`\[\]/][^\s`\[\]]*|[0-9a-fA-F]{7,40})[`\s]*")  # in code
+_QUOTED = re.compile(r"[\"“”‘'«]\[\^?[\w ,;–-]{1,50}\]_?[\"“”’'»]")  # a reference that is spoken of
 _LINES = re.compile(r"#L\d")
 _PLAIN_PLACE = re.compile(r"[#?].*\Z", re.DOTALL)
 
@@ -56,7 +62,7 @@ def find_references(text: str, layout: Layout, listing: set[int], name: str = ""
     """The references of a document. `listing` are the flows, by number, that stand under the heading of a list of
     sources; `name` is its path in its repository, from which links to other files lead."""
     seen = _seen_text(text, layout.flows)
-    direct = sorted((*_links(text, layout.flows, name), *_cited(seen)), key=_place)
+    direct = sorted((*_links(text, layout.flows, name), *_cited(seen, layout.flows)), key=_place)
     found = Found([], {}, [], set(listing), [match.span() for match in WANTED.finditer(seen)], [])
     numbered = list(_NUMBERED.finditer(seen))
     _find_entries(seen, layout.flows, numbered, found)
@@ -64,10 +70,10 @@ def find_references(text: str, layout: Layout, listing: set[int], name: str = ""
     begun = {start for start, _ in found.numerals}
     resolved: list[Reference] = []
     for note in _NOTE.finditer(seen):
-        resolved += _resolved(text, note.span(), ["^" + (note[1] or note[2].lstrip("#"))], found)
+        _resolve(text, note.span(), ["^" + (note[1] or note[2].lstrip("#"))], found, resolved)
     for match in numbered:
         if match.start() not in begun and _refers(seen, match, found.entries):
-            resolved += _resolved(text, match.span(), _numbers(match[1]), found)
+            _resolve(text, match.span(), _numbers(match[1]), found, resolved)
     found.references = sorted((*direct, *resolved), key=_place)
     return found
 
@@ -77,27 +83,31 @@ def _place(reference: Reference) -> Span:
 
 
 def _fill(direct: list[Reference], entries: list[Entry]) -> None:
-    """Gives each entry the references in it."""
+    """Gives each entry the references in it, each source once."""
     starts = [reference.start for reference in direct]
     for entry in entries:
-        for index in range(bisect_left(starts, entry.start), bisect_left(starts, entry.end)):
-            entry.references.append(direct[index])
+        within = direct[bisect_left(starts, entry.start) : bisect_left(starts, entry.end)]
+        entry.references = list({one.target: one for one in within}.values())
 
 
-def _resolved(text: str, span: Span, labels: list[str], found: Found) -> list[Reference]:
-    """What notes or numbers that stand at `span` refer to."""
+def _resolve(text: str, span: Span, labels: list[str], found: Found, resolved: list[Reference]) -> None:
+    """Adds what notes or numbers that stand at `span` refer to. Raises Unreadable where that is more than anybody could
+    mean: a few notes of many sources, cited again and again, would fill the memory."""
     found.numerals.append(span)
-    references: list[Reference] = []
+    missing = False
     for label in labels:
         entry = found.entries.get(label)
         if entry is None:
-            references.append(Reference(*span, text[slice(*span)], None, dangling=True))
+            missing = True
             continue
         entry.used = True
-        references += (Reference(*span, one.target, one.citation) for one in entry.references)
+        resolved += (Reference(*span, one.target, one.citation) for one in entry.references)
         if not entry.references:
-            references.append(Reference(*span, " ".join(text[entry.start : entry.end].split()), None))
-    return references
+            resolved.append(Reference(*span, " ".join(text[entry.start : entry.end].split()), None))
+    if missing:
+        resolved.append(Reference(*span, text[slice(*span)], None, dangling=True))
+    if len(resolved) > _MOST_RESOLVED:
+        raise Unreadable(f"its notes and numbers stand for more than {_MOST_RESOLVED} sources")
 
 
 def _refers(seen: str, match: re.Match[str], entries: dict[str, Entry]) -> bool:
@@ -110,15 +120,17 @@ def _refers(seen: str, match: re.Match[str], entries: dict[str, Entry]) -> bool:
 
 def _numbers(written: str) -> list[str]:
     """The numbers of `3`, `3, 5` and `3-5`."""
-    numbers: list[str] = []
+    if written.isdecimal():
+        return [written]
+    numbers: dict[str, None] = {}
     for first, last, single in _RANGE.findall(written):
         low, high = (int(single), int(single)) if single else (int(first), int(last))
-        numbers += (str(number) for number in range(low, min(high, low + _MOST_NUMBERS) + 1))
-    return numbers
+        numbers |= dict.fromkeys(str(number) for number in range(low, min(high, low + _MOST_NUMBERS) + 1))
+    return list(numbers)
 
 
 def _find_entries(seen: str, flows: list[Flow], numbered: list[re.Match[str]], found: Found) -> None:
-    begins = {start for flow in flows for start, _ in flow.lines}
+    begins = {start for flow in flows for start, _ in flow.lines} if numbered else set()
     cited = {number for match in numbered if match.start() not in begins for number in _numbers(match[1])}
     note: Entry | None = None
     for index, flow in enumerate(flows):
@@ -132,7 +144,9 @@ def _find_entries(seen: str, flows: list[Flow], numbered: list[re.Match[str]], f
         begun = [
             match
             for start, stop in flow.lines
-            if (match := _ENTRY.match(seen, start, stop)) and (index in found.listing or match[1] in cited)
+            if seen.startswith("[", start)
+            and (match := _ENTRY.match(seen, start, stop))
+            and (index in found.listing or match[1] in cited)
         ]
         for match, stop in zip(begun, [*(one.start() for one in begun[1:]), end], strict=False):
             _add(found, match[1], match.end(), min(stop, match.end() + _LONGEST_ENTRY))
@@ -153,8 +167,9 @@ def _add(found: Found, label: str, start: int, end: int) -> Entry:
 
 
 def _seen_text(text: str, flows: Iterable[Flow]) -> str:
-    """The text with everything blanked out in which no citation is looked for: code, destinations and words of links,
-    what no reader sees."""
+    """The text with everything blanked out in which no citation is looked for: code, but for the name of a file or a
+    commit alone, which people write so; a number that is quoted; destinations and words of links; what no reader
+    sees."""
     visible: list[Span] = []
     for flow in flows:
         if flow.kind is FlowKind.CODE:
@@ -163,7 +178,7 @@ def _seen_text(text: str, flows: Iterable[Flow]) -> str:
             (mark.start, mark.end)
             for mark in flow.marks
             if mark.kind in (MarkKind.LINK, MarkKind.HIDDEN)
-            or (mark.kind is MarkKind.CODE and "://" in text[mark.start : mark.end])
+            or (mark.kind is MarkKind.CODE and _NAME.fullmatch(text, mark.start, mark.end) is None)
         )
         number = 0
         for start, end in flow.lines:
@@ -180,7 +195,7 @@ def _seen_text(text: str, flows: Iterable[Flow]) -> str:
             pieces += (_APART * (start - at), text[start:end])
             at = end
     pieces.append(_APART * (len(text) - at))
-    return "".join(pieces)
+    return _QUOTED.sub(lambda quoted: _APART * len(quoted[0]), "".join(pieces))
 
 
 def _links(text: str, flows: Iterable[Flow], name: str) -> Iterator[Reference]:
@@ -220,12 +235,18 @@ def _citation(target: str, shown: str, name: str) -> Citation | None:
             return None
 
 
-def _cited(seen: str) -> Iterator[Reference]:
-    for citation in detect_citations(seen):
-        if citation.start is not None and citation.end is not None:
-            yield Reference(citation.start, citation.end, citation.value, _beside(citation))
+def _cited(seen: str, flows: Iterable[Flow]) -> Iterator[Reference]:
+    """What is cited in so many words. Each flow is searched by itself: most kinds have a sign that few flows have."""
+    for flow in flows:
+        first, last = flow.lines[0][0], flow.lines[-1][1]
+        if flow.kind is FlowKind.CODE or _CITING.search(seen, first, last) is None:
+            continue
+        for citation in detect_citations(seen[first:last]):
+            if citation.start is not None and citation.end is not None:
+                span = first + citation.start, first + citation.end
+                yield Reference(*span, citation.value, _beside(citation))
 
 
 def _beside(citation: Citation) -> Citation:
     """The citation as one that is given beside a claim: it has no place in the claim's text."""
-    return citation.model_copy(update={"start": None, "end": None})
+    return Citation(type=citation.type, value=citation.value, key=citation.key)

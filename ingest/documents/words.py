@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from vouchgate.ingest.data import read_data
 from vouchgate.ingest.documents.layout import Flow, FlowKind, LineEnds, Mark, MarkKind
 from vouchgate.ingest.documents.types import Span
 from vouchgate.ingest.language.sentences import sentences
@@ -22,9 +23,12 @@ _OWN_LINE = re.compile(
     re.MULTILINE,
 )
 _BOLD = re.compile(r"\s*(\*\*|__)(?!\s)[^*_\n]{1,200}?(?:\1\s*:?|:\1)\s*\Z")
-_BULLET = re.compile(r"(?<!\S)[•●▪‣◦∙⁃](?=\s)")
+_BULLET = re.compile(r"[•●▪‣◦∙⁃](?<!\S.)(?=\s|\w)")
 _DIGIT_STOP = re.compile(r"\d[.)]\s")
 _NUMBER = re.compile(r"(?<!\S)\(?(\d{1,3})[.)](?=\s+\S)")
+_LAST_WORD = re.compile(r"\w+\Z")
+# Words that a number behind them belongs to.
+_HAS_NUMBER = frozenset(read_data("documents.toml")["before_numbers"])
 _SOURCES = re.compile(r"(?<=[.!?)\]])\s+(?=(?:\w+ )?(?:Sources?|References?):)")
 _EMPHASIS = re.compile(r"[*_~]+")
 _CITING_ONLY = re.compile(
@@ -95,19 +99,20 @@ def show(text: str, flow: Flow, references: Sequence[Span]) -> Shown:
     linked: list[Span] = []
     for mark in flow.marks:
         _blank_mark(text, mark, blanks, code, linked)
-    read = _blanked(text, start, end, blanks)
+    read = _blanked(text, start, end, blanks) if blanks else text[start:end]
     bare = _covered(read, start, linked, LINKED) if linked else read
     citing = [match.span() for match in _CITING_ONLY.finditer(bare)] if linked else []
     if citing:
         read = _blanked(read, 0, len(read), [(first, last, BLANK) for first, last in citing])
         bare = _covered(bare, 0, [(first + 1, last - 1) for first, last in citing], LINKED)
-    quiet = [(first - start, last - start) for first, last in code]
-    split = _blanked(
-        read.replace(BLANK, " "),
-        0,
-        len(read),
-        [(*span, _ENDING.sub("_", read[slice(*span)])) for span in quiet],
-    )
+    split = read.replace(BLANK, " ")
+    quiet = [
+        (first - start, last - start, _ENDING.sub("_", split[first - start : last - start]))
+        for first, last in code
+        if _ENDING.search(split, first - start, last - start)
+    ]
+    if quiet:
+        split = _blanked(split, 0, len(split), quiet)
     links = [mark for mark in flow.marks if mark.kind is MarkKind.LINK]
     return Shown(
         start,
@@ -155,15 +160,16 @@ def is_bold(line: str) -> bool:
     return line[-1:] in ("*", "_", ":") and _BOLD.match(line) is not None
 
 
-def split_sentences(shown: Shown) -> Iterator[Span]:
-    """Where the sentences of a flow stand in the document, without the bullets and numbers before them."""
+def split_sentences(shown: Shown, label: str = "") -> Iterator[Span]:
+    """Where the sentences of a flow stand in the document, without the bullets and numbers before them. `label` is the
+    number of the item that the flow is."""
     text = shown.split
     cuts: list[tuple[int, int]] = [(bound, bound) for bound in shown.bounds]
     if not text.isascii():
         cuts += (match.span() for match in _BULLET.finditer(text))
     if "ource" in text or "eference" in text:
         cuts += ((match.end(), match.end()) for match in _SOURCES.finditer(text))
-    cuts += _numbers(text, shown.bounds)
+    cuts += _numbers(text, shown.bounds, int(label) if label.isdecimal() else 0)
     at = 0
     if not cuts:
         opened, closed, base = shown.opened, shown.closed, shown.start
@@ -179,20 +185,39 @@ def split_sentences(shown: Shown) -> Iterator[Span]:
         at = last
 
 
-def _numbers(text: str, bounds: tuple[int, ...]) -> Iterator[Span]:
-    """The numbers of a list that runs on in the text ("1. Mix. 2. Bake."), or that begin a line."""
-    found = list(_NUMBER.finditer(text)) if _DIGIT_STOP.search(text) else []
+def _numbers(text: str, bounds: tuple[int, ...], listed: int) -> Iterator[Span]:
+    """The numbers of a list that runs on in the text ("1. Mix. 2. Bake."), or that begin a line. `listed` is the number
+    of the item before."""
+    stop = _DIGIT_STOP.search(text)
+    if stop is None:
+        return
+    found = list(_NUMBER.finditer(text, max(stop.start() - len("(12"), 0)))
     begins = {0, *bounds}
-    listed = 0  # the number of the item before
+    may = [_may_list(text[max(match.start() - 20, 0) : match.start()]) for match in found]
     for index, match in enumerate(found):
         number = int(match[1])
-        leads = number == 1 and index + 1 < len(found) and found[index + 1][1] == "2" and match[0][-1] == "."
         first = match.start()
         while first and first not in begins and match.start() - first < 8 and text[first - 1].isspace():
             first -= 1
-        if first in begins or leads or (listed and number == listed + 1):
+        leads = number == 1 and index + 1 < len(found) and found[index + 1][1] == "2" and may[index + 1] > 0
+        counts = listed > 0 and number == listed + 1 and may[index] >= (1 if listed > 1 else 2)
+        if first in begins or counts or (leads and may[index] >= (3 if match[0][-1] == ")" else 2)):
             listed = number
             yield match.span()
+
+
+def _may_list(before: str) -> int:
+    """How well a number may begin an item, by what stands before it: 3 behind what ends a sentence or leads in, 2
+    behind a word, 1 behind one that takes a number itself ("in 2.", "Part 2."), 0 in a row ("1. oak, 2. pine").
+    """
+    before = before.rstrip()
+    if before[-1:] in ".!?:;)":
+        return 3
+    word = _LAST_WORD.search(before)
+    last = word[0].lower() if word else ""
+    if before[-1:] == "," or last in ("and", "or"):
+        return 0
+    return 1 if last in _HAS_NUMBER else 2
 
 
 def _ends(text: str, line: Span, following: Span) -> bool:

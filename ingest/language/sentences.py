@@ -14,6 +14,10 @@ _END = re.compile(
     r"[.!?。！？\n](?:(?<=[.!?])(?<![.!?].)[.!?]*[\"'”’)\]*_`]{0,4}(?=\s)|(?<=[。！？])|(?<=\n)[ \t]*)"
 )
 _LAST_WORD = re.compile(r"[^\s(\[\"“]+\Z")
+_FIRST_WORD = re.compile(r"[A-Za-z]*")
+# What a heading or an item begins with, and no sentence is: "4. Text", "ii. Text", "Part 1. Text".
+_NUMBERING = re.compile(r"\s*(?:(?:[A-Z][a-z]{1,9} )?\d{1,3}|[ivx]{1,4})")
+_ITEM = re.compile(r"(?:[a-z]\)|[ivx]{1,4}[.)])\s+\S")  # the letter or Roman number of an item
 # What begins a line that belongs to no sentence before it: an item, a heading, a table row, a quote, a fence, code.
 _LINE_START = re.compile(r"(?:[-*+•#|>]|\d{1,3}[.)]\s|```|~~~| {4}|\t)")
 # Wrapped lines are of about one length; a shorter line ends something, a longer one was never wrapped.
@@ -30,7 +34,11 @@ def sentences(text: str, longest: int | None = LONGEST) -> list[tuple[int, int]]
             ends = _line_ends(text, line, match.start(), match.end())
             line = match.end()
         else:
-            ends = match.group()[0] != "." or not _abbreviated(text, start, match.start(), match.end())
+            mark = match.group()
+            if mark[0] == ".":
+                ends = not _abbreviated(text, start, match.start(), match.end())
+            else:
+                ends = not _goes_on(text, match.end(), mark)
         if ends:
             _add(found, text, start, match.end(), longest)
             start = match.end()
@@ -49,14 +57,26 @@ def _line_ends(text: str, line: int, end: int, after: int) -> bool:
     )
 
 
+def _goes_on(text: str, end: int, mark: str) -> bool:
+    """Whether a sentence goes on behind a quotation: `"Is it hot?" he asked`."""
+    return mark[-1] in "\"'”’" and text[end : end + 8].lstrip()[:1].islower()
+
+
 def _abbreviated(text: str, start: int, stop: int, end: int) -> bool:
-    """Whether a full stop belongs to the word before it: an abbreviation, an initial, or a small letter follows."""
+    """Whether a full stop belongs to the word before it: an abbreviation, an initial, a number that begins an item, or
+    a small letter follows."""
     last = _LAST_WORD.search(text, max(start, stop - 20), stop)
     word = last.group().lower() if last else ""
-    if word in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
+    following = text[end : end + 20].lstrip()
+    initial = len(word) == 1 and word.isalpha()
+    if word in ABBREVIATIONS or initial:
+        may_end = word in _AT_SENTENCE_END or (initial and text[start : stop - 1].strip())
+        return not may_end or _FIRST_WORD.match(following)[0] not in _SENTENCE_STARTS  # type: ignore[index]
+    if _NUMBERING.fullmatch(text, start, stop):
         return True
-    following = text[end : end + 8].lstrip()[:1]
-    return following.islower() or (word in _BEFORE_NUMBERS and following.isdigit())
+    if following[:1].islower():
+        return _ITEM.match(following) is None
+    return word in _BEFORE_NUMBERS and following[:1].isdigit()
 
 
 def _add(found: list[tuple[int, int]], text: str, start: int, end: int, longest: int | None) -> None:
@@ -79,4 +99,6 @@ def _add_one(found: list[tuple[int, int]], text: str, start: int, end: int) -> N
 # Constants read once from the package's own data file.
 _LISTS = read_data("language.toml")
 ABBREVIATIONS = frozenset(_LISTS["abbreviations"])
+_AT_SENTENCE_END = frozenset(_LISTS["at_sentence_end"])
+_SENTENCE_STARTS = frozenset(_LISTS["sentence_starts"])
 _BEFORE_NUMBERS = frozenset(_LISTS["before_numbers"])

@@ -27,9 +27,7 @@ _LINES = (
     rf"|#L(?P<hash>{_NUMBER})(?:-L?(?P<last>{_NUMBER}))?)"
 )
 _AFTER = rf"(?:@(?P<commit>[0-9a-f]{{7,40}})(?![0-9A-Za-z]))?(?:{_LINES}(?!\d))?"
-_SEGMENT = (
-    r"[\w+~@-][\w.+~@-]{0,100}|\.[\w-][\w.-]{0,100}"  # one that begins with a dot is hidden, not a dot alone
-)
+_SEGMENT = r"[\w+~@-][\w.+~@-]{0,100}+|\.[\w-][\w.-]{0,100}+"  # one that begins with a dot is hidden, not a dot alone
 _RUNNING = re.compile(
     r"(?<![\w/\\.@$%&#~{}<>=:|^+-])(?![@~])(?:\./)?"
     rf"(?P<path>(?:(?:{_SEGMENT})/){{1,30}}[\w+@.~-]{{0,100}}?\.(?:{_ENDING}))"

@@ -23,7 +23,7 @@ _STOP = (
     '\\s\\x00-\\x1f\\x7f-\\x9f<>"`|\\\\“”„‘’‚«»‹›—…\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65'
     + INVISIBLE
 )
-_RUN = re.compile(rf"[^{_STOP}]{{4,}}")
+_RUN = re.compile(rf"[^{_STOP}]+")
 # After a letter, a digit or `+` it is the tail of another scheme (git+https); `_` opens emphasis.
 _SCHEME = re.compile(r"(?<![A-Za-z0-9+])https?:(?=//)", re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://")
@@ -74,11 +74,19 @@ def _end(run: str, start: int, end: int) -> int:
     return end
 
 
+def _stretches(text: str) -> Iterator[re.Match[str]]:
+    """The runs of URL characters that have a scheme in them."""
+    at = 0
+    while (place := text.find("://", at)) >= 0:
+        begin = max(at, text.rfind(" ", at, place))
+        run = next(run for run in _RUN.finditer(text, begin) if run.end() > place)
+        yield run
+        at = run.end()
+
+
 def _find(text: str) -> Iterator[FoundCitation]:
-    for stretch in _RUN.finditer(text):
+    for stretch in _stretches(text):
         run = stretch[0]
-        if "://" not in run:
-            continue
         shown = _IPV6.sub(_hide_ipv6, run) if "/[" in run or "@[" in run else run
         for left, right in _windows(shown):
             window = shown[left:right]
@@ -97,8 +105,8 @@ def _find(text: str) -> Iterator[FoundCitation]:
 
 def other_schemes(text: str) -> Iterator[tuple[int, int]]:
     """Where URLs of schemes that are not cited stand (ssh, ftp): nothing in them is a citation."""
-    for stretch in _RUN.finditer(text):
-        scheme = _ANY_SCHEME.search(stretch[0]) if "://" in stretch[0] else None
+    for stretch in _stretches(text):
+        scheme = _ANY_SCHEME.search(stretch[0])
         if scheme is not None:
             yield stretch.start() + scheme.start(), stretch.end()
 

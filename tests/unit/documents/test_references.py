@@ -174,6 +174,10 @@ def test_destinations_are_as_they_are_written_and_the_checks_know_them() -> None
         f"The kiln is hot.\n\n```\n{A}\n```\n",
         f"The kiln is hot ![log]({A}).",
         f"The kiln is hot <!-- {A} -->.",
+        "The kiln is hot, and `[7]` or `[^7]` is how to cite.",
+        "The kiln is hot, and “[7]” or '[7]' is how to cite.",
+        "The kiln is hot, and `ADR-0005` or `RFC 9110` is how to cite.",
+        "The kiln is hot after `make fire src/kiln.py`.",
         "The kiln is [hot](#heat).",
         "The kiln is [hot](mailto:a@oven.example).",
         f"[![badge]({A})]({B})\n\nThe kiln is hot.",
@@ -181,6 +185,16 @@ def test_destinations_are_as_they_are_written_and_the_checks_know_them() -> None
 )
 def test_what_cites_nothing(text: str) -> None:
     assert read(text).references == ()
+
+
+@pytest.mark.parametrize("cited", ["docs/kiln.md", "src/kiln.py:12", "./docs/kiln.md#L3", "4e5d6c7a"])
+def test_a_file_or_commit_may_be_set_as_code(cited: str) -> None:
+    (reference,) = read(f"The kiln is hot, see `{cited}`.").references
+    assert (reference.target, reference.dangling) == (cited, False)
+
+
+def test_a_number_in_a_quotation_of_more_is_a_reference() -> None:
+    assert [one.dangling for one in read('The log says "it is hot [7]".').references] == [True]
 
 
 def test_slips_are_found() -> None:
@@ -220,3 +234,31 @@ def test_thousands_of_notes_are_each_for_their_own_sentence() -> None:
         f"[^{n}]: {A}{n}\n" for n in numbers
     )
     assert vouching(text) == {f"Pot {n} is whole.": [f"{A}{n}"] for n in numbers}
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        (f"It is [a [b]({A}) c](x.md).", [A]),  # no link in a link
+        (f"It is [a [b] c]({A}).", [A]),
+        (f"It is ![a [b]({A})]({B}).", []),  # nor one in the words of a picture
+        (f"It is [hot ![a]({A})]({B}).", [B]),
+        (f"It is [a `]({A})` b]({B}).", [B]),
+        (f"It is \\[a]({A}).", [A]),
+        (f"It is [a\\]({A}).", [A]),
+        (f"It is [a](<{A}> 'b').", [A]),
+        (f"It is [a][x] and [x] and [b][].\n\n[x]: {A}\n[b]: {B}\n", [A, A, B]),
+        (f"It is [a]\n({A}).", [A]),
+        (f"It is <b title='[a]({B})'>[b]({A})</b>.", [A]),
+    ],
+)
+def test_what_is_a_link_is_as_in_commonmark(text: str, targets: list[str]) -> None:
+    assert [reference.target for reference in read(text).references] == targets
+
+
+def test_a_definition_that_only_a_picture_needs_is_used() -> None:
+    assert read(f"The kiln is hot ![log].\n\n[log]: {A}\n").findings == ()
+
+
+def test_a_backslash_before_a_letter_is_text() -> None:
+    assert claims("The kiln is in C:\\apps, not in D:\\\\b.") == ["The kiln is in C:\\apps, not in D:\\b."]
