@@ -14,7 +14,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from vouchgate.ingest.claims.types import CitationName, Frozen, MemoryType, OwnPublishers, Source, Tier
+from vouchgate.ingest.claims.types import (
+    CitationName,
+    Confidence,
+    Frozen,
+    MemoryType,
+    OwnPublishers,
+    Source,
+    Tier,
+)
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.lexicon import Lexicon, extend_lexicon, load_lexicon
 from vouchgate.ingest.language.spelling import did_you_mean
@@ -141,6 +149,15 @@ class SpotChecks(Frozen):
     rate: Share = 0.0
 
 
+class OwnerRules(Frozen):
+    """What the rules may do that owners make of rulings; see `ingest.claims.owner_rules`."""
+
+    store: bool = True  # False: they reject only
+    confidence: Literal[Confidence.MEDIUM, Confidence.LOW] = Confidence.MEDIUM  # of what they store
+    spot_checks: Share = 0.2  # of what they store, if the rate of all is not higher
+    days: int = Field(default=180, ge=1, le=3650)  # that one lasts at most
+
+
 class SourceTexts(Frozen):
     """How long the whole texts of sources are kept beside the decisions that rest on them."""
 
@@ -256,6 +273,7 @@ class Policy(Frozen):
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
+    owner_rules: OwnerRules = Field(default=OwnerRules(), exclude_if=lambda rules: rules == OwnerRules())
     # Where claims that cite nothing are looked up; "local" is the corpora, then the repositories; "network" is these,
     # then official interfaces and web searches.
     harvest: Literal["network", "local", "repositories", "off"] = Field(

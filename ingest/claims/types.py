@@ -608,6 +608,21 @@ class OwnPublishers(Frozen):
     banned: tuple[str, ...] = ()
 
 
+class RuleVerdict(StrEnum):
+    """What an owner's rule does with a claim that it is about."""
+
+    STORE = "store"  # where nothing speaks against the claim but that nothing shown vouches for all of it
+    REJECT = "reject"
+
+
+class AppliedRule(Frozen):
+    """The rule of its owner that bears on a claim (`ingest.claims.owner_rules`), whether or not it decided."""
+
+    id: str
+    name: str
+    verdict: RuleVerdict
+
+
 class Evidence(Frozen):
     """The record a decision rests on: with the policy of its digest, enough to make it again offline."""
 
@@ -622,6 +637,8 @@ class Evidence(Frozen):
     paraphrases: ParaphraseFacts | None = Field(default=None, exclude_if=lambda facts: facts is None)
     at_place: AtPlace | None = Field(default=None, exclude_if=lambda found: found is None)
     echo: EchoFacts | None = Field(default=None, exclude_if=lambda found: found is None)
+    # With the policy of `policy_digest` it decided; None when none of its owner's bears on it.
+    owner_rule: AppliedRule | None = Field(default=None, exclude_if=lambda found: found is None)
     # What its owner said of publishers that it cites: laid over the policy of `policy_digest`, it decided.
     publishers: OwnPublishers = Field(default=OwnPublishers(), exclude_if=lambda own: own == OwnPublishers())
     validity_horizon: datetime | None
@@ -840,6 +857,8 @@ class Action(StrEnum):
     PUBLISHER_TRUSTED = "publisher.trusted"  # an owner's word on a publisher, for their own memories
     PUBLISHER_BANNED = "publisher.banned"
     PUBLISHER_CLEARED = "publisher.cleared"  # that word taken back
+    RULE_CONFIRMED = "rule.confirmed"  # a rule that an owner made of rulings
+    RULE_ENDED = "rule.ended"  # that rule taken back, and what became of what it did
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     LINK_CREATED = "link.created"  # a link that signs a reviewer in, once

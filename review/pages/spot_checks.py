@@ -13,7 +13,7 @@ from vouchgate.review.pages.history import FilterChoice
 from vouchgate.review.pages.source import NEAR, SourceView, source_views
 from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces
 from vouchgate.review.pages.times import Moment, moment
-from vouchgate.review.spot_checks import Drawn
+from vouchgate.review.trust.spot_checks import Drawn
 from vouchgate.storage.queue.spot_checks import OPEN, VerdictCounts
 
 PATH = "/review/spot-checks"

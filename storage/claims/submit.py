@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, Table, select
 
 from vouchgate.ingest.check import NOTHING_NEAR
+from vouchgate.ingest.claims.owner_rules import bearing
 from vouchgate.ingest.claims.types import (
     Action,
     DedupFacts,
@@ -34,6 +35,7 @@ from vouchgate.storage import ids
 from vouchgate.storage.claims import echoes, known_keys
 from vouchgate.storage.claims.decision_rows import DecisionRows
 from vouchgate.storage.claims.echoes import Echoes
+from vouchgate.storage.claims.owner_rules import RuleCache
 from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.dedup.builds import in_use
 from vouchgate.storage.dedup.window import Candidate, DedupIndexView
@@ -119,14 +121,17 @@ def write_submissions(
     *,
     lock_total: bool = False,
     allow: Callable[[], Allowance] = index.new_allowance,
+    rules: RuleCache | None = None,
 ) -> list[WriterAnswer]:
     """Decides the claims in order and writes what follows; answers in the same order.
 
     They may be told to the callers once the transaction is committed, not before. Takes every lock it needs; raises
-    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost.
+    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost; `rules`
+    remembers the rules of owners from one transaction to the next.
     """
     submissions = [prepared(each) for each in submissions]
-    group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow)
+    rules = RuleCache() if rules is None else rules
+    group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow, rules=rules)
     answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
     return answers
@@ -142,8 +147,10 @@ class _SubmissionGroup:
         *,
         lock_total: bool,
         allow: Callable[[], Allowance],
+        rules: RuleCache,
     ) -> None:
         self._connection = connection
+        self._own_rules = rules
         self._allowances: defaultdict[str, Allowance] = defaultdict(allow)
         self._submissions = submissions
         self._rejected: dict[rejections.Name, RejectedBefore] | None = None  # None: not looked up
@@ -186,7 +193,7 @@ class _SubmissionGroup:
         if submission.idempotency is not None and name in self._known:
             digest, json = self._known[name]
             return Repeated(json) if digest == submission.idempotency.body_digest else KeyReused()
-        examined = submission.examined
+        examined = self._under_rules(submission)
         dedup = self._facts(submission)
         at_place = self._outbox.find_at_place(examined.claim, examined.capture_time)
         dedup = self._contradicting.added(examined, submission.bands or (), dedup)
@@ -231,6 +238,16 @@ class _SubmissionGroup:
             return False
         expires_at = self._live[submission.principal_id]
         return expires_at is None or expires_at > submission.examined.capture_time
+
+    def _under_rules(self, submission: Submission) -> Examined:
+        """The claim with the rule of its owner that bears on it. The owner's row, which is locked, says whether the
+        rules are as they were last read: of most owners there are none, and nothing is read."""
+        examined, state = submission.examined, self._owners[submission.owner_id]
+        if not state.rules:
+            return examined
+        rules, at = self._own_rules.of(self._connection, state), examined.capture_time
+        rule = bearing(rules, examined.claim, submission.principal_id, examined.readings, at)
+        return examined if rule is None else examined.knowing(owner_rule=rule)
 
     def _facts(self, submission: Submission) -> DedupFacts:
         """The neighbours on disk and those of this very group."""

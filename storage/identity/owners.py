@@ -23,9 +23,9 @@ _CREATE = text(
 # Straight to the driver, as both run for every group of claims; the owners come sorted. On SQLite a join,
 # because for an IN it builds a table of the list, which takes longer than to look the owners up.
 _LOCK = {
-    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending FROM json_each(?) AS wanted "
+    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.rules FROM json_each(?) AS wanted "
     "CROSS JOIN owner AS o ON o.owner_id = wanted.value",
-    "postgresql": "SELECT owner_id, log_seq, log_head, pending FROM owner "
+    "postgresql": "SELECT owner_id, log_seq, log_head, pending, rules FROM owner "
     "WHERE owner_id = ANY(%s::text[]) ORDER BY owner_id FOR UPDATE",
 }
 _SAVE = {
@@ -44,6 +44,7 @@ class OwnerState:
     log_seq: int
     log_head: str
     pending: int
+    rules: int = 0  # how often the owner's rules changed; see `storage.claims.owner_rules`
 
 
 def lock_owners(connection: Connection, owner_ids: Sequence[str]) -> dict[str, OwnerState]:

@@ -8,7 +8,18 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    bindparam,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from vouchgate.ingest.claims.types import (
     Frozen,
@@ -173,6 +184,12 @@ def from_answer(
 def row_of(item: PendingMemory, digest: str | None = None) -> dict[str, Any]:
     """The item as the parameters of INSERT. `digest` is its `words_digest`, where that is known."""
     return to_row(item) | {"words_digest": digest or words_digest(item.content, item.memory_type)}
+
+
+def add(connection: Connection, item: PendingMemory) -> None:
+    """Has a new item wait, and counts it for its owner; else as `reopen`."""
+    connection.execute(insert(TABLE), row_of(item))
+    connection.execute(_ONE_MORE_FOR_OWNER, {"of_owner": item.owner_id})
 
 
 def get(connection: Connection, item_id: str, *, owners: frozenset[str] | None) -> PendingMemory | None:

@@ -39,8 +39,10 @@ VerdictCounts = Mapping[Rule, Mapping[str, int]]  # by rule, of every SpotVerdic
 
 def rows_of(answer: ValidationResult, digest: str, policy: Policy, at: datetime) -> list[dict[str, Any]]:
     """The row of a decision that stored a memory, when it is drawn; `digest` is that of the decision as written."""
-    evidence = answer.evidence
-    if evidence.label is not Label.INFERENCE or not is_sampled(digest, policy.spot_checks.rate):
+    evidence, rate = answer.evidence, policy.spot_checks.rate
+    if answer.rule == Rule.OWNER_RULE:
+        rate = max(rate, policy.owner_rules.spot_checks)
+    if evidence.label is not Label.INFERENCE or not is_sampled(digest, rate):
         return []
     row = {"owner_id": evidence.claim.owner_id, "memory_id": answer.memory_id, "rule": answer.rule}
     return [row | {"created_at": at, "verdict": None, "decided_at": None, "decided_by": None}]

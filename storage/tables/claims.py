@@ -23,6 +23,9 @@ class OwnerRow(SQLModel, table=True):
     log_seq: int = Field(default=0, sa_type=BigInteger)
     log_head: str = Field(default="0" * 64)
     pending: int = 0
+    rules: int = Field(
+        default=0, sa_column_kwargs={"server_default": "0"}
+    )  # how often the owner's rules changed
 
 
 class QueueTotalRow(SQLModel, table=True):
@@ -315,6 +318,34 @@ class PublisherTrustRow(SQLModel, table=True):
     until: datetime = Field(sa_type=UtcTime)
     created_at: datetime = Field(sa_type=UtcTime)
     decided_by: str
+
+
+class OwnerRuleRow(SQLModel, table=True):
+    """A rule that an owner made of rulings; see `storage.claims.owner_rules`."""
+
+    __tablename__ = "owner_rule"
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    name: str = Field(sa_type=Text)
+    verdict: str  # ingest.claims.types.RuleVerdict
+    terms: dict[str, Any] = Field(sa_type=JSON)  # ingest.claims.owner_rules.RuleTerms
+    created_at: datetime = Field(sa_type=UtcTime)
+    until: datetime = Field(sa_type=UtcTime)
+    confirmed_by: str
+    item_id: str | None = None
+    ended_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    ended_by: str | None = None
+
+
+class OwnerRuleActRow(SQLModel, table=True):
+    """A claim that an owner's rule stored (then it has a memory) or rejected."""
+
+    __tablename__ = "owner_rule_act"
+    owner_id: str = Field(primary_key=True)
+    rule_id: str = Field(primary_key=True)
+    decision_id: str = Field(primary_key=True)
+    memory_id: str | None = None
+    settled: bool = False  # when the rule was taken back this was taken back with it
 
 
 class JudgeDayRow(SQLModel, table=True):

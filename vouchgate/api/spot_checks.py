@@ -12,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, not_found, problem_responses
 from vouchgate.ingest.claims.types import Memory, Principal, SpotVerdict
 from vouchgate.ingest.rules import Rule
-from vouchgate.review import spot_checks
 from vouchgate.review.answers import NotFound
 from vouchgate.review.rules import Act
-from vouchgate.review.spot_checks import Drawn
+from vouchgate.review.trust import spot_checks
+from vouchgate.review.trust.spot_checks import Drawn
 from vouchgate.server.state import service_of
 from vouchgate.wire import Wire
 

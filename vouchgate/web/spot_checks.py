@@ -12,7 +12,6 @@ from starlette.responses import Response
 from vouchgate.ingest.claims.types import SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.support.rereading import digests_of
-from vouchgate.review import spot_checks
 from vouchgate.review.answers import NotFound
 from vouchgate.review.pages.spot_checks import (
     PATH,
@@ -23,7 +22,8 @@ from vouchgate.review.pages.spot_checks import (
     spot_check_view,
 )
 from vouchgate.review.reading import parse_decision
-from vouchgate.review.spot_checks import Drawn
+from vouchgate.review.trust import spot_checks
+from vouchgate.review.trust.spot_checks import Drawn
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, source_texts
 from vouchgate.storage.claims.memories import storable
