@@ -25,6 +25,7 @@ from vouchgate.ingest.claims.types import (
     Neighbours,
     ParaphraseFacts,
     SourceReading,
+    Track,
     Verdict,
 )
 from vouchgate.ingest.dedup.compare import Comparisons
@@ -44,6 +45,7 @@ class Facts:
     at_place: AtPlace | None = None  # of the place that the claim names, when anything is known of it
     echo: EchoFacts | None = None  # how often it was sent, when that was more than once
     owner_rule: AppliedRule | None = None  # that its owner made of rulings, and that bears on it
+    track: Track | None = None  # how often such claims were right; None: nobody judged any
 
 
 NO_FACTS = Facts()

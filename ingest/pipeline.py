@@ -167,10 +167,17 @@ class Examined:
         good = self._sources_without(cited, Verdict.FAIL)
         sure = self._sources_without(cited, Verdict.FAIL, Verdict.DOUBT, Verdict.UNKNOWN)
         lowest = score.claim_score(good, self.policy, self.capture_time)
-        claim, rule = self.claim, self.facts.owner_rule
-        ruling = route(
-            Case(findings, lowest, claim.source, claim.memory_type, self.by_statements, rule), self.policy
+        claim, facts = self.claim, self.facts
+        case = Case(
+            findings,
+            lowest,
+            claim.source,
+            claim.memory_type,
+            self.by_statements,
+            facts.owner_rule,
+            facts.track,
         )
+        ruling = route(case, self.policy)
         by_owner = ruling.rule is Rule.OWNER_RULE and ruling.tier is Tier.STORED
         stated = sure if not self.by_statements else [source for source in sure if states_all(source)]
         label = score.label_of(() if by_owner else stated, self.policy, of_listed=self.by_statements)

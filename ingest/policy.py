@@ -147,6 +147,10 @@ class SpotChecks(Frozen):
     `ingest.scoring.sampling`."""
 
     rate: Share = 0.0
+    # The share while the sender, the kind of what is cited or its publisher is not shown to be right in `known_at`: is
+    # new, or was wrong lately. None: it is as ever.
+    new_rate: Share | None = Field(default=None, exclude_if=lambda rate: rate is None)
+    known_at: Share = Field(default=0.8, exclude_if=lambda share: share == 0.8)
 
 
 class OwnerRules(Frozen):
@@ -246,6 +250,8 @@ class Policy(Frozen):
     # What becomes of a claim whose sources speak of every statement and say nothing else, but are not shown to say it;
     # and of one that rests on a page of a publisher nobody listed.
     spoken_of: Literal["store", "queue"] = Field(default="queue", exclude_if=lambda does: does == "queue")
+    # Where that is "store": the share of an agent's claims that must be shown to be right, or else they wait. 0: none.
+    spoken_of_floor: Share = Field(default=0.0, exclude_if=lambda floor: floor == 0)
     unlisted_pages: Literal["store", "queue"] = Field(
         default="queue", exclude_if=lambda does: does == "queue"
     )

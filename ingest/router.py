@@ -15,10 +15,13 @@ from vouchgate.ingest.claims.types import (
     RuleVerdict,
     Source,
     Tier,
+    Track,
+    TrackRecord,
     Verdict,
 )
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import CHANGE_REASON, Rule
+from vouchgate.ingest.scoring.sampling import interval
 
 UNCLEAR = "support_unclear"  # the source was read, and the rules cannot tell whether it speaks of the claim
 ECHO_REASON = "Sent again and again"
@@ -51,6 +54,7 @@ class Case:
     memory_type: MemoryType
     by_statements: bool = True  # as of `ingest.pipeline.examine`
     owner_rule: AppliedRule | None = None  # that bears on the claim
+    track: Track | None = None  # how often such claims were right
 
     @cached_property
     def hedge(self) -> Finding:
@@ -264,7 +268,13 @@ def _stated(case: Case, policy: Policy) -> Ruling | None:
 
 def _spoken_of(case: Case, policy: Policy) -> Ruling | None:
     found = _covered(case, policy, "spoken_of") if policy.spoken_of == "store" else None
-    return Ruling(Rule.SPOKEN_OF, Tier.STORED, "Spoken of by its source", found) if found else None
+    if not found:
+        return None
+    shown, _ = interval(case.track.agent if case.track else TrackRecord())
+    if shown < policy.spoken_of_floor:
+        reason = "Only spoken of by its source, and its agent is not shown to be right often enough"
+        return Ruling(Rule.SPOKEN_OF, Tier.QUEUED, reason, found)
+    return Ruling(Rule.SPOKEN_OF, Tier.STORED, "Spoken of by its source", found)
 
 
 def _pointer(case: Case, policy: Policy) -> Ruling | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -26,9 +27,9 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.language.words import LOOKS_LIKE_CODE, split_words
 from vouchgate.ingest.scoring.reputation import parse_publisher, publishers_of
+from vouchgate.ingest.scoring.sampling import NOTHING
 
 SLOT = "*"  # of a template: any one word
-NOTHING = "none"  # as a kind: it cites nothing
 MOST_WORDS = 60  # of a template: what is longer is no template but a text
 FIXED_WORDS = 3  # that a template has at least: with fewer it is about anything
 
@@ -42,7 +43,7 @@ def parse_template(text: str) -> str:
         for word in ([SLOT] if part.strip(".,;:!?()[]\"'") == SLOT else split_words(part))
     ]
     fixed = sum(word != SLOT for word in words)
-    if fixed < FIXED_WORDS or len(words) > MOST_WORDS:
+    if fixed < FIXED_WORDS or len(words) > MOST_WORDS or not " ".join(words).isprintable():
         raise ValueError(
             f"a template has {FIXED_WORDS} words or more that are not {SLOT}, and {MOST_WORDS} in all at most"
         )
@@ -71,11 +72,18 @@ def _parse_path(text: str) -> str:
     return path
 
 
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("an agent's id is printable")
+    return text
+
+
 class RuleTerms(Frozen):
     """What claims a rule is about: those that meet every term that is named. Of what a claim cites, a rule that stores
     is about claims all of whose citations are so, one that rejects about claims any of whose citations is."""
 
-    agent: Annotated[str, Field(min_length=1, max_length=200)] | None = None  # principal id of who sends it
+    # The principal id of who sends it.
+    agent: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)] | None = None
     source: Source | None = None  # as it counts, after grants
     memory_type: MemoryType | None = None
     kind: CitationName | None = None  # of what it cites, or NOTHING
@@ -157,8 +165,13 @@ def bearing(
     return None if rule is None else AppliedRule(id=rule.id, name=rule.name, verdict=rule.verdict)
 
 
+@lru_cache(maxsize=8)  # each of an owner's rules asks for those of one claim
+def _words(text: str) -> list[str]:
+    return split_words(text)
+
+
 def _fits(template: str, text: str) -> bool:
-    wanted, words = template.split(" "), split_words(text)
+    wanted, words = template.split(" "), _words(text)
     return len(wanted) == len(words) and all(a in (SLOT, b) for a, b in zip(wanted, words, strict=True))
 
 

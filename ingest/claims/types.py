@@ -623,6 +623,22 @@ class AppliedRule(Frozen):
     verdict: RuleVerdict
 
 
+class TrackRecord(Frozen):
+    """How often people said that a claim was right, and how often that it was wrong, among the latest they judged."""
+
+    right: int = 0
+    wrong: int = 0
+
+
+class Track(Frozen):
+    """What is known of those behind a claim: who sent it, the kind of the first thing it cites, and the publisher of
+    that. Somebody nobody judged has a record of zeros."""
+
+    agent: TrackRecord = TrackRecord()
+    kind: TrackRecord = TrackRecord()
+    publisher: TrackRecord = TrackRecord()
+
+
 class Evidence(Frozen):
     """The record a decision rests on: with the policy of its digest, enough to make it again offline."""
 
@@ -639,6 +655,8 @@ class Evidence(Frozen):
     echo: EchoFacts | None = Field(default=None, exclude_if=lambda found: found is None)
     # With the policy of `policy_digest` it decided; None when none of its owner's bears on it.
     owner_rule: AppliedRule | None = Field(default=None, exclude_if=lambda found: found is None)
+    # By which it was drawn for a spot check, or not; None when nobody judged any of these.
+    track: Track | None = Field(default=None, exclude_if=lambda found: found is None)
     # What its owner said of publishers that it cites: laid over the policy of `policy_digest`, it decided.
     publishers: OwnPublishers = Field(default=OwnPublishers(), exclude_if=lambda own: own == OwnPublishers())
     validity_horizon: datetime | None
@@ -823,6 +841,9 @@ class SpotCheck(Frozen):
     owner_id: str
     memory_id: str
     rule: Rule  # that stored it
+    agent: str | None = None  # principal id of who sent it
+    kind: str | None = None  # of the first thing it cites, and its publisher
+    publisher: str | None = None
     created_at: datetime
     verdict: SpotVerdict | None = None
     decided_at: datetime | None = None

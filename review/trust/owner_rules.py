@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.owner_rules import NOTHING, OwnerRule, RuleDraft, RuleTerms, template_of
+from vouchgate.ingest.claims.owner_rules import OwnerRule, RuleDraft, RuleTerms, template_of
 from vouchgate.ingest.claims.types import (
     Action,
     AppliedRule,
@@ -30,7 +31,7 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.pipeline import remake
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
-from vouchgate.ingest.scoring.reputation import publishers_of
+from vouchgate.ingest.scoring.sampling import cited_first
 from vouchgate.review import record
 from vouchgate.review.acts import SERVICE
 from vouchgate.review.answers import NotFound
@@ -133,16 +134,22 @@ class RuleBook:
             return NotFound()
         said = {ReviewStatus.APPROVED: RuleVerdict.STORE, ReviewStatus.REJECTED: RuleVerdict.REJECT}
         sources = kept.evidence.sources
-        terms = RuleTerms(
-            agent=item.submitted_by,
-            source=item.source,
-            memory_type=item.memory_type,
-            kind=sources[0].citation.type if sources else NOTHING,
-            path=_path_of(sources),
-            publisher=_publisher_of(sources),
-            template=template_of(kept.evidence.claim.stated),
-        )
-        return Proposal(item.id, item.owner_id, item.content, terms, said.get(item.status))
+        kind, publisher = cited_first(sources)
+        terms = {
+            "agent": item.submitted_by,
+            "source": item.source,
+            "memory_type": item.memory_type,
+            "kind": kind,
+            "path": _path_of(sources),
+            "publisher": publisher,
+            "template": template_of(kept.evidence.claim.stated),
+        }
+        try:
+            offered = RuleTerms.model_validate(terms)
+        except ValidationError as error:  # an address or a path that a stranger made up
+            odd = {each["loc"][0] for each in error.errors()}
+            offered = RuleTerms.model_validate({name: terms[name] for name in terms if name not in odd})
+        return Proposal(item.id, item.owner_id, item.content, offered, said.get(item.status))
 
     def preview(self, principal: Principal, owner_id: str, draft: RuleDraft, now: datetime) -> RulePreview:
         """What the rule would have stored or rejected, and what was ruled otherwise. Raises PermissionError for who is
@@ -228,11 +235,6 @@ def _path_of(sources: Sequence[SourceReading]) -> str | None:
     files = (CitationType.PATH, CitationType.CORPUS)
     keys = [source.citation.key for source in sources if source.citation.type in files]
     return keys[0].partition(":")[2].partition("#")[0].partition("@")[0] if keys else None
-
-
-def _publisher_of(sources: Sequence[SourceReading]) -> str | None:
-    """The most general name of the publisher that is cited first."""
-    return min((name for source in sources[:1] for name in publishers_of(source)), key=len, default=None)
 
 
 def _ruled(

@@ -144,18 +144,21 @@ class _Step:
 
     def _decide_again(self, connection: Connection, act: RuleAct) -> tuple[Examined, Decision] | None:
         """What the claim comes to without the rule, as things stand; None when there is nothing to wait for: it is
-        stored or waits already, or is blocked whatever its owner said. Its memory is no neighbour of the claim."""
+        stored or waits already, is blocked whatever its owner said, or cannot be decided. Its memory does not count."""
         kept = ValidationResult.model_validate_json(act.answer)
-        claim = kept.evidence.claim
-        keys = signature_keys(tokens(claim.content), claim.memory_type.value, self.policy.threshold)
+        claim, policy = kept.evidence.claim, self.policy.heeding(kept.evidence.publishers)
+        try:
+            examined = remake(kept, policy, self.detector)
+        except ValueError:  # a decision of before, whose evidence lacks what is asked now
+            return None
+        keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
         facts = index.find_neighbours(
             connection, claim.owner_id, keys, self.now, allowance=index.new_allowance()
         )
         if isinstance(facts, Neighbours):
             others = tuple(each for each in facts.items if each.id != act.memory_id)
             facts = facts.model_copy(update={"items": others})
-        policy = self.policy.heeding(kept.evidence.publishers)
-        examined = remake(kept, policy, self.detector).knowing(dedup=facts, owner_rule=None)
+        examined = examined.knowing(dedup=facts, owner_rule=None)
         decision = examined.decide()
         known = decision.tier is Tier.BLOCKED or decision.rule is Rule.ALREADY_PENDING
         return None if known else (examined, decision)

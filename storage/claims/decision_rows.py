@@ -58,10 +58,15 @@ class DecisionRows:
         return hashlib.sha256(json.encode()).hexdigest()
 
     def add_memory(
-        self, examined: Examined, answer: ValidationResult, bands: tuple[int, ...], digest: str
+        self,
+        examined: Examined,
+        answer: ValidationResult,
+        bands: tuple[int, ...],
+        digest: str,
+        principal_id: str,
     ) -> None:
-        """Notes the memory that a claim becomes: `bands` are its keys in the similar index, `digest` is that of the
-        decision."""
+        """Notes the memory that a principal's claim becomes: `bands` are its keys in the similar index, `digest` is
+        that of the decision."""
         decision_id, memory_id = str(answer.decision_id), str(answer.memory_id)
         owner_id, at = examined.claim.owner_id, examined.capture_time
         self.memories.append(
@@ -79,7 +84,7 @@ class DecisionRows:
                 memory_type=examined.claim.memory_type,
             )
         )
-        self.spot_checks += spot_checks.rows_of(answer, digest, examined.policy, at)
+        self.spot_checks += spot_checks.rows_of(answer, digest, examined.policy, principal_id, at)
 
     def add_item(
         self, examined: Examined, answer: ValidationResult, principal_id: str, words_digest: str

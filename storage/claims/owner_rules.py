@@ -1,13 +1,9 @@
-"""Rules that owners made of their rulings (`ingest.claims.owner_rules`), and what each did.
-
-A row of the owner, which every writer locks and reads, says how often their rules changed: so a claim costs no look-up
-while nothing changes, and a rule that is taken back counts for no claim that is decided after it.
-"""
+"""Rules that owners made of their rulings (`ingest.claims.owner_rules`), and what each did."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -18,8 +14,7 @@ from vouchgate.ingest.claims.types import MemoryStatus, SpotVerdict, ValidationR
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.identity.names import valid_name
-from vouchgate.storage.identity.owners import TABLE as OWNER
-from vouchgate.storage.identity.owners import OwnerState
+from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.sql import BulkInsert, among
 from vouchgate.storage.tables.claims import OwnerRuleActRow, OwnerRuleRow, SpotCheckRow
 
@@ -28,11 +23,9 @@ _ACTS: Table = OwnerRuleActRow.metadata.tables["owner_rule_act"]
 _SPOT: Table = SpotCheckRow.metadata.tables["spot_check"]
 ACTS = BulkInsert(_ACTS)
 _ROWS = BulkInsert(TABLE)
-_MOST_OWNERS = 1000  # whose rules a process remembers
 
 _OF_OWNER = select(TABLE).where(TABLE.c.owner_id == bindparam("of_owner")).order_by(TABLE.c.id.desc())
 _IN_FORCE = _OF_OWNER.where(TABLE.c.ended_at.is_(None))
-_CHANGED = update(OWNER).where(OWNER.c.owner_id == bindparam("of_owner")).values(rules=OWNER.c.rules + 1)
 _END = (
     update(TABLE)
     .where(
@@ -118,24 +111,6 @@ class RuleAct:
     answer: str
 
 
-@dataclass(slots=True)
-class RuleCache:
-    """The rules of owners as they were last read, for one thread."""
-
-    _known: dict[str, tuple[int, Sequence[OwnerRule]]] = field(default_factory=dict)
-
-    def of(self, connection: Connection, owner: OwnerState) -> Sequence[OwnerRule]:
-        """The rules of an owner, whose row is locked, that nobody ended."""
-        seen, rules = self._known.get(owner.owner_id, (0, ()))
-        if seen == owner.rules:
-            return rules
-        if len(self._known) >= _MOST_OWNERS:
-            self._known.clear()
-        rules = in_force(connection, owner.owner_id)
-        self._known[owner.owner_id] = (owner.rules, rules)
-        return rules
-
-
 def act_rows(answer: ValidationResult) -> list[dict[str, Any]]:
     """The row of a decision that a rule of the owner's made."""
     rule = answer.evidence.owner_rule
@@ -176,7 +151,7 @@ def put(connection: Connection, rule: OwnerRule) -> None:
     _ROWS.write(
         connection, [rule.model_dump() | {"terms": rule.terms.model_dump(mode="json", exclude_none=True)}]
     )
-    connection.execute(_CHANGED, {"of_owner": rule.owner_id})
+    note_said(connection, rule.owner_id)
 
 
 def end(connection: Connection, rule: OwnerRule, *, by: str, at: datetime) -> bool:
@@ -184,7 +159,7 @@ def end(connection: Connection, rule: OwnerRule, *, by: str, at: datetime) -> bo
     asked = {"of_owner": rule.owner_id, "of_id": rule.id, "at": at, "by": by}
     ended = connection.execute(_END, asked).rowcount == 1
     if ended:
-        connection.execute(_CHANGED, {"of_owner": rule.owner_id})
+        note_said(connection, rule.owner_id)
     return ended
 
 

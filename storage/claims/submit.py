@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection, Table, select
 
 from vouchgate.ingest.check import NOTHING_NEAR
-from vouchgate.ingest.claims.owner_rules import bearing
 from vouchgate.ingest.claims.types import (
     Action,
     DedupFacts,
@@ -35,7 +34,7 @@ from vouchgate.storage import ids
 from vouchgate.storage.claims import echoes, known_keys
 from vouchgate.storage.claims.decision_rows import DecisionRows
 from vouchgate.storage.claims.echoes import Echoes
-from vouchgate.storage.claims.owner_rules import RuleCache
+from vouchgate.storage.claims.sayings import Sayings, SayingsCache
 from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.dedup.builds import in_use
 from vouchgate.storage.dedup.window import Candidate, DedupIndexView
@@ -121,17 +120,17 @@ def write_submissions(
     *,
     lock_total: bool = False,
     allow: Callable[[], Allowance] = index.new_allowance,
-    rules: RuleCache | None = None,
+    said: SayingsCache | None = None,
 ) -> list[WriterAnswer]:
     """Decides the claims in order and writes what follows; answers in the same order.
 
     They may be told to the callers once the transaction is committed, not before. Takes every lock it needs; raises
-    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost; `rules`
-    remembers the rules of owners from one transaction to the next.
+    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost; `said`
+    remembers what owners say from one transaction to the next.
     """
     submissions = [prepared(each) for each in submissions]
-    rules = RuleCache() if rules is None else rules
-    group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow, rules=rules)
+    said = SayingsCache() if said is None else said
+    group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow, said=said)
     answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
     return answers
@@ -147,10 +146,10 @@ class _SubmissionGroup:
         *,
         lock_total: bool,
         allow: Callable[[], Allowance],
-        rules: RuleCache,
+        said: SayingsCache,
     ) -> None:
         self._connection = connection
-        self._own_rules = rules
+        self._said = said
         self._allowances: defaultdict[str, Allowance] = defaultdict(allow)
         self._submissions = submissions
         self._rejected: dict[rejections.Name, RejectedBefore] | None = None  # None: not looked up
@@ -193,7 +192,9 @@ class _SubmissionGroup:
         if submission.idempotency is not None and name in self._known:
             digest, json = self._known[name]
             return Repeated(json) if digest == submission.idempotency.body_digest else KeyReused()
-        examined = self._under_rules(submission)
+        examined, said = submission.examined, self._sayings(submission)
+        if said is not None:
+            examined = said.bearing_on(examined, submission.principal_id)
         dedup = self._facts(submission)
         at_place = self._outbox.find_at_place(examined.claim, examined.capture_time)
         dedup = self._contradicting.added(examined, submission.bands or (), dedup)
@@ -204,6 +205,8 @@ class _SubmissionGroup:
         echo = self._echoes.facts(counted, submission.principal_id, source)
         examined = examined.knowing(dedup=dedup, at_place=at_place, echo=echo)
         decision = examined.decide()
+        if said is not None and decision.tier is Tier.STORED:
+            examined = said.tracked(examined, submission.principal_id)
         waits_already = decision.rule is Rule.ALREADY_PENDING and decision.nearest is not None
         memory_id = queue_id = None
         if decision.tier is Tier.STORED:
@@ -239,15 +242,11 @@ class _SubmissionGroup:
         expires_at = self._live[submission.principal_id]
         return expires_at is None or expires_at > submission.examined.capture_time
 
-    def _under_rules(self, submission: Submission) -> Examined:
-        """The claim with the rule of its owner that bears on it. The owner's row, which is locked, says whether the
-        rules are as they were last read: of most owners there are none, and nothing is read."""
-        examined, state = submission.examined, self._owners[submission.owner_id]
-        if not state.rules:
-            return examined
-        rules, at = self._own_rules.of(self._connection, state), examined.capture_time
-        rule = bearing(rules, examined.claim, submission.principal_id, examined.readings, at)
-        return examined if rule is None else examined.knowing(owner_rule=rule)
+    def _sayings(self, submission: Submission) -> Sayings | None:
+        """What its owner says. The owner's row, which is locked, says whether it is as it was last read: most owners
+        said nothing, and nothing is read."""
+        state = self._owners[submission.owner_id]
+        return self._said.of(self._connection, state) if state.said else None
 
     def _facts(self, submission: Submission) -> DedupFacts:
         """The neighbours on disk and those of this very group."""
@@ -298,7 +297,7 @@ class _SubmissionGroup:
             )
         if action is Action.CLAIM_STORED and answer.memory_id is not None:
             bands = submission.bands or ()
-            rows.add_memory(examined, answer, bands, digest)
+            rows.add_memory(examined, answer, bands, digest, principal_id)
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
             self._contradicting.stored.add(owner_id, bands, answer.memory_id, claim.content)
             self._outbox.note_stored_claim(claim, answer.memory_id, at)

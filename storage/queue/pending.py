@@ -35,6 +35,7 @@ from vouchgate.ingest.scoring.priority import cited_key, head_start, words_diges
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.queue import rechecks
 from vouchgate.storage.rows import to_fields, to_row
 from vouchgate.storage.sql import limited_to
@@ -333,6 +334,7 @@ def finish(
     rechecks.remove(connection, item.owner_id, item.id)
     connection.execute(_ONE_LESS_FOR_OWNER, {"of_owner": item.owner_id})
     connection.execute(_ONE_LESS_IN_ALL)
+    _note_verdict(connection, item)
     return True
 
 
@@ -343,7 +345,14 @@ def reopen(connection: Connection, item: PendingMemory) -> bool:
     if connection.execute(_REOPEN, _seen(item)).rowcount != 1:
         return False
     connection.execute(_ONE_MORE_FOR_OWNER, {"of_owner": item.owner_id})
+    _note_verdict(connection, item)
     return True
+
+
+def _note_verdict(connection: Connection, item: PendingMemory) -> None:
+    """What waited because its agent was not shown to be right says something of that agent, once it is ruled on."""
+    if item.rule is Rule.SPOKEN_OF:
+        note_said(connection, item.owner_id)
 
 
 def redecide(

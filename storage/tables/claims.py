@@ -23,9 +23,8 @@ class OwnerRow(SQLModel, table=True):
     log_seq: int = Field(default=0, sa_type=BigInteger)
     log_head: str = Field(default="0" * 64)
     pending: int = 0
-    rules: int = Field(
-        default=0, sa_column_kwargs={"server_default": "0"}
-    )  # how often the owner's rules changed
+    # How often the owner's rules or verdicts on memories changed; see `storage.claims.sayings`.
+    said: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class QueueTotalRow(SQLModel, table=True):
@@ -298,10 +297,14 @@ class SpotCheckRow(SQLModel, table=True):
     __table_args__ = (
         partial_index("spot_check_open", "owner_id", "memory_id", where="verdict IS NULL"),
         Index("spot_check_by_rule", "rule", "verdict"),
+        partial_index("spot_check_said", "owner_id", "decided_at", where="decided_at IS NOT NULL"),
     )
     owner_id: str = Field(primary_key=True)
     memory_id: str = Field(primary_key=True)
     rule: str = Field(sa_type=SmallRuleNumber)
+    agent: str | None = None  # a principal's id; None, as below, of what was drawn before it was kept
+    kind: str | None = None  # of the first thing it cites
+    publisher: str | None = None  # of that
     created_at: datetime = Field(sa_type=UtcTime)
     verdict: str | None = None  # ingest.claims.types.SpotVerdict
     decided_at: datetime | None = Field(default=None, sa_type=UtcTime)

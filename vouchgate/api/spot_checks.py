@@ -15,7 +15,7 @@ from vouchgate.ingest.rules import Rule
 from vouchgate.review.answers import NotFound
 from vouchgate.review.rules import Act
 from vouchgate.review.trust import spot_checks
-from vouchgate.review.trust.spot_checks import Drawn
+from vouchgate.review.trust.spot_checks import Drawn, Judged
 from vouchgate.server.state import service_of
 from vouchgate.wire import Wire
 
@@ -75,6 +75,19 @@ def list_spot_checks(
         next=found[-1].memory.id if len(found) == limit else None,
         counts={rule: dict(times) for rule, times in spot_checks.counts(store, principal).items()},
     )
+
+
+class JudgedList(BaseModel):
+    """How often claims were right, by agent, kind of the first thing cited (`none`: nothing) and publisher of that."""
+
+    items: list[Judged]
+
+
+@router.get("/records", responses=problem_responses())
+def list_records(request: Request, principal: ReviewReader) -> JudgedList:
+    """The latest verdicts of the owner, 100 at most for each, with the 95 % interval (Wilson) of the share that is
+    right. Nothing that an agent says of itself enters it."""
+    return JudgedList(items=spot_checks.records(service_of(request).store, principal))
 
 
 @router.post("/{memory_id}", responses=problem_responses(404, body=True))

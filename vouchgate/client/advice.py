@@ -141,6 +141,7 @@ _BY_RULE: Mapping[str, str] = {
     Rule.INSTRUCTION: _BY_CODE["instruction"],
     Rule.DOUBTED: "{waits} because a check did not let it pass; read the reason, and tell the user.",
     Rule.CITATION_UNKNOWN: _BY_CODE["citation_unchecked"],
+    Rule.SPOKEN_OF: _BY_CODE["spoken_of"],
     Rule.UNGROUNDED: (
         "{waits} because nothing but you vouches for it; if an ADR, a commit, an issue or a page says so, send it again"
         " with that citation written in the text (like ADR-007, commit a1b2c3d or src/auth.py:42), and quote its words"

@@ -20,7 +20,6 @@ from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
 from vouchgate.gate.turns import Turns
 from vouchgate.ingest.check import NOTHING_NEAR
-from vouchgate.ingest.claims.owner_rules import bearing
 from vouchgate.ingest.claims.types import (
     Claim,
     DedupFacts,
@@ -40,7 +39,7 @@ from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
-from vouchgate.storage.claims import echoes, owner_rules, publishers
+from vouchgate.storage.claims import echoes, publishers, sayings
 from vouchgate.storage.claims.submit import Idempotency, Submission, SubmitAnswer
 from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.errors import StorageError
@@ -189,7 +188,7 @@ class Gate:
 
     async def _look_up_the_rest(self, principal: Principal, examined: Examined) -> Examined:
         """With what is known of the claim's place, how often it was sent, this time counted in as a submit would, and
-        the rule of its owner that bears on it. Raises StorageError: not to know could look like a free place, or like
+        what its owner says that bears on it. Raises StorageError: not to know could look like a free place, or like
         never."""
 
         def look() -> Examined:
@@ -197,12 +196,11 @@ class Gate:
             with self.store.read() as connection:
                 outbox = Outbox(connection)
                 outbox.load([claim])
-                rules = owner_rules.in_force(connection, claim.owner_id)
-                return examined.knowing(
+                known = examined.knowing(
                     at_place=outbox.find_at_place(claim, at),
                     echo=echoes.read_facts(connection, examined, examined.facts.dedup, principal.id),
-                    owner_rule=bearing(rules, claim, principal.id, examined.readings, at),
                 )
+                return sayings.load(connection, claim.owner_id).bearing_on(known, principal.id)
 
         return await asyncio.get_running_loop().run_in_executor(self._advice, look)
 

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.owner_rules import RuleDraft, RuleTerms
+from vouchgate.ingest.claims.owner_rules import RuleDraft
 from vouchgate.ingest.claims.types import RuleVerdict
 from vouchgate.review.answers import NotFound
 from vouchgate.review.pages import owner_rules as views
@@ -18,6 +18,7 @@ from vouchgate.review.trust.owner_rules import MOST_NAME, RuleRefused
 from vouchgate.review.trust.taking_back import RuleEnded, Then, take_back
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import tokens
+from vouchgate.storage.identity.names import valid_name
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import SignedIn, Visitor, form
 
@@ -82,12 +83,14 @@ async def confirm(request: Request, visitor: SignedIn) -> Response:
     draft = _draft(
         _verdict(fields.get("verdict", "")), {name: fields.get(name) or None for name in views.LABELS}
     )
+    who, owner_id, item_id = visitor.principal, visitor.owner_id, fields.get("item", "")
     name, days = fields.get("name", "").strip(), fields.get("days", "")
     if not 0 < len(name) <= MOST_NAME or not name.isprintable():
         raise PageProblem(422, f"A rule is called something, in {MOST_NAME} characters at most.")
+    if not valid_name(item_id):
+        raise PageProblem(422, "A rule is made of the ruling on a claim.")
     if not (days.isascii() and days.isdecimal() and 0 < int(days[:5])):
         raise PageProblem(422, "A rule lasts for a number of days that the page offers.")
-    who, owner_id, item_id = visitor.principal, visitor.owner_id, fields.get("item")
     made = await run_in_threadpool(
         lambda: service.rules.confirm(
             who, owner_id, draft, name=name, days=int(days[:5]), item_id=item_id, now=now

@@ -1,4 +1,4 @@
-"""Rules that owners make of their rulings, and what each did.
+"""Rules that owners make of their rulings, what each did, and whose claims spot checks are of.
 
 Revision: 0020
 """
@@ -14,9 +14,13 @@ branch_labels = None
 depends_on = None
 
 
+_DRAWN_OF = ("agent", "kind", "publisher")
+
+
 def upgrade() -> None:
-    """Adds two tables, which are empty, and to each owner how often their rules changed."""
-    op.add_column("owner", sa.Column("rules", sa.Integer(), nullable=False, server_default="0"))
+    """Adds two tables, which are empty, to each owner how often what they say changed, and to spot checks whose claim
+    it was: of those there are, the agent is known."""
+    op.add_column("owner", sa.Column("said", sa.Integer(), nullable=False, server_default="0"))
     op.create_table(
         "owner_rule",
         sa.Column("owner_id", sa.String(), primary_key=True),
@@ -39,10 +43,28 @@ def upgrade() -> None:
         sa.Column("memory_id", sa.String(), nullable=True),
         sa.Column("settled", sa.Boolean(), nullable=False),
     )
+    for name in _DRAWN_OF:
+        op.add_column("spot_check", sa.Column(name, sa.String(), nullable=True))
+    said = "decided_at IS NOT NULL"
+    op.create_index(
+        "spot_check_said",
+        "spot_check",
+        ["owner_id", "decided_at"],
+        sqlite_where=sa.text(said),
+        postgresql_where=sa.text(said),
+    )
+    op.execute(
+        "UPDATE spot_check SET agent = (SELECT d.principal_id FROM memory m JOIN decision d"
+        " ON d.owner_id = m.owner_id AND d.id = m.decision_id"
+        " WHERE m.owner_id = spot_check.owner_id AND m.id = spot_check.memory_id)"
+    )
 
 
 def downgrade() -> None:
     """Drops them. Decisions keep in their evidence which rule they rested on."""
     op.drop_table("owner_rule_act")
     op.drop_table("owner_rule")
-    op.drop_column("owner", "rules")
+    op.drop_column("owner", "said")
+    op.drop_index("spot_check_said", table_name="spot_check")
+    for name in _DRAWN_OF:
+        op.drop_column("spot_check", name)

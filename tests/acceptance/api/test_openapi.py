@@ -51,6 +51,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
         {"items": [{"action": "approve", "id": "x", "version": 1}]},
     ),
     ("GET", "/v1/gaps"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/spot-checks/records"): ({Role.REVIEWER}, None),
     ("GET", "/v1/spot-checks"): ({Role.REVIEWER}, None),
     ("POST", "/v1/spot-checks/{memory_id}"): ({Role.REVIEWER}, {"verdict": "right"}),
     ("GET", "/v1/publishers"): ({Role.REVIEWER}, None),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from tests.claims import NOW, policy, submission_of
 from tests.desk import Desk, run
@@ -201,6 +202,9 @@ def test_a_rule_is_narrow_and_not_confirmed_by_who_runs_the_agent_nor_for_longer
             confirm(store, **terms)
     with pytest.raises(ValueError, match="every claim"):
         RuleTerms()
+    for odd in ("", "a\x00b"):
+        with pytest.raises(ValueError, match="agent"):
+            RuleTerms(agent=odd)
     for template in ("* * went *", "x " * 61):
         with pytest.raises(ValueError, match="template"):
             RuleTerms(template=template)
@@ -327,6 +331,27 @@ def test_other_processes_see_a_rule_at_once(store: Store, database_url: str) -> 
         other.close()
 
 
+@pytest.mark.on("sqlite")
+def test_rules_are_read_once_a_change_and_cost_no_query_else(store: Store) -> None:
+    asked: list[str] = []
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        if "owner_rule" in statement or "spot_check" in statement:
+            asked.append(statement.split(maxsplit=1)[0])
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        send(store, ticket(1))
+        assert asked == []
+        rule(store)
+        asked.clear()
+        for number in range(2, 6):
+            send(store, f"The kitchen of floor {number} has tea number {number * 9}.")
+        assert asked == ["SELECT", "SELECT"]  # the rules, and the verdicts
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
 @pytest.fixture
 def service(database_url: str) -> Iterator[Service]:
     """A service that looks nothing up."""
@@ -371,9 +396,12 @@ def test_the_page_proposes_previews_confirms_and_takes_back(service: Service) ->
             {"verdict": "store", "name": "", "days": "30"},
             {"verdict": "store", "name": "x", "days": "-1"},
         ):
-            is_page(await desk.post("/review/rules", **(terms | fields)), 422)
+            is_page(await desk.post("/review/rules", item=item_id, **(terms | fields)), 422)
         is_page(await desk.post("/review/rules", verdict="store", name="x", days="30", template=TICKETS), 422)
-        is_page(await desk.post("/review/rules", verdict="store", name="x", days="181", **terms), 409)
+        is_page(
+            await desk.post("/review/rules", item=item_id, verdict="store", name="x", days="181", **terms),
+            409,
+        )
         is_page(await desk.post(end, then="burn"), 422)
         is_page(await desk.post("/review/rules/rule_1", then="keep"), 404)
         is_page(await desk.get("/review/rules?item=rev_1"), 404)

@@ -17,6 +17,8 @@ from vouchgate.ingest.claims.types import (
     RuleVerdict,
     Source,
     Tier,
+    Track,
+    TrackRecord,
     Verdict,
 )
 from vouchgate.ingest.policy import Policy, load_policy
@@ -271,6 +273,22 @@ def test_one_more_bad_citation_never_helps_under_a_rule(
 ) -> None:
     more = replace(case, citations=(*case.citations, worse))
     assert ORDER[with_rule(more, verdict, policy).tier] >= ORDER[with_rule(case, verdict, policy).tier]
+
+
+def test_what_is_spoken_of_waits_under_the_floor() -> None:
+    under = Policy.model_validate(POLICY.model_dump() | {"spoken_of_floor": 0.75})
+    case = replace(VOUCHED, more=(SPOKEN_OF,)).case()
+    for right, wrong, tier in (
+        (12, 0, Tier.STORED),
+        (11, 0, Tier.QUEUED),
+        (80, 20, Tier.QUEUED),
+        (0, 0, Tier.QUEUED),
+    ):
+        track = Track(agent=TrackRecord(right=right, wrong=wrong), kind=TrackRecord(right=99))
+        assert (route_case(replace(case, track=track), under).tier, right) == (tier, right)
+        assert route_case(replace(case, track=track), POLICY).tier is Tier.STORED
+    assert route_case(case, under).tier is Tier.QUEUED
+    assert route(CITED, under).rule == "stated"
 
 
 def test_no_unknown_or_failed_check_of_any_kind_is_ever_stored() -> None:
