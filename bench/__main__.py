@@ -60,6 +60,12 @@ def _harvest() -> None:
     harvest.run()
 
 
+def _spot_checks() -> None:
+    from bench import spot_checks
+
+    spot_checks.run()
+
+
 def _judgement(asked: argparse.Namespace) -> None:
     from bench import judgement
 
@@ -89,7 +95,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, web, queue, amsb, harvest, judgement, import, dedup; or all",
+        help="text, documents, gate-documents, http, web, queue, amsb, harvest, spot-checks, judgement, import, dedup;"
+        " or all",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -139,6 +146,7 @@ def main() -> None:
         "queue": _queue,
         "amsb": _amsb,
         "harvest": _harvest,
+        "spot-checks": _spot_checks,
         "judgement": partial(_judgement, asked),
         "import": partial(_import, asked),
         "dedup": partial(_dedup, asked),

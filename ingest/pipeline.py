@@ -55,6 +55,7 @@ from vouchgate.ingest.language.normalise import normalise
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.registry import CHECKS, OF_CLAIMS, OF_FACTS, OF_FINDINGS, OF_SOURCES
 from vouchgate.ingest.router import Case, route
+from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring import score
 from vouchgate.ingest.support.holding import hold, states_all
 from vouchgate.ingest.support.quotation import quotations_of
@@ -166,10 +167,20 @@ class Examined:
         good = self._sources_without(cited, Verdict.FAIL)
         sure = self._sources_without(cited, Verdict.FAIL, Verdict.DOUBT, Verdict.UNKNOWN)
         lowest = score.claim_score(good, self.policy, self.capture_time)
-        case = Case(findings, lowest, self.claim.source, self.claim.memory_type, self.by_statements)
+        claim, facts = self.claim, self.facts
+        case = Case(
+            findings,
+            lowest,
+            claim.source,
+            claim.memory_type,
+            self.by_statements,
+            facts.owner_rule,
+            facts.track,
+        )
         ruling = route(case, self.policy)
+        by_owner = ruling.rule is Rule.OWNER_RULE and ruling.tier is Tier.STORED
         stated = sure if not self.by_statements else [source for source in sure if states_all(source)]
-        label = score.label_of(stated, self.policy, of_listed=self.by_statements)
+        label = score.label_of(() if by_owner else stated, self.policy, of_listed=self.by_statements)
         repeated = findings.one(dedup_check.CHECK)
         similarity = None if repeated is None else repeated.facts.get("similarity")
         return Decision(
@@ -178,7 +189,9 @@ class Examined:
             reason=ruling.reason,
             findings=findings.every,
             decided_by=ruling.decided_by,
-            confidence=score.confidence_of(
+            confidence=self.policy.owner_rules.confidence
+            if by_owner
+            else score.confidence_of(
                 label,
                 lowest if stated and all(source.form == "page" for source in stated) else None,
                 vouched=ruling.tier is Tier.STORED or bool(good),

@@ -14,7 +14,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
-from vouchgate.ingest.claims.types import CitationName, Frozen, MemoryType, OwnPublishers, Source, Tier
+from vouchgate.ingest.claims.types import (
+    CitationName,
+    Confidence,
+    Frozen,
+    MemoryType,
+    OwnPublishers,
+    Source,
+    Tier,
+)
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.lexicon import Lexicon, extend_lexicon, load_lexicon
 from vouchgate.ingest.language.spelling import did_you_mean
@@ -139,6 +147,19 @@ class SpotChecks(Frozen):
     `ingest.scoring.sampling`."""
 
     rate: Share = 0.0
+    # The share while the sender, the kind of what is cited or its publisher is not shown to be right in `known_at`: is
+    # new, or was wrong lately. None: it is as ever.
+    new_rate: Share | None = Field(default=None, exclude_if=lambda rate: rate is None)
+    known_at: Share = Field(default=0.8, exclude_if=lambda share: share == 0.8)
+
+
+class OwnerRules(Frozen):
+    """What the rules may do that owners make of rulings; see `ingest.claims.owner_rules`."""
+
+    store: bool = True  # False: they reject only
+    confidence: Literal[Confidence.MEDIUM, Confidence.LOW] = Confidence.MEDIUM  # of what they store
+    spot_checks: Share = 0.2  # of what they store, if the rate of all is not higher
+    days: int = Field(default=180, ge=1, le=3650)  # that one lasts at most
 
 
 class SourceTexts(Frozen):
@@ -229,6 +250,8 @@ class Policy(Frozen):
     # What becomes of a claim whose sources speak of every statement and say nothing else, but are not shown to say it;
     # and of one that rests on a page of a publisher nobody listed.
     spoken_of: Literal["store", "queue"] = Field(default="queue", exclude_if=lambda does: does == "queue")
+    # Where that is "store": the share of an agent's claims that must be shown to be right, or else they wait. 0: none.
+    spoken_of_floor: Share = Field(default=0.0, exclude_if=lambda floor: floor == 0)
     unlisted_pages: Literal["store", "queue"] = Field(
         default="queue", exclude_if=lambda does: does == "queue"
     )
@@ -256,6 +279,7 @@ class Policy(Frozen):
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
+    owner_rules: OwnerRules = Field(default=OwnerRules(), exclude_if=lambda rules: rules == OwnerRules())
     # Where claims that cite nothing are looked up; "local" is the corpora, then the repositories; "network" is these,
     # then official interfaces and web searches.
     harvest: Literal["network", "local", "repositories", "off"] = Field(

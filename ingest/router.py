@@ -7,9 +7,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vouchgate.ingest.check import Findings
-from vouchgate.ingest.claims.types import BLOCKING_HEDGES, Finding, MemoryType, Source, Tier, Verdict
+from vouchgate.ingest.claims.types import (
+    BLOCKING_HEDGES,
+    AppliedRule,
+    Finding,
+    MemoryType,
+    RuleVerdict,
+    Source,
+    Tier,
+    Track,
+    TrackRecord,
+    Verdict,
+)
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import CHANGE_REASON, Rule
+from vouchgate.ingest.scoring.sampling import interval
 
 UNCLEAR = "support_unclear"  # the source was read, and the rules cannot tell whether it speaks of the claim
 ECHO_REASON = "Sent again and again"
@@ -41,6 +53,8 @@ class Case:
     source: Source  # what counts, after grants
     memory_type: MemoryType
     by_statements: bool = True  # as of `ingest.pipeline.examine`
+    owner_rule: AppliedRule | None = None  # that bears on the claim
+    track: Track | None = None  # how often such claims were right
 
     @cached_property
     def hedge(self) -> Finding:
@@ -254,7 +268,13 @@ def _stated(case: Case, policy: Policy) -> Ruling | None:
 
 def _spoken_of(case: Case, policy: Policy) -> Ruling | None:
     found = _covered(case, policy, "spoken_of") if policy.spoken_of == "store" else None
-    return Ruling(Rule.SPOKEN_OF, Tier.STORED, "Spoken of by its source", found) if found else None
+    if not found:
+        return None
+    shown, _ = interval(case.track.agent if case.track else TrackRecord())
+    if shown < policy.spoken_of_floor:
+        reason = "Only spoken of by its source, and its agent is not shown to be right often enough"
+        return Ruling(Rule.SPOKEN_OF, Tier.QUEUED, reason, found)
+    return Ruling(Rule.SPOKEN_OF, Tier.STORED, "Spoken of by its source", found)
 
 
 def _pointer(case: Case, policy: Policy) -> Ruling | None:
@@ -335,12 +355,40 @@ RULES: tuple[Match, ...] = (
 
 
 def route(case: Case, policy: Policy) -> Ruling:
-    """The first rule that matches; the last takes what none of them took."""
-    for matches in RULES:
-        ruling = matches(case, policy)
-        if ruling is not None:
-            return _unless_echo(case, policy, ruling)
-    return _ungrounded(case, policy)
+    """The first rule that matches; the last takes what none of them took. Then what its owner said of such claims, and
+    what policy says of echoes."""
+    found = (ruling for matches in RULES if (ruling := matches(case, policy)) is not None)
+    ruling = next(found, None) or _ungrounded(case, policy)
+    return _unless_echo(case, policy, _by_owner(case, policy, ruling))
+
+
+def _by_owner(case: Case, policy: Policy, ruling: Ruling) -> Ruling:
+    """What the rule of its owner makes of it (ADR-0042). One that rejects keeps out whatever would be stored or wait.
+    One that stores outranks that nothing shown vouches for all of the claim, and nothing else: whatever speaks against
+    it, or could not be found out, goes to its owner still."""
+    rule = case.owner_rule
+    if rule is None:
+        return ruling
+    if rule.verdict is RuleVerdict.REJECT:
+        if ruling.tier is Tier.BLOCKED:
+            return ruling
+        return Ruling(Rule.OWNER_RULE, Tier.BLOCKED, f"Rejected by a rule of its owner: {rule.name}", ())
+    if not _only_unvouched(case, policy, ruling):
+        return ruling
+    reason = f"Stored by a rule of its owner: {rule.name}"
+    return Ruling(Rule.OWNER_RULE, Tier.STORED, reason, ruling.decided_by)
+
+
+def _only_unvouched(case: Case, policy: Policy, ruling: Ruling) -> bool:
+    """Whether a claim waits for nothing but that no source vouches for all of it, nothing is left to be found out, and
+    the operator lets owners' rules store such claims."""
+    if not policy.owner_rules.store or (
+        case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis
+    ):
+        return False
+    if any(finding.verdict is Verdict.UNKNOWN for finding in case.findings.every):
+        return False
+    return ruling.rule in (Rule.UNCOVERED, Rule.UNGROUNDED)
 
 
 def _unless_echo(case: Case, policy: Policy, ruling: Ruling) -> Ruling:

@@ -97,7 +97,8 @@ def promote(
     digest = keep_decision(
         connection, made.answer, Action.CLAIM_PROMOTED, made.readings, policy, by=SERVICE, now=made.now
     )
-    spot_checks.ROWS.write(connection, spot_checks.rows_of(made.answer, digest, policy, made.now))
+    drawn = spot_checks.rows_of(made.answer, digest, policy, item.submitted_by, made.now)
+    spot_checks.ROWS.write(connection, drawn)
     return memory
 
 

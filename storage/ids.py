@@ -49,3 +49,8 @@ def webhook_id(suffix: str) -> str:
 def sink_id(suffix: str) -> str:
     """Id of a webhook that is told of memories. No claim may name a sink that begins like it."""
     return f"sink_{suffix}"
+
+
+def rule_id(suffix: str) -> str:
+    """Id of a rule that an owner made of rulings."""
+    return f"rule_{suffix}"

@@ -23,6 +23,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.storage.claims import decisions
+from vouchgate.storage.claims.sayings import SayingsCache
 from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
 from vouchgate.storage.dedup import builds, index
 from vouchgate.storage.engine import is_busy, reading
@@ -88,6 +89,7 @@ class Writer:
         """`allow` makes what comparing one owner's claims may cost in a transaction."""
         self._engine = engine
         self._allow = allow
+        self._said = SayingsCache()
         self._connection: Connection | None = None  # of the writer thread alone
         self._waiting: deque[Unit] = deque()
         self._change = threading.Condition()
@@ -230,7 +232,11 @@ class Writer:
         work = units[0].work
         if work is None:
             submissions = [unit.submission for unit in units if unit.submission is not None]
-            return list(write_submissions(connection, submissions, lock_total=lock_total, allow=self._allow))
+            return list(
+                write_submissions(
+                    connection, submissions, lock_total=lock_total, allow=self._allow, said=self._said
+                )
+            )
         builds.hold(connection)
         lock_owners(connection, units[0].owner_ids)
         return [work(connection)]

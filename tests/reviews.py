@@ -88,7 +88,7 @@ def everything(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         rows = {
             table.name: sorted(map(tuple, connection.execute(select(table))), key=repr) for table in tables
         }
-    rows["owner"] = [row for row in rows["owner"] if row[1:] != (0, "0" * 64, 0)]
+    rows["owner"] = [row for row in rows["owner"] if row[1:] != (0, "0" * 64, 0, 0)]
     return rows
 
 

@@ -630,6 +630,37 @@ class OwnPublishers(Frozen):
     banned: tuple[str, ...] = ()
 
 
+class RuleVerdict(StrEnum):
+    """What an owner's rule does with a claim that it is about."""
+
+    STORE = "store"  # where nothing speaks against the claim but that nothing shown vouches for all of it
+    REJECT = "reject"
+
+
+class AppliedRule(Frozen):
+    """The rule of its owner that bears on a claim (`ingest.claims.owner_rules`), whether or not it decided."""
+
+    id: str
+    name: str
+    verdict: RuleVerdict
+
+
+class TrackRecord(Frozen):
+    """How often people said that a claim was right, and how often that it was wrong, among the latest they judged."""
+
+    right: int = 0
+    wrong: int = 0
+
+
+class Track(Frozen):
+    """What is known of those behind a claim: who sent it, the kind of the first thing it cites, and the publisher of
+    that. Somebody nobody judged has a record of zeros."""
+
+    agent: TrackRecord = TrackRecord()
+    kind: TrackRecord = TrackRecord()
+    publisher: TrackRecord = TrackRecord()
+
+
 class Evidence(Frozen):
     """The record a decision rests on: with the policy of its digest, enough to make it again offline."""
 
@@ -644,6 +675,10 @@ class Evidence(Frozen):
     paraphrases: ParaphraseFacts | None = Field(default=None, exclude_if=lambda facts: facts is None)
     at_place: AtPlace | None = Field(default=None, exclude_if=lambda found: found is None)
     echo: EchoFacts | None = Field(default=None, exclude_if=lambda found: found is None)
+    # With the policy of `policy_digest` it decided; None when none of its owner's bears on it.
+    owner_rule: AppliedRule | None = Field(default=None, exclude_if=lambda found: found is None)
+    # By which it was drawn for a spot check, or not; None when nobody judged any of these.
+    track: Track | None = Field(default=None, exclude_if=lambda found: found is None)
     # What its owner said of publishers that it cites: laid over the policy of `policy_digest`, it decided.
     publishers: OwnPublishers = Field(default=OwnPublishers(), exclude_if=lambda own: own == OwnPublishers())
     validity_horizon: datetime | None
@@ -828,6 +863,9 @@ class SpotCheck(Frozen):
     owner_id: str
     memory_id: str
     rule: Rule  # that stored it
+    agent: str | None = None  # principal id of who sent it
+    kind: str | None = None  # of the first thing it cites, and its publisher
+    publisher: str | None = None
     created_at: datetime
     verdict: SpotVerdict | None = None
     decided_at: datetime | None = None
@@ -866,6 +904,8 @@ class Action(StrEnum):
     PUBLISHER_BANNED = "publisher.banned"
     PUBLISHER_CLEARED = "publisher.cleared"  # that word taken back
     DOCUMENT_DELETED = "document.deleted"  # one that was sent to be checked, with its report
+    RULE_CONFIRMED = "rule.confirmed"  # a rule that an owner made of rulings
+    RULE_ENDED = "rule.ended"  # that rule taken back, and what became of what it did
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     TOKEN_ASSIGNED = "token.assigned"  # noqa: S105  (it is a person's from now on)

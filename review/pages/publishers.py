@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from vouchgate.ingest.claims.types import PublisherTrust, Trust
 from vouchgate.review.pages.text import Pieces, pieces
 from vouchgate.review.pages.times import Moment, moment
-from vouchgate.review.publishers import Preview
+from vouchgate.review.trust.publishers import Preview
 
 PATH = "/review/publishers"
 DAYS = (30, 90, 365)  # that the page offers, the last one first chosen

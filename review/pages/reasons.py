@@ -27,6 +27,7 @@ _KINDS: Mapping[str, ReasonKind] = {
     ),
     Rule.REFUTED: ReasonKind("refuted", "Citation does not hold", "cite something that does not hold"),
     Rule.UNCOVERED: ReasonKind("uncovered", "Says more than its sources", "say more than their sources"),
+    Rule.SPOKEN_OF: ReasonKind("ungrounded", "Only spoken of", "are only spoken of by their sources"),
     Rule.HIDDEN_TEXT: ReasonKind("hidden", "Hidden text", "have text that nobody can see"),
     Rule.INSTRUCTION: ReasonKind("instruction", "Speaks to a model", "give orders to a model"),
     Rule.DOUBTED: ReasonKind("doubted", "In doubt", "did not pass a check"),

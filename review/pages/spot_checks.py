@@ -8,12 +8,13 @@ from datetime import datetime
 
 from vouchgate.ingest.claims.types import Found, Held, MemoryStatus, SpotVerdict, Stance, ValidationResult
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.sampling import NOTHING
 from vouchgate.ingest.support.holding import by_statement, text_held
 from vouchgate.review.pages.history import FilterChoice
 from vouchgate.review.pages.source import NEAR, SourceView, source_views
 from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces
 from vouchgate.review.pages.times import Moment, moment
-from vouchgate.review.spot_checks import Drawn
+from vouchgate.review.trust.spot_checks import Drawn, Judged
 from vouchgate.storage.queue.spot_checks import OPEN, VerdictCounts
 
 PATH = "/review/spot-checks"
@@ -76,6 +77,14 @@ class CountRow:
     counts: str
 
 
+@dataclass(frozen=True, slots=True)
+class JudgedRow:
+    """How often an agent, a kind of citation or a publisher was right, with the interval of the share."""
+
+    behind: str
+    right: str
+
+
 def choices(chosen: str) -> list[FilterChoice]:
     """What can be listed."""
     names = [OPEN, *(verdict.value for verdict in SpotVerdict)]
@@ -90,6 +99,18 @@ def count_rows(counts: VerdictCounts) -> list[CountRow]:
     return [
         CountRow(rule.value, ", ".join(f"{times[name]} {words}" for name, words in WORDS.items()))
         for rule, times in sorted(counts.items())
+    ]
+
+
+def judged_rows(judged: Sequence[Judged], names: Mapping[str, str]) -> list[JudgedRow]:
+    """How often who was right, in words; `names` are those of tokens."""
+    words = {"agent": "Sent by", "kind": "Citing", "publisher": "Published by"}
+    return [
+        JudgedRow(
+            f"{words[one.of]} {'nothing' if one.name == NOTHING else names.get(one.name, one.name)}",
+            f"{one.right} of {one.right + one.wrong} right: {one.low:.0%} to {one.high:.0%}",
+        )
+        for one in judged
     ]
 
 

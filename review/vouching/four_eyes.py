@@ -29,6 +29,8 @@ def find_problem(
     now: datetime,
 ) -> str | None:
     """What stands against this principal vouching for what `proposer`, a principal's id, proposed; a sentence."""
+    if principal.id == proposer:
+        return _OWN
     if policy.four_eyes == "off":
         return None
     known = proposers.persons_of(connection, {principal.id, proposer or ""})

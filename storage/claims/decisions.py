@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Table, bindparam, select, tuple_
 
 from vouchgate.ingest.claims.types import ValidationResult
 from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.ids import decision_id, new_id_suffix
 from vouchgate.storage.sql import limited_to
 from vouchgate.storage.tables.claims import DecisionRow
 
@@ -44,6 +45,22 @@ def get(connection: Connection, decision_id: str, *, owners: frozenset[str] | No
     statement = limited_to(owners, _BY_ID, TABLE)
     row = connection.execute(statement, {"wanted": decision_id}).one_or_none()
     return None if row is None else str(row.answer)
+
+
+def since(
+    connection: Connection, owner_id: str, first: datetime, *, agent: str | None, most: int
+) -> list[tuple[str, str]]:
+    """(id of the principal, answer as JSON) of an owner's decisions from a time on, the newest first and so many at
+    most; of one principal's claims only, if one is named. Ids go by time, so they lie together in the index."""
+    wanted = select(TABLE.c.principal_id, TABLE.c.answer).where(
+        TABLE.c.owner_id == owner_id, TABLE.c.id >= decision_id(new_id_suffix(first)[:12])
+    )
+    if agent is not None:
+        wanted = wanted.where(TABLE.c.principal_id == agent)
+    return [
+        (row.principal_id, row.answer)
+        for row in connection.execute(wanted.order_by(TABLE.c.id.desc()).limit(most))
+    ]
 
 
 def walk(connection: Connection, *, batch: int = 500) -> Iterator[tuple[str, str]]:

@@ -35,6 +35,7 @@ from vouchgate.storage import ids
 from vouchgate.storage.claims import echoes, known_keys
 from vouchgate.storage.claims.decision_rows import DecisionRows
 from vouchgate.storage.claims.echoes import Echoes
+from vouchgate.storage.claims.sayings import Sayings, SayingsCache
 from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.dedup.builds import in_use
 from vouchgate.storage.dedup.window import Candidate, DedupIndexView
@@ -131,14 +132,17 @@ def write_submissions(
     *,
     lock_total: bool = False,
     allow: Callable[[], Allowance] = index.new_allowance,
+    said: SayingsCache | None = None,
 ) -> list[WriterAnswer]:
     """Decides the claims in order and writes what follows; answers in the same order.
 
     They may be told to the callers once the transaction is committed, not before. Takes every lock it needs; raises
-    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost.
+    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost; `said`
+    remembers what owners say from one transaction to the next.
     """
     submissions = [prepared(each) for each in submissions]
-    group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow)
+    said = SayingsCache() if said is None else said
+    group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow, said=said)
     answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
     return answers
@@ -154,8 +158,10 @@ class _SubmissionGroup:
         *,
         lock_total: bool,
         allow: Callable[[], Allowance],
+        said: SayingsCache,
     ) -> None:
         self._connection = connection
+        self._said = said
         self._allowances: defaultdict[str, Allowance] = defaultdict(allow)
         self._submissions = submissions
         self._rejected: dict[rejections.Name, RejectedBefore] | None = None  # None: not looked up
@@ -207,7 +213,9 @@ class _SubmissionGroup:
         if submission.idempotency is not None and name in self._known:
             digest, json = self._known[name]
             return Repeated(json) if digest == submission.idempotency.body_digest else KeyReused()
-        examined = submission.examined
+        examined, said = submission.examined, self._sayings(submission)
+        if said is not None:
+            examined = said.bearing_on(examined, submission.principal_id)
         dedup = self._facts(submission)
         at_place = self._outbox.find_at_place(examined.claim, examined.capture_time)
         dedup = self._contradicting.added(examined, submission.bands or (), dedup)
@@ -218,6 +226,8 @@ class _SubmissionGroup:
         echo = self._echoes.facts(counted, submission.principal_id, source)
         examined = examined.knowing(dedup=dedup, at_place=at_place, echo=echo)
         decision = examined.decide()
+        if said is not None and decision.tier is Tier.STORED:
+            examined = said.tracked(examined, submission.principal_id)
         waits_already = decision.rule is Rule.ALREADY_PENDING and decision.nearest is not None
         memory_id = queue_id = None
         if decision.tier is Tier.STORED:
@@ -256,6 +266,12 @@ class _SubmissionGroup:
             if acts_for is not None and submission.owner_id not in acts_for:
                 return OwnerRefused(unknown=False)
         return None if submission.owner_id in self._owners else OwnerRefused(unknown=True)
+
+    def _sayings(self, submission: Submission) -> Sayings | None:
+        """What its owner says. The owner's row, which is locked, says whether it is as it was last read: most owners
+        said nothing, and nothing is read."""
+        state = self._owners[submission.owner_id]
+        return self._said.of(self._connection, state) if state.said else None
 
     def _facts(self, submission: Submission) -> DedupFacts:
         """The neighbours on disk and those of this very group."""
@@ -306,7 +322,7 @@ class _SubmissionGroup:
             )
         if action is Action.CLAIM_STORED and answer.memory_id is not None:
             bands = submission.bands or ()
-            rows.add_memory(examined, answer, bands, digest)
+            rows.add_memory(examined, answer, bands, digest, principal_id)
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
             self._contradicting.stored.add(owner_id, bands, answer.memory_id, claim.content)
             self._outbox.note_stored_claim(claim, answer.memory_id, at)

@@ -52,7 +52,7 @@ _NEAR = {
 _NOW = bindparam("now", type_=UtcTime)
 _OF_ITEM = and_(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.item_id == bindparam("of_item"))
 _REMOVE = delete(TABLE).where(_OF_ITEM)
-_MOVE = update(TABLE).where(_OF_ITEM).values(item_id=bindparam("to_memory"), kind=ItemKind.MEMORY.value)
+_MOVE = update(TABLE).where(_OF_ITEM).values(item_id=bindparam("to_id"), kind=bindparam("to_kind"))
 
 _TEXTS = {
     ItemKind.MEMORY: select(MEMORY.c.id, MEMORY.c.content).where(
@@ -173,7 +173,14 @@ def add(
 
 def become_memory(connection: Connection, owner_id: str, item_id: str, memory_id: str) -> None:
     """Hands the vector of an item, if it has one, to the memory that its unchanged text becomes."""
-    connection.execute(_MOVE, {"of_owner": owner_id, "of_item": item_id, "to_memory": memory_id})
+    moved = {"to_id": memory_id, "to_kind": ItemKind.MEMORY.value}
+    connection.execute(_MOVE, {"of_owner": owner_id, "of_item": item_id} | moved)
+
+
+def become_item(connection: Connection, owner_id: str, memory_id: str, item_id: str) -> None:
+    """Hands the vector of a memory, if it has one, to the item in which its unchanged text waits again."""
+    moved = {"to_id": item_id, "to_kind": ItemKind.PENDING.value}
+    connection.execute(_MOVE, {"of_owner": owner_id, "of_item": memory_id} | moved)
 
 
 def remove(connection: Connection, owner_id: str, item_id: str) -> None:

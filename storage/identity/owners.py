@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, Table, bindparam, select, text
+from sqlalchemy import Connection, Table, bindparam, select, text, update
 
 from vouchgate.storage.sql import PreparedSelect, among
 from vouchgate.storage.tables.claims import OwnerRow
@@ -16,6 +16,7 @@ _WANTED = among(TABLE.c.owner_id, "owner_ids")
 _KNOWN = select(TABLE.c.owner_id).where(_WANTED)
 _ENDS = select(TABLE.c.owner_id, TABLE.c.log_seq, TABLE.c.pending).where(_WANTED)
 _END = PreparedSelect(select(TABLE.c.log_seq).where(TABLE.c.owner_id == bindparam("of_owner")))
+_SAID = update(TABLE).where(TABLE.c.owner_id == bindparam("of_owner")).values(said=TABLE.c.said + 1)
 _CREATE = text(
     "INSERT INTO owner (owner_id, log_seq, log_head, pending) VALUES (:owner_id, 0, :log_head, 0) "
     "ON CONFLICT DO NOTHING"
@@ -23,9 +24,9 @@ _CREATE = text(
 # Straight to the driver, as both run for every group of claims; the owners come sorted. On SQLite a join,
 # because for an IN it builds a table of the list, which takes longer than to look the owners up.
 _LOCK = {
-    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending FROM json_each(?) AS wanted "
+    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.said FROM json_each(?) AS wanted "
     "CROSS JOIN owner AS o ON o.owner_id = wanted.value",
-    "postgresql": "SELECT owner_id, log_seq, log_head, pending FROM owner "
+    "postgresql": "SELECT owner_id, log_seq, log_head, pending, said FROM owner "
     "WHERE owner_id = ANY(%s::text[]) ORDER BY owner_id FOR UPDATE",
 }
 _SAVE = {
@@ -44,6 +45,7 @@ class OwnerState:
     log_seq: int
     log_head: str
     pending: int
+    said: int = 0  # how often what its owner says changed; see `storage.claims.sayings`
 
 
 def lock_owners(
@@ -108,3 +110,8 @@ def save(connection: Connection, states: Iterable[OwnerState]) -> None:
     rows = [(state.log_seq, state.log_head, state.pending, state.owner_id) for state in states]
     if rows:
         connection.exec_driver_sql(_SAVE[connection.dialect.name], rows)
+
+
+def note_said(connection: Connection, owner_id: str) -> None:
+    """Counts a change of what an owner says (`storage.claims.sayings`). The caller holds the owner's lock."""
+    connection.execute(_SAID, {"of_owner": owner_id})

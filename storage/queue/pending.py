@@ -8,7 +8,18 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    bindparam,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from vouchgate.ingest.claims.types import (
     Frozen,
@@ -24,6 +35,7 @@ from vouchgate.ingest.scoring.priority import cited_key, head_start, words_diges
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.queue import rechecks
 from vouchgate.storage.rows import to_fields, to_row
 from vouchgate.storage.sql import limited_to
@@ -176,6 +188,12 @@ def row_of(item: PendingMemory, digest: str | None = None) -> dict[str, Any]:
     return to_row(item) | {"words_digest": digest or words_digest(item.content, item.memory_type)}
 
 
+def add(connection: Connection, item: PendingMemory) -> None:
+    """Has a new item wait, and counts it for its owner; else as `reopen`."""
+    connection.execute(insert(TABLE), row_of(item))
+    connection.execute(_ONE_MORE_FOR_OWNER, {"of_owner": item.owner_id})
+
+
 def get(connection: Connection, item_id: str, *, owners: frozenset[str] | None) -> PendingMemory | None:
     """The item of this id in whatever status, or None when none of `owners` has it (None: any owner)."""
     if not valid_name(item_id):
@@ -317,6 +335,7 @@ def finish(
     rechecks.remove(connection, item.owner_id, item.id)
     connection.execute(_ONE_LESS_FOR_OWNER, {"of_owner": item.owner_id})
     connection.execute(_ONE_LESS_IN_ALL)
+    _note_verdict(connection, item)
     return True
 
 
@@ -327,7 +346,14 @@ def reopen(connection: Connection, item: PendingMemory) -> bool:
     if connection.execute(_REOPEN, _seen(item)).rowcount != 1:
         return False
     connection.execute(_ONE_MORE_FOR_OWNER, {"of_owner": item.owner_id})
+    _note_verdict(connection, item)
     return True
+
+
+def _note_verdict(connection: Connection, item: PendingMemory) -> None:
+    """What waited because its agent was not shown to be right says something of that agent, once it is ruled on."""
+    if item.rule is Rule.SPOKEN_OF:
+        note_said(connection, item.owner_id)
 
 
 def redecide(

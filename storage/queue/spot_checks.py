@@ -15,8 +15,9 @@ from sqlalchemy import Connection, Table, bindparam, func, select, text, update
 from vouchgate.ingest.claims.types import Label, SpotCheck, SpotVerdict, ValidationResult
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
-from vouchgate.ingest.scoring.sampling import is_sampled
+from vouchgate.ingest.scoring.sampling import cited_first, is_sampled, rate_of
 from vouchgate.storage.identity.names import valid_name
+from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.sql import BulkInsert, limited_to
 from vouchgate.storage.tables.claims import SpotCheckRow
 
@@ -37,12 +38,18 @@ OPEN: Open = "open"  # nobody has said anything yet
 VerdictCounts = Mapping[Rule, Mapping[str, int]]  # by rule, of every SpotVerdict and OPEN
 
 
-def rows_of(answer: ValidationResult, digest: str, policy: Policy, at: datetime) -> list[dict[str, Any]]:
-    """The row of a decision that stored a memory, when it is drawn; `digest` is that of the decision as written."""
+def rows_of(
+    answer: ValidationResult, digest: str, policy: Policy, agent: str, at: datetime
+) -> list[dict[str, Any]]:
+    """The row of a decision on a claim of this agent's that stored a memory, when it is drawn; `digest` is that of the
+    decision as written."""
     evidence = answer.evidence
-    if evidence.label is not Label.INFERENCE or not is_sampled(digest, policy.spot_checks.rate):
+    rate = rate_of(evidence, policy, by_owner=answer.rule == Rule.OWNER_RULE)
+    if evidence.label is not Label.INFERENCE or not is_sampled(digest, rate):
         return []
+    kind, publisher = cited_first(evidence.sources)
     row = {"owner_id": evidence.claim.owner_id, "memory_id": answer.memory_id, "rule": answer.rule}
+    row |= {"agent": agent, "kind": kind, "publisher": publisher}
     return [row | {"created_at": at, "verdict": None, "decided_at": None, "decided_by": None}]
 
 
@@ -78,6 +85,7 @@ def answer(
     """Notes what its owner says, in place of what was said before. The caller holds the owner's lock."""
     named = {"of_owner": of.owner_id, "of_memory": of.memory_id}
     connection.execute(_ANSWER, named | {"says": verdict.value, "at": at, "by": by})
+    note_said(connection, of.owner_id)
     return of.model_copy(update={"verdict": verdict, "decided_at": at, "decided_by": by})
 
 

@@ -23,6 +23,8 @@ class OwnerRow(SQLModel, table=True):
     log_seq: int = Field(default=0, sa_type=BigInteger)
     log_head: str = Field(default="0" * 64)
     pending: int = 0
+    # How often the owner's rules or verdicts on memories changed; see `storage.claims.sayings`.
+    said: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class QueueTotalRow(SQLModel, table=True):
@@ -298,10 +300,14 @@ class SpotCheckRow(SQLModel, table=True):
     __table_args__ = (
         partial_index("spot_check_open", "owner_id", "memory_id", where="verdict IS NULL"),
         Index("spot_check_by_rule", "rule", "verdict"),
+        partial_index("spot_check_said", "owner_id", "decided_at", where="decided_at IS NOT NULL"),
     )
     owner_id: str = Field(primary_key=True)
     memory_id: str = Field(primary_key=True)
     rule: str = Field(sa_type=SmallRuleNumber)
+    agent: str | None = None  # a principal's id; None, as below, of what was drawn before it was kept
+    kind: str | None = None  # of the first thing it cites
+    publisher: str | None = None  # of that
     created_at: datetime = Field(sa_type=UtcTime)
     verdict: str | None = None  # ingest.claims.types.SpotVerdict
     decided_at: datetime | None = Field(default=None, sa_type=UtcTime)
@@ -318,6 +324,34 @@ class PublisherTrustRow(SQLModel, table=True):
     until: datetime = Field(sa_type=UtcTime)
     created_at: datetime = Field(sa_type=UtcTime)
     decided_by: str
+
+
+class OwnerRuleRow(SQLModel, table=True):
+    """A rule that an owner made of rulings; see `storage.claims.owner_rules`."""
+
+    __tablename__ = "owner_rule"
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    name: str = Field(sa_type=Text)
+    verdict: str  # ingest.claims.types.RuleVerdict
+    terms: dict[str, Any] = Field(sa_type=JSON)  # ingest.claims.owner_rules.RuleTerms
+    created_at: datetime = Field(sa_type=UtcTime)
+    until: datetime = Field(sa_type=UtcTime)
+    confirmed_by: str
+    item_id: str | None = None
+    ended_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    ended_by: str | None = None
+
+
+class OwnerRuleActRow(SQLModel, table=True):
+    """A claim that an owner's rule stored (then it has a memory) or rejected."""
+
+    __tablename__ = "owner_rule_act"
+    owner_id: str = Field(primary_key=True)
+    rule_id: str = Field(primary_key=True)
+    decision_id: str = Field(primary_key=True)
+    memory_id: str | None = None
+    settled: bool = False  # when the rule was taken back this was taken back with it
 
 
 class JudgeDayRow(SQLModel, table=True):

@@ -94,7 +94,7 @@ class Site:
     def draw(self, owner: str, memory_id: str) -> None:
         """Puts a memory on the list of spot checks, where chance may have put it already."""
         row = {"owner_id": owner, "memory_id": memory_id, "rule": "stated", "created_at": datetime.now(UTC)}
-        row |= dict.fromkeys(("verdict", "decided_at", "decided_by"))
+        row |= dict.fromkeys(("agent", "kind", "publisher", "verdict", "decided_at", "decided_by"))
         rows = BulkInsert(spot_checks.TABLE, known_ok=True)
         self.store.writer.run([owner], lambda connection: rows.write(connection, [row])).result()
 

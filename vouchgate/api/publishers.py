@@ -14,9 +14,9 @@ from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.types import Principal, PublisherTrust, Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
-from vouchgate.review import publishers
-from vouchgate.review.publishers import DAYS, MOST, MOST_DAYS, TooManyPublishers
 from vouchgate.review.rules import Act
+from vouchgate.review.trust import publishers
+from vouchgate.review.trust.publishers import DAYS, MOST, MOST_DAYS, TooManyPublishers
 from vouchgate.server.state import service_of
 from vouchgate.wire import OwnerId, Wire
 

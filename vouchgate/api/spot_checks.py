@@ -13,10 +13,10 @@ from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, not_found,
 from vouchgate.api.problems import ProblemError
 from vouchgate.ingest.claims.types import Memory, Principal, SpotVerdict
 from vouchgate.ingest.rules import Rule
-from vouchgate.review import spot_checks
 from vouchgate.review.answers import ApprovalRefused, NotFound
 from vouchgate.review.rules import Act
-from vouchgate.review.spot_checks import Drawn
+from vouchgate.review.trust import spot_checks
+from vouchgate.review.trust.spot_checks import Drawn, Judged
 from vouchgate.server.state import service_of
 from vouchgate.wire import OwnerId, Wire
 
@@ -77,6 +77,19 @@ def list_spot_checks(
         next=found[-1].memory.id if len(found) == limit else None,
         counts={rule: dict(times) for rule, times in spot_checks.counts(store, principal).items()},
     )
+
+
+class JudgedList(BaseModel):
+    """How often claims were right, by agent, kind of the first thing cited (`none`: nothing) and publisher of that."""
+
+    items: list[Judged]
+
+
+@router.get("/records", responses=problem_responses())
+def list_records(request: Request, principal: ReviewReader) -> JudgedList:
+    """The latest verdicts of the owner, 100 at most for each, with the 95 % interval (Wilson) of the share that is
+    right. Nothing that an agent says of itself enters it."""
+    return JudgedList(items=spot_checks.records(service_of(request).store, principal))
 
 
 @router.post("/{memory_id}", responses=problem_responses(404, 409, body=True))

@@ -149,7 +149,7 @@ def review_digest(
 
     Plain text for a daily mail: `vouchgate review digest | mail -s Claims ann` in a timer.
     """
-    from vouchgate.cli import digest as command
+    from vouchgate.cli.reviewing import digest as command
 
     settings = settings_from(database_url=database_url, token=token, public_url=public_url)
     raise typer.Exit(command.digest(settings, hours=hours, owner=owner, as_json=as_json))
@@ -255,3 +255,42 @@ def review_publisher(
         raise typer.Exit(command.list_publishers(settings, as_json=as_json))
     said = None if clear else Trust.TRUSTED if trust else Trust.BANNED
     raise typer.Exit(command.decide_publisher(settings, name, trust=said, days=days, owner=owner))
+
+
+@review.command("rule", epilog="Example: vouchgate review rule --item rev_… --reject --term template")
+def review_rule(
+    *,
+    item: Annotated[str | None, typer.Option(metavar="ID", help="Whose ruling it is made of.")] = None,
+    store: Annotated[bool, typer.Option("--store", help="Store claims like it.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Reject claims like it.")] = False,
+    term: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="What makes a claim like it. Repeat it.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Confirm it, under this name; else it is a preview.")
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, max=3650, metavar="N", help="For how long.")] = 90,
+    end: Annotated[str | None, typer.Option(metavar="ID", help="Take this rule back.")] = None,
+    then: Annotated[str, typer.Option(metavar="WHAT", help="What it did: keep, queue or retract.")] = "keep",
+    database_url: DatabaseUrl = None,
+    policy: PolicyFile = None,
+    token: Token = None,
+    as_json: Json = False,
+) -> None:
+    """Make a rule of a ruling, take one back, or list them with what each did."""
+    from vouchgate.cli.reviewing import rules as command
+    from vouchgate.ingest.claims.types import RuleVerdict
+    from vouchgate.review.trust.taking_back import Then
+
+    settings = settings_from(database_url=database_url, policy=policy, token=token)
+    if store + reject != (item is not None) or (item and end) or then not in tuple(Then):
+        raise typer.BadParameter(
+            "give --item with --store or --reject; or --end with --then; or nothing, to list"
+        )
+    if end is not None:
+        raise typer.Exit(command.end_rule(settings, end, Then(then)))
+    if item is None:
+        raise typer.Exit(command.list_rules(settings, as_json=as_json))
+    verdict = RuleVerdict.STORE if store else RuleVerdict.REJECT
+    terms = term or ["agent", "kind", "template"]
+    raise typer.Exit(command.make_rule(settings, item, verdict, terms=terms, days=days, name=name))

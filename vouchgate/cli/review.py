@@ -22,7 +22,6 @@ from vouchgate.ingest.policy import Policy, load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import explain
 from vouchgate.ingest.scoring.reputation import parse_publisher
-from vouchgate.review import publishers
 from vouchgate.review.answers import (
     AlreadyDecided,
     ApprovalRefused,
@@ -37,9 +36,10 @@ from vouchgate.review.answers import (
     Voted,
 )
 from vouchgate.review.pages.reasons import kind_of
-from vouchgate.review.publishers import MOST, TooManyPublishers
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.rules import Act, is_allowed, is_owner
+from vouchgate.review.trust import publishers
+from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.review.vouching.loading import load_rules
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens

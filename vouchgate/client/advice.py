@@ -141,6 +141,7 @@ _BY_RULE: Mapping[str, str] = {
     Rule.INSTRUCTION: _BY_CODE["instruction"],
     Rule.DOUBTED: "{waits} because a check did not let it pass; read the reason, and tell the user.",
     Rule.CITATION_UNKNOWN: _BY_CODE["citation_unchecked"],
+    Rule.SPOKEN_OF: _BY_CODE["spoken_of"],
     Rule.UNGROUNDED: (
         "{waits} because nothing but you vouches for it; if an ADR, a commit, an issue or a page says so, send it again"
         " with that citation written in the text (like ADR-007, commit a1b2c3d or src/auth.py:42), and quote its words"
@@ -152,6 +153,10 @@ _BY_RULE: Mapping[str, str] = {
     Rule.CREDENTIAL: (
         "Take the credential out and never save one; send the claim again without it if it still says something, and"
         " tell the user that the credential was on its way into a memory, so that it can be replaced."
+    ),
+    Rule.OWNER_RULE: (
+        "{waits} because its owner has a rule about such claims, which the reason names; do not send more like it, and"
+        " tell the user if you think that the rule is wrong."
     ),
     Rule.ECHO: (
         "Stop sending this: the same claim comes back over and over, and repeating it makes it no truer; only a source"

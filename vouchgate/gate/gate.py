@@ -21,10 +21,8 @@ from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
 from vouchgate.gate.turns import Turns
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.types import (
-    AtPlace,
     Claim,
     DedupFacts,
-    EchoFacts,
     Embedding,
     OwnPublishers,
     PendingMemory,
@@ -41,7 +39,7 @@ from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
-from vouchgate.storage.claims import echoes, publishers
+from vouchgate.storage.claims import echoes, publishers, sayings
 from vouchgate.storage.claims.submit import Idempotency, Submission, SubmitAnswer
 from vouchgate.storage.dedup import contradicting
 from vouchgate.storage.errors import StorageError
@@ -174,8 +172,7 @@ class Gate:
             dedup = neighbours
             if examined.looked_up is not None or examined.knowing(dedup=dedup).decide().tier is Tier.STORED:
                 dedup = contradicting.together(dedup, examined.looked_up or NOT_LOOKED_UP)
-        at_place, echo = await self._look_up_place_and_echo(principal, examined, dedup)
-        examined = examined.knowing(dedup=dedup, at_place=at_place, echo=echo)
+        examined = await self._look_up_the_rest(principal, examined.knowing(dedup=dedup))
         decision = examined.decide()
         rejected_before = None
         if decision.tier is not Tier.STORED:
@@ -190,18 +187,21 @@ class Gate:
             rejected_before=rejected_before,
         )
 
-    async def _look_up_place_and_echo(
-        self, principal: Principal, examined: Examined, dedup: DedupFacts
-    ) -> tuple[AtPlace | None, EchoFacts | None]:
-        """What is known of the claim's place, and how often it was sent, this time counted in as a submit would.
-        Raises StorageError: not to know could look like a free place, or like never."""
+    async def _look_up_the_rest(self, principal: Principal, examined: Examined) -> Examined:
+        """With what is known of the claim's place, how often it was sent, this time counted in as a submit would, and
+        what its owner says that bears on it. Raises StorageError: not to know could look like a free place, or like
+        never."""
 
-        def look() -> tuple[AtPlace | None, EchoFacts | None]:
+        def look() -> Examined:
+            claim, at = examined.claim, examined.capture_time
             with self.store.read() as connection:
                 outbox = Outbox(connection)
-                outbox.load([examined.claim])
-                at_place = outbox.find_at_place(examined.claim, examined.capture_time)
-                return at_place, echoes.read_facts(connection, examined, dedup, principal.id)
+                outbox.load([claim])
+                known = examined.knowing(
+                    at_place=outbox.find_at_place(claim, at),
+                    echo=echoes.read_facts(connection, examined, examined.facts.dedup, principal.id),
+                )
+                return sayings.load(connection, claim.owner_id).bearing_on(known, principal.id)
 
         return await asyncio.get_running_loop().run_in_executor(self._advice, look)
 

@@ -10,9 +10,9 @@ from starlette.responses import Response
 
 from vouchgate.ingest.claims.types import Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
-from vouchgate.review import publishers
 from vouchgate.review.pages.publishers import DAYS, PATH, preview_view, publisher_views
-from vouchgate.review.publishers import MOST, TooManyPublishers
+from vouchgate.review.trust import publishers
+from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.server.state import service_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import SignedIn, form

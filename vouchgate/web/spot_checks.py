@@ -12,7 +12,6 @@ from starlette.responses import Response
 from vouchgate.ingest.claims.types import SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.support.rereading import digests_of
-from vouchgate.review import spot_checks
 from vouchgate.review.answers import ApprovalRefused, NotFound
 from vouchgate.review.pages.spot_checks import (
     PATH,
@@ -20,13 +19,16 @@ from vouchgate.review.pages.spot_checks import (
     SpotCheckView,
     choices,
     count_rows,
+    judged_rows,
     spot_check_view,
 )
 from vouchgate.review.reading import parse_decision
-from vouchgate.review.spot_checks import Drawn
+from vouchgate.review.trust import spot_checks
+from vouchgate.review.trust.spot_checks import Drawn
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, source_texts
 from vouchgate.storage.claims.memories import storable
+from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.spot_checks import OPEN
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import SignedIn, form
@@ -44,6 +46,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
     chosen, after = request.query_params.get("verdict", OPEN), request.query_params.get("after")
     if chosen not in WORDS or not storable(after or ""):
         raise PageProblem(422, "This address names a verdict that there is not.")
+    judged = spot_checks.records(service.store, visitor.principal)
     found = spot_checks.search(
         service.store,
         visitor.principal,
@@ -54,6 +57,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
     )
     with service.store.read() as connection:
         rows = [_view(connection, drawn, service.policy, now) for drawn in found]
+        names = tokens.names(connection, {one.name for one in judged if one.of == "agent"})
     more = f"{PATH}?verdict={chosen}&after={found[-1].memory.id}" if len(found) == PAGE else None
     return html(
         request,
@@ -63,6 +67,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         choices=choices(chosen),
         verdicts=_VERDICTS,
         rows=rows,
+        judged=judged_rows(judged, names),
         counts=count_rows(spot_checks.counts(service.store, visitor.principal)),
         next_href=more,
     )

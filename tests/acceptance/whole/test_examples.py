@@ -94,6 +94,13 @@ def test_every_example_gets_its_tier(site: Site, repository: tuple[Path, dict[st
         "all": site.agent(owner),
         "no_user": site.agent(owner, sources=ALL_SOURCES - {Source.USER}),
     }
+    agent_id = callers["all"].get("/v1/whoami").json()["id"]
+    for verdict, terms in (
+        ("store", {"agent": agent_id, "template": "desk * of the reading room is oak"}),
+        ("reject", {"template": "the lamp over desk * flickered"}),
+    ):
+        rule = {"verdict": verdict, "terms": terms, "name": "desks"}
+        assert site.reviewer(owner).post("/v1/rules", json=rule).status_code == 200
     wrong = []
     for row in ROWS:
         text = json.dumps(
@@ -116,7 +123,7 @@ def test_every_example_gets_its_tier(site: Site, repository: tuple[Path, dict[st
         assert answer.evidence.claim.asserted_source == row["source"]
     assert wrong == []
     actions = site.actions(owner)
-    assert len(actions) == len(ROWS)
+    assert len(actions) == len(ROWS) + 2  # the rules
     assert actions.count("claim.stored") == sum(row["tier"] == "tier_1" for row in ROWS)
     assert actions.count("claim.repeated") == sum(row["rule"] == "already_pending" for row in ROWS)
     assert actions.count("claim.blocked") == sum(row["tier"] == "tier_3" for row in ROWS)

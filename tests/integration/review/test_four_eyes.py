@@ -23,10 +23,10 @@ from vouchgate.ingest.claims.types import (
     SpotVerdict,
 )
 from vouchgate.ingest.policy import Policy
-from vouchgate.review import spot_checks
 from vouchgate.review.answers import ApprovalRefused, Approved, NotUndoable, Rejected, Retracted, Undone
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.review.spot_checks import Drawn
+from vouchgate.review.trust import spot_checks
+from vouchgate.review.trust.spot_checks import Drawn
 from vouchgate.review.vouching.confirming import confirm
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.identity import memberships, persons, tokens

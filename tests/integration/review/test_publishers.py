@@ -29,9 +29,9 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.review import publishers
 from vouchgate.review.answers import Approved
-from vouchgate.review.publishers import MOST, Preview, TooManyPublishers
+from vouchgate.review.trust import publishers
+from vouchgate.review.trust.publishers import MOST, Preview, TooManyPublishers
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.store import Store

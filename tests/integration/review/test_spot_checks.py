@@ -17,9 +17,9 @@ from vouchgate.ingest.claims.types import Action, MemoryStatus, Principal, Role,
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.sampling import is_sampled
-from vouchgate.review import spot_checks
 from vouchgate.review.answers import Approved, NotFound
-from vouchgate.review.spot_checks import Drawn
+from vouchgate.review.trust import spot_checks
+from vouchgate.review.trust.spot_checks import Drawn
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims.submit import Decided

@@ -10,8 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import Parts, route
-from vouchgate.ingest.claims.types import Finding, MemoryType, Source, Tier, Verdict
+from vouchgate.ingest.claims.types import (
+    AppliedRule,
+    Finding,
+    MemoryType,
+    RuleVerdict,
+    Source,
+    Tier,
+    Track,
+    TrackRecord,
+    Verdict,
+)
 from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.router import Ruling
+from vouchgate.ingest.router import route as route_case
 
 POLICY = load_policy()
 REVIEW_ALL = Policy.model_validate(POLICY.model_dump() | {"auto_approve_ai_synthesis": False})
@@ -48,6 +60,7 @@ OUTDATED = finding("citation_verify", Verdict.FAIL, "citation_not_in_force")
 UNCHECKED = finding("citation_verify", Verdict.UNKNOWN, "citation_unchecked")
 HIDDEN = finding("hidden", Verdict.DOUBT, "hidden_text")
 ORDERS = finding("instruction", Verdict.DOUBT, "instruction")
+SECRET = finding("secrets", Verdict.FAIL, "credential")
 STATED = finding("statements", Verdict.PASS, "stated")
 SPOKEN_OF = finding("statements", Verdict.PASS, "spoken_of")
 POINTER = finding("statements", Verdict.PASS, "pointer")
@@ -216,6 +229,66 @@ def test_order_of_citations_never_matters(case: Parts, policy: Policy, random: o
     backwards = replace(case, citations=tuple(reversed(case.citations)))
     left, right = route(case, policy), route(backwards, policy)
     assert (left.rule, left.tier) == (right.rule, right.tier)
+
+
+def with_rule(case: Parts, verdict: RuleVerdict, policy: Policy) -> Ruling:
+    """What the router makes of them under an owner's rule."""
+    rule = AppliedRule(id="rule_1", name="like the last one", verdict=verdict)
+    return route_case(replace(case.case(), owner_rule=rule), policy)
+
+
+@given(cases, policies)
+def test_a_rule_that_stores_outranks_only_that_nothing_vouches(case: Parts, policy: Policy) -> None:
+    alone, ruled = route(case, policy), with_rule(case, RuleVerdict.STORE, policy)
+    unknown = any(f.verdict is Verdict.UNKNOWN for f in (case.dedup, *case.citations, *case.more))
+    if alone.rule in ("uncovered", "ungrounded") and not unknown:
+        stores = policy.auto_approve_ai_synthesis or case.source is not Source.AI_SYNTHESIS
+        assert (ruled.rule, ruled.tier) == (
+            ("owner_rule", Tier.STORED) if stores else (alone.rule, alone.tier)
+        )
+    else:
+        assert ruled == alone
+
+
+@pytest.mark.parametrize("more", [(HIDDEN,), (ORDERS,), (UNCOVERED, SECRET)])
+def test_a_rule_never_stores_hidden_text_orders_and_credentials(more: tuple[Finding, ...]) -> None:
+    case = replace(PLAIN, more=more)
+    assert with_rule(case, RuleVerdict.STORE, POLICY) == route(case, POLICY)
+    never = Policy.model_validate(POLICY.model_dump() | {"owner_rules": {"store": False}})
+    assert with_rule(PLAIN, RuleVerdict.STORE, never).rule == "ungrounded"
+
+
+@given(cases, policies)
+def test_a_rule_that_rejects_blocks_whatever_would_not_be_blocked_and_says_its_name(
+    case: Parts, policy: Policy
+) -> None:
+    alone, ruled = route(case, policy), with_rule(case, RuleVerdict.REJECT, policy)
+    assert ruled.tier is Tier.BLOCKED
+    assert ruled == alone if alone.tier is Tier.BLOCKED else ruled.reason.endswith(": like the last one")
+
+
+@given(cases, policies, st.sampled_from([MISSING, OUTDATED, UNCHECKED]), st.sampled_from(RuleVerdict))
+def test_one_more_bad_citation_never_helps_under_a_rule(
+    case: Parts, policy: Policy, worse: Finding, verdict: RuleVerdict
+) -> None:
+    more = replace(case, citations=(*case.citations, worse))
+    assert ORDER[with_rule(more, verdict, policy).tier] >= ORDER[with_rule(case, verdict, policy).tier]
+
+
+def test_what_is_spoken_of_waits_under_the_floor() -> None:
+    under = Policy.model_validate(POLICY.model_dump() | {"spoken_of_floor": 0.75})
+    case = replace(VOUCHED, more=(SPOKEN_OF,)).case()
+    for right, wrong, tier in (
+        (12, 0, Tier.STORED),
+        (11, 0, Tier.QUEUED),
+        (80, 20, Tier.QUEUED),
+        (0, 0, Tier.QUEUED),
+    ):
+        track = Track(agent=TrackRecord(right=right, wrong=wrong), kind=TrackRecord(right=99))
+        assert (route_case(replace(case, track=track), under).tier, right) == (tier, right)
+        assert route_case(replace(case, track=track), POLICY).tier is Tier.STORED
+    assert route_case(case, under).tier is Tier.QUEUED
+    assert route(CITED, under).rule == "stated"
 
 
 def test_no_unknown_or_failed_check_of_any_kind_is_ever_stored() -> None:

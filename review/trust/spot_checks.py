@@ -11,12 +11,13 @@ from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import Action, Memory, Principal, SpotCheck, SpotVerdict
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.sampling import interval
 from vouchgate.review import record
 from vouchgate.review.answers import ApprovalRefused, NotFound
 from vouchgate.review.reading import own_owners
 from vouchgate.review.rules import Act
 from vouchgate.review.vouching import four_eyes
-from vouchgate.storage.claims import memories
+from vouchgate.storage.claims import memories, sayings
 from vouchgate.storage.queue import spot_checks
 from vouchgate.storage.queue.proposers import proposer_of
 from vouchgate.storage.queue.spot_checks import OPEN, Open, VerdictCounts
@@ -59,11 +60,36 @@ def counts(store: Store, principal: Principal) -> VerdictCounts:
         return spot_checks.counts(connection, own_owners(principal, Act.READ_REVIEWS))
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """How often claims of an agent, with a kind of citation or of a publisher (`of`) were right, by the latest verdicts
+    of their owner, and between which shares the true one lies at 95 %."""
+
+    of: str
+    name: str
+    right: int
+    wrong: int
+    low: float
+    high: float
+
+
+def records(store: Store, principal: Principal) -> list[Judged]:
+    """All of whom the reviewer judged anything, agents first, those who were judged most before others."""
+    found: list[Judged] = []
+    with store.read() as connection:
+        for owner_id in sorted(own_owners(principal, Act.READ_REVIEWS)):
+            for (of, name), said in sayings.load_records(connection, owner_id).items():
+                low, high = interval(said)
+                found.append(Judged(of, name, said.right, said.wrong, round(low, 3), round(high, 3)))
+    return sorted(found, key=lambda one: (one.of, -one.right - one.wrong, one.name))
+
+
 def answer(
     store: Store, principal: Principal, memory_id: str, verdict: SpotVerdict, now: datetime, *, policy: Policy
 ) -> Drawn | NotFound | ApprovalRefused:
     """Notes and logs what the owner says of a memory, in place of what was said before; saying the same again writes
-    nothing. The memory stays as it is: whoever said `wrong` may retract it."""
+    nothing. The person behind the agent may say `wrong`, and nothing better. The memory stays as it is: whoever said
+    `wrong` may retract it."""
     owners = own_owners(principal, Act.REVIEW)
     with store.read() as connection:
         seen = spot_checks.get(connection, memory_id, owners=owners)

@@ -1,0 +1,123 @@
+"""The page of rules that an owner made of rulings, decided: each with what it did, and a new one with its preview."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from vouchgate.ingest.claims.owner_rules import OwnerRule, RuleTerms
+from vouchgate.ingest.claims.types import RuleVerdict
+from vouchgate.review.trust.owner_rules import DAYS, Proposal, Ruled, RulePreview
+from vouchgate.review.trust.taking_back import RuleEnded, Then
+from vouchgate.storage.claims.owner_rules import RuleCounts
+
+PATH = "/review/rules"
+CHOICES = (30, 90, 180)  # days that the page offers
+AT_FIRST = frozenset({"agent", "kind", "template"})  # terms that a proposal has ticked
+LABELS = {
+    "agent": "sent by",
+    "source": "from the source",
+    "memory_type": "of the type",
+    "kind": "citing a",
+    "path": "citing the file or folder",
+    "publisher": "citing the publisher",
+    "template": "in the words (* is any one word)",
+}
+VERDICTS = {RuleVerdict.STORE: ("good", "stored"), RuleVerdict.REJECT: ("bad", "rejected")}
+RULED = {
+    Ruled.SAME: ("good", "ruled the same"),
+    Ruled.OTHERWISE: ("bad", "ruled otherwise"),
+    Ruled.NOBODY: ("plain", "nobody ruled"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TermView:
+    """One term of a rule; `value` is as the form sends it back."""
+
+    name: str
+    label: str
+    value: str
+    shown: str
+    ticked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuleView:
+    """A rule with what it did. `ways` are the ways to take it back, or further back; `state` is empty while it is in
+    force."""
+
+    rule: OwnerRule
+    terms: tuple[TermView, ...]
+    did: str
+    state: str
+    confirmed_by: str
+    ways: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NewRuleView:
+    """A rule to be, with the preview that was asked for; `problem` says why there is none."""
+
+    proposal: Proposal
+    terms: tuple[TermView, ...]
+    name: str
+    verdict: RuleVerdict | None = None
+    seen: RulePreview | None = None
+    sentences: tuple[str, ...] = field(default=())
+    problem: str = ""
+
+
+def term_views(
+    terms: RuleTerms, names: Mapping[str, str], ticked: frozenset[str] = frozenset(LABELS)
+) -> tuple[TermView, ...]:
+    """The terms that are named, with what agents are called."""
+    said: dict[str, str] = terms.model_dump(mode="json", exclude_none=True)
+    return tuple(
+        TermView(
+            name, LABELS[name], value, names.get(value, value) if name == "agent" else value, name in ticked
+        )
+        for name, value in said.items()
+    )
+
+
+def rule_view(rule: OwnerRule, did: RuleCounts, names: Mapping[str, str], now: datetime) -> RuleView:
+    """One of the list; `names` are those of tokens."""
+    over = "over" if rule.until <= now else ""
+    state = over if rule.ended_at is None else f"taken back {rule.ended_at:%Y-%m-%d}"
+    said = [f"stored {did.stored}, {did.in_force} in force"] if did.stored else []
+    said += [f"rejected {did.rejected}"] if did.rejected else []
+    said += [f"spot checks: {did.right} right, {did.wrong} wrong"] if did.right or did.wrong else []
+    ways = [(Then.KEEP.value, "End it, keep what it did")] if rule.ended_at is None else []
+    ways += [(Then.QUEUE.value, f"Take back: {did.open} to the queue")] if did.open else []
+    ways += [(Then.RETRACT.value, f"Take back: retract {did.in_force}")] if did.in_force else []
+    return RuleView(
+        rule=rule,
+        terms=term_views(rule.terms, names),
+        did="; ".join(said) or "did nothing yet",
+        state=state,
+        confirmed_by=names.get(rule.confirmed_by, rule.confirmed_by),
+        ways=tuple(ways),
+    )
+
+
+def name_of(proposal: Proposal) -> str:
+    """What a rule is called unless its owner says otherwise."""
+    return f"like “{' '.join(proposal.content.split())[:60]}”"
+
+
+def sentences_of(verdict: RuleVerdict, seen: RulePreview) -> tuple[str, ...]:
+    """What a rule would have done."""
+    looked = f"{'newest ' if seen.cut else ''}{seen.looked_at} decisions of the last {DAYS} days"
+    return (
+        f"Of the {looked} it would have {VERDICTS[verdict][1]} {seen.would}.",
+        f"People ruled the same on {seen.same}, otherwise on {seen.otherwise}; on {seen.nobody} nobody ruled.",
+    )
+
+
+def ended_sentence(ended: RuleEnded) -> str:
+    """What came of taking a rule back."""
+    said = f"Taken back: {ended.queued} went to the queue, {ended.retracted} memories are retracted."
+    more = f" The queue is full, {ended.left} are left: decide others, then take it back again."
+    return said + more if ended.full else said

@@ -1,0 +1,1 @@
+"""Commands of `vouchgate review` beside those on one item."""
