@@ -29,6 +29,7 @@ from vouchgate.ingest.scoring.reputation import is_banned
 from vouchgate.ingest.scoring.score import is_official, source_score
 from vouchgate.ingest.support.holding import by_statement
 from vouchgate.ingest.support.prepared import PreparedTexts
+from vouchgate.ingest.support.scope import said_by
 
 NOBODY = "document"  # whose claims these are: no owner's
 MOST_QUOTED = 600  # characters of a quotation
@@ -171,13 +172,25 @@ def _verdict(
             return ClaimVerdict.VERIFIED, "What could be read of its sources states it.", ()
         unread = next((r.detail for r in held.readings if isinstance(r, Unreachable)), "")
         return ClaimVerdict.UNKNOWN, unread or f"Nothing here can look up “{unlooked[0][:200]}”.", ()
-    return _of_all(held, found)
+    return _of_all(claim, held, found)
 
 
-def _of_all(held: _Held, found: Sequence[Found]) -> tuple[ClaimVerdict, str, tuple[str, ...]]:
+def _points(claim: DocumentClaim) -> bool:
+    """Whether it says nothing beyond what it points at. A reader of "See the log" sees no address: it counts as written
+    behind it."""
+    target = claim.references[0].target
+    said = said_by(f"{claim.text.rstrip('.')} ({target}).")
+    return not claim.lead and all(
+        any(start <= one.start < end for start, end in said.pointing) for one in said.statements
+    )
+
+
+def _of_all(
+    claim: DocumentClaim, held: _Held, found: Sequence[Found]
+) -> tuple[ClaimVerdict, str, tuple[str, ...]]:
     if held.of("stated", "unlisted") is not None:
         return ClaimVerdict.VERIFIED, "Its sources state it.", ()
-    if held.of("pointer") is not None:
+    if held.of("pointer") is not None or (_points(claim) and not any(source.unsaid for source in found)):
         return ClaimVerdict.EXEMPT, "It says nothing beyond what it points at, and that is there.", ()
     if (unknown := next(filter(_is_open, held.findings), None)) is not None:
         return ClaimVerdict.UNKNOWN, unknown.message, ()

@@ -123,6 +123,8 @@ class Lists:
     negations: frozenset[str]
     modals: frozenset[str]
     possible: frozenset[str]
+    wishes: frozenset[str]  # those of `possible` that are one
+    deciding: frozenset[str]  # whose wishes are meant
     conditions: frozenset[str]  # those of `possible` that name one
     able: frozenset[str]  # that say in a statement what "may" says in a source
     backwards: frozenset[str]  # those of `former` that reach back
@@ -173,6 +175,8 @@ def _load() -> Lists:
         negations=frozenset(raw["negations"]),
         modals=frozenset(raw["modals"]),
         possible=frozenset(raw["possible"]),
+        wishes=frozenset(raw["wishes"]),
+        deciding=frozenset(raw["deciding"]),
         conditions=frozenset(raw["conditions"]),
         able=frozenset(raw["able"]),
         backwards=frozenset(raw["backwards"]),
