@@ -58,6 +58,7 @@ from vouchgate.ingest.router import Case, route
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring import score
 from vouchgate.ingest.support.holding import hold, states_all
+from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.ingest.support.quotation import quotations_of
 from vouchgate.ingest.support.texts import unpack
 
@@ -282,35 +283,39 @@ def _as_kept(reading: SourceReading) -> SourceReading:
     return reading
 
 
-def focus(inspected: Inspected, readings: Sequence[SourceReading]) -> tuple[SourceReading, ...]:
+def focus(
+    inspected: Inspected, readings: Sequence[SourceReading], texts: PreparedTexts | None = None
+) -> tuple[SourceReading, ...]:
     """The readings as they are kept: of a source's whole text only the passages that bear on the claim, and what it
-    does to each statement of it."""
-    return tuple(_focused(inspected, reading) for reading in readings)
+    does to each statement of it. `texts` are those that other claims were held against."""
+    return tuple(_focused(inspected, reading, texts) for reading in readings)
 
 
 def _grouped(readings: Sequence[SourceReading], policy: Policy) -> tuple[SourceReading, ...]:
     """The readings, with which of those that state the whole claim have one text. Only they are asked whether they are
     independent, and only while their whole texts are here: a decision that is made again has it in its evidence."""
-    texts = {
-        at: unpack(reading.packed[0])
+    stating = {
+        at: reading
         for at, reading in enumerate(readings)
         if isinstance(reading, Found) and reading.packed and not reading.text_group and states_all(reading)
     }
-    if len(texts) < 2:
+    if len(stating) < 2:
         return tuple(readings)
-    digests = [reading.text_digest for at in texts if isinstance(reading := readings[at], Found)]
-    groups = dict(zip(texts, text_groups(list(texts.values()), digests, policy.threshold), strict=True))
+    texts = [unpack(reading.packed[0]) for reading in stating.values()]
+    digests = [reading.text_digest for reading in stating.values()]
+    groups = dict(zip(stating, text_groups(texts, digests, policy.threshold), strict=True))
     return tuple(
         reading.model_copy(update={"text_group": groups[at]}) if at in groups else reading
         for at, reading in enumerate(readings)
     )
 
 
-def _focused(inspected: Inspected, reading: SourceReading) -> SourceReading:
+def _focused(inspected: Inspected, reading: SourceReading, texts: PreparedTexts | None) -> SourceReading:
     if not isinstance(reading, Found) or reading.held is not None:
         return reading
     quotations = quotations_of(inspected.citations)
-    return hold(inspected.claim.stated, inspected.naming(reading.citation.key), reading, quotations)
+    named = inspected.naming(reading.citation.key)
+    return hold(inspected.claim.stated, named, reading, quotations, texts)
 
 
 def examine(
@@ -320,16 +325,17 @@ def examine(
     capture_time: datetime,
     *,
     by_statements: bool = True,
+    texts: PreparedTexts | None = None,
 ) -> Examined:
-    """Judges what was gathered. Raises ValueError when a cited thing has no reading: a missing answer must
-    become an UNKNOWN reading where it went missing, never be left out. `by_statements` is false only for a decision of
-    before sources were held against statements one by one, which is made again as it was made then."""
+    """Judges what was gathered; `texts` as of `focus`. Raises ValueError when a cited thing has no reading: a missing
+    answer must become an UNKNOWN reading where it went missing, never be left out. `by_statements` is false only for a
+    decision of before sources were held against statements one by one, which is made again as it was made then."""
     known = {reading.citation.key for reading in readings}
     unread = [citation.value for citation in inspected.cited() if citation.key not in known]
     if unread:
         raise ValueError(f"no reading for {', '.join(unread)}")
     claim = inspected.claim
-    held = _grouped(focus(inspected, readings), policy) if by_statements else tuple(readings)
+    held = _grouped(focus(inspected, readings, texts), policy) if by_statements else tuple(readings)
     read = ReadClaim(claim, inspected.hedges, inspected.citations, held, policy, by_statements)
     found = Findings(_of_text(read))
     if by_statements and not claim.removes:

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from vouchgate.ingest.check import Check, ReadClaim, shorten
-from vouchgate.ingest.claims.types import Citation, Finding, Found, Held, Span, Stance, Verdict
+from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.types import Citation, CitationType, Finding, Found, Held, Span, Stance, Verdict
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
 from vouchgate.ingest.language.terms import Kind, Word, language_of, words_of
-from vouchgate.ingest.support.scope import Scope, scope_of
+from vouchgate.ingest.support.scope import CITING, Scope, scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Subject, TopicMatch, match
 
 log = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ def _compare_text(
     if best.score < ON_TOPIC and (reason := _unreadable(scope, words, subject, text)):
         return support(SupportVerdict.UNKNOWN, reason)
     if best.score < OFF_TOPIC:
-        if best.weight < TOO_LITTLE:
+        if best.weight < TOO_LITTLE or _of_the_change_itself(claim, best):
             return support(SupportVerdict.UNKNOWN, "too_little")
         return support(SupportVerdict.OFF_TOPIC)
     if conflicting and (conflicts := contradictions(scope.text, text)):
@@ -127,6 +128,13 @@ def _compare_text(
     if best.score < ON_TOPIC:
         return support(SupportVerdict.UNKNOWN)
     return support(SupportVerdict.ON_TOPIC, disagree=_only_the_title(claim, words, title, source))
+
+
+def _of_the_change_itself(claim: str, best: TopicMatch) -> bool:
+    """Whether all that a source lacks is how a change was committed, in a claim that cites one: "Committed as a1b2c3d
+    with a conventional message"."""
+    said = sum(WEIGHTS[word.kind] for word in best.missing if word.key not in CITING.of_itself)
+    return said < TOO_LITTLE and any(c.type == CitationType.COMMIT for c in detect_citations(claim))
 
 
 def _is_alien(found: TopicMatch) -> bool:

@@ -10,6 +10,9 @@ from vouchgate.ingest.contradictions.sentence import Reading, Sentence
 
 # A name that the source gives in another sentence of the passage counts for less than one in the sentence itself.
 _ELSEWHERE = 0.6
+# Of the claim's other content words, how many the sentence itself has at least: a long claim's words are strewn over
+# any passage of its field.
+_HERE = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Pair:
             return False
         elsewhere = (rest - here) & self.passage.keys
         rest -= self._forgiven(rest - here - elsewhere)
-        return len(here) + _ELSEWHERE * len(elsewhere) >= need * len(rest)
+        enough = len(here) + _ELSEWHERE * len(elsewhere) >= need * len(rest)
+        return enough and len(here) >= _HERE * len(rest)
 
     def _same_subject(self, left_out: set[str]) -> bool:
         """Whether the passage has what the claim begins with: the crawler's retries are not the mailer's. A word like

@@ -87,6 +87,8 @@ def _in_one_clause(
             clause = one.clause(first)
             if _denies_by_without(one, first) or any(i in clause for i in one.negations if i != first):
                 continue
+            if any(i > place for i in other.negations if i in other.clause(place)):
+                continue  # "no data in logs" and "data may not be logged" deny the same
             ours, theirs = (first, max(last, head)), (place, place)
             if one is pair.source:
                 ours, theirs = theirs, ours

@@ -15,6 +15,9 @@ from vouchgate.ingest.contradictions.version import versions
 
 _ROUGH = 0.1  # what "about" allows on either side
 _HEAD_REACH = 4  # words after a number among which the thing it counts is named
+_PARTS = frozenset(
+    {";", "|"}
+)  # between the cells of a row, and parts of a sentence that are about other things
 _AROUND = 7  # words to either side of a number that say what it is the number of
 _AGES = frozenset(map(LISTS.key, ("century", "millennium")))  # many things happen in each
 _CURRENCY = ("$", "€", "£")
@@ -190,7 +193,8 @@ def _same_thing(pair: Pair, ours: Quantity, theirs: Quantity) -> bool:
     around = pair.source.near(theirs.at, _AROUND, _AROUND)
     words = pair.claim.words
     if ours.measure and _only_one(pair, ours.measure):
-        left = [words[place].key for place in pair.claim.content if place < ours.first][-2:]
+        apart = max((at for at in range(ours.first) if pair.claim.lows[at] in _PARTS), default=-1)
+        left = [words[place].key for place in pair.claim.content if apart < place < ours.first][-2:]
         return bool(pair.source.keys.intersection(left))
     said = {words[place].key for place in _said_before(pair.claim, ours.first)}
     if said:

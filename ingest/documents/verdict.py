@@ -13,7 +13,6 @@ from vouchgate.ingest.claims.types import (
     Claim,
     Finding,
     Found,
-    Held,
     MemoryType,
     Source,
     SourceReading,
@@ -28,8 +27,9 @@ from vouchgate.ingest.pipeline import Inspected, examine
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import is_banned
 from vouchgate.ingest.scoring.score import is_official, source_score
-from vouchgate.ingest.support.holding import by_statement, text_held
-from vouchgate.ingest.support.texts import unpack
+from vouchgate.ingest.support.holding import by_statement
+from vouchgate.ingest.support.prepared import PreparedTexts
+from vouchgate.ingest.support.scope import said_by
 
 NOBODY = "document"  # whose claims these are: no owner's
 MOST_QUOTED = 600  # characters of a quotation
@@ -95,10 +95,15 @@ def everything_cited(documents: Sequence[Document]) -> tuple[Citation, ...]:
 
 
 def check_claim(
-    claim: DocumentClaim, readings: Mapping[str, SourceReading], policy: Policy, now: datetime
+    claim: DocumentClaim,
+    readings: Mapping[str, SourceReading],
+    policy: Policy,
+    now: datetime,
+    texts: PreparedTexts | None = None,
 ) -> CheckedClaim:
     """The verdict on a claim, whose sources were read (`readings`, by citation key); one without a reading could not
-    be found out. Linear in the texts."""
+    be found out. `texts` are those that other claims were held against. Linear in the texts."""
+    texts = PreparedTexts() if texts is None else texts
     dangling = next((ref for ref in claim.references if ref.dangling), None)
     if dangling is not None:
         message = f"“{dangling.target}” names an entry that the document does not have."
@@ -112,9 +117,12 @@ def check_claim(
         else _unread(citation)
         for citation in cited
     ]
-    seen = _held(claim, read, policy, now)
-    sources = tuple(_seen(reading, policy, now) for reading in seen.readings)
-    verdict, message, missing = _verdict(claim, seen, policy, now)
+    seen = _held(claim, read, policy, now, texts)
+    sources = tuple(
+        _seen(reading, texts.of(was).text if isinstance(was, Found) else "", policy, now)
+        for was, reading in zip(read, seen.readings, strict=True)
+    )
+    verdict, message, missing = _verdict(claim, seen, policy, now, texts)
     return CheckedClaim(claim, verdict, message, missing, sources)
 
 
@@ -129,7 +137,9 @@ class _Held:
         return next((finding for finding in self.findings if finding.code in codes), None)
 
 
-def _held(claim: DocumentClaim, read: Sequence[SourceReading], policy: Policy, now: datetime) -> _Held:
+def _held(
+    claim: DocumentClaim, read: Sequence[SourceReading], policy: Policy, now: datetime, texts: PreparedTexts
+) -> _Held:
     lead = f"{claim.lead} " if claim.lead else ""
     held = Claim(
         content=lead + claim.text,
@@ -140,7 +150,7 @@ def _held(claim: DocumentClaim, read: Sequence[SourceReading], policy: Policy, n
         context=len(lead),
     )
     inspected = Inspected(held, (), tuple(reading.citation for reading in read))
-    examined = examine(inspected, read, policy, now)
+    examined = examine(inspected, read, policy, now, texts=texts)
     return _Held(examined.readings, examined.findings.every)
 
 
@@ -148,7 +158,7 @@ _BROKEN = ("citation_missing", "citation_banned", "citation_ambiguous", "citatio
 
 
 def _verdict(
-    claim: DocumentClaim, held: _Held, policy: Policy, now: datetime
+    claim: DocumentClaim, held: _Held, policy: Policy, now: datetime, texts: PreparedTexts
 ) -> tuple[ClaimVerdict, str, tuple[str, ...]]:
     if (broken := held.of(*_BROKEN)) is not None:
         return ClaimVerdict.BROKEN_CITATION, broken.message, ()
@@ -158,17 +168,29 @@ def _verdict(
     found = [reading for reading in held.readings if isinstance(reading, Found)]
     if unlooked or len(found) < len(held.readings):
         # Those that could be read are enough if they state all of it.
-        if found and _held(claim, found, policy, now).of("stated", "unlisted") is not None:
+        if found and _held(claim, found, policy, now, texts).of("stated", "unlisted") is not None:
             return ClaimVerdict.VERIFIED, "What could be read of its sources states it.", ()
         unread = next((r.detail for r in held.readings if isinstance(r, Unreachable)), "")
         return ClaimVerdict.UNKNOWN, unread or f"Nothing here can look up “{unlooked[0][:200]}”.", ()
-    return _of_all(held, found)
+    return _of_all(claim, held, found)
 
 
-def _of_all(held: _Held, found: Sequence[Found]) -> tuple[ClaimVerdict, str, tuple[str, ...]]:
+def _points(claim: DocumentClaim) -> bool:
+    """Whether it says nothing beyond what it points at. A reader of "See the log" sees no address: it counts as written
+    behind it."""
+    target = claim.references[0].target
+    said = said_by(f"{claim.text.rstrip('.')} ({target}).")
+    return not claim.lead and all(
+        any(start <= one.start < end for start, end in said.pointing) for one in said.statements
+    )
+
+
+def _of_all(
+    claim: DocumentClaim, held: _Held, found: Sequence[Found]
+) -> tuple[ClaimVerdict, str, tuple[str, ...]]:
     if held.of("stated", "unlisted") is not None:
         return ClaimVerdict.VERIFIED, "Its sources state it.", ()
-    if held.of("pointer") is not None:
+    if held.of("pointer") is not None or (_points(claim) and not any(source.unsaid for source in found)):
         return ClaimVerdict.EXEMPT, "It says nothing beyond what it points at, and that is there.", ()
     if (unknown := next(filter(_is_open, held.findings), None)) is not None:
         return ClaimVerdict.UNKNOWN, unknown.message, ()
@@ -197,7 +219,8 @@ def _unread(citation: Citation) -> Unreachable:
     return Unreachable(citation=citation, code="error", detail=f"{citation.value} was not read.")
 
 
-def _seen(reading: SourceReading, policy: Policy, now: datetime) -> SourceSeen:
+def _seen(reading: SourceReading, text: str, policy: Policy, now: datetime) -> SourceSeen:
+    """A source as it was read, whose own words are `text`."""
     citation = reading.citation
     seen = SourceSeen(
         cited=citation.value,
@@ -222,12 +245,6 @@ def _seen(reading: SourceReading, policy: Policy, now: datetime) -> SourceSeen:
         stance=stance,
         score=source_score(reading, policy, now) if usable else 0.0,
         official=is_official(reading, policy),
-        quotation=_quotation(reading, held, stance),
+        quotation=quotation_of(held, stance, text)[:MOST_QUOTED] if reading.packed else "",
         place=place,
     )
-
-
-def _quotation(reading: Found, held: Sequence[Held], stance: Stance) -> str:
-    if not reading.packed:
-        return ""
-    return quotation_of(held, stance, text_held(reading, unpack(reading.packed[0])))[:MOST_QUOTED]

@@ -114,6 +114,8 @@ RULE_LISTS = LATER_LISTS | frozenset(
         "forbidden_act",
         "forbidden_verb",
         "forbidden_whoever",
+        "of_nobody",
+        "article",
         "found_out",
         "harmless",
         "idiom_before",

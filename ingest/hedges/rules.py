@@ -17,6 +17,7 @@ RuleFunction = Callable[[Tokens, Lists, int, int], bool]  # tokens, word lists, 
 
 _REACH = 12  # words a rule looks ahead or back when it looks for something in the same clause
 _STOPS = frozenset({".", "?"})
+_SUBJECT = 6  # words before a verb among which its subject begins
 
 
 def _clause_after(t: Tokens, end: int, reach: int = _REACH) -> list[str]:
@@ -140,12 +141,15 @@ def requirement_word(t: Tokens, w: Lists, start: int, end: int) -> bool:
 
 
 def prohibition(t: Tokens, w: Lists, start: int, end: int) -> bool:
-    """`may not be shared`, `visitors may not enter`, `may only`: rules, where `may not work` is a doubt."""
+    """`may not be shared`, `visitors may not enter`, `may only`, `nobody may skip`: rules, where `may not work` is a
+    doubt."""
     after = t.word(end)
     if after == "only":
         return True
-    if after != "not":
-        return False
+    if after not in ("not", "never"):
+        verb = t.word(end) if t.word(end) != "be" else t.word(end + 1)
+        ruled = verb in w["forbidden_act"] if t.word(end) == "be" else verb not in w["stative"]
+        return ruled and _of_nobody(_clause_before(t, start, _SUBJECT), w)
     verb, subject = t.word(end + 1), t.word(start - 1)
     if verb == "be":
         state = t.word(end + 2)
@@ -159,6 +163,19 @@ def prohibition(t: Tokens, w: Lists, start: int, end: int) -> bool:
     if verb in w["forbidden_verb"]:
         return True
     return subject in w["agent"] or (subject.endswith("s") and t.word(start - 2) in _STOPS)
+
+
+def _of_nobody(before: list[str], w: Lists) -> bool:
+    """Whether the words before a verb, the nearest first, say that nobody does it, or only some do: "nobody", "no
+    agent", "none of the agents", "only reviewers"."""
+    at = next((at for at, word in enumerate(before) if word in w["of_nobody"]), None)
+    if at is None or before[at] in ("nobody", "nothing") or not at:
+        return at == 0 and before[0] != "only"
+    between = before[:at]
+    if before[at] == "only" and (at + 1 < len(before) or len(before) == _SUBJECT):
+        return False  # it does not begin the sentence, so it may belong to another word
+    apart = not w["article"].isdisjoint(between[:-1]) and between[-1] != "of"  # "no reason the job may fail"
+    return not apart and w["epistemic_subject"].isdisjoint(between) and between[-1] != "more"
 
 
 def idiom(t: Tokens, w: Lists, start: int, end: int) -> bool:

@@ -35,15 +35,18 @@ _HEX = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{6,}|[0-9a-f]{12,}", re.IGNORECASE)
 _ID_PIECE = 4  # letters that pieces of letters and digits have on average, unless they were made by chance
 
 
-def unsaid(citations: Sequence[Citation], title: str, text: str) -> tuple[str, ...]:
+def unsaid(
+    citations: Sequence[Citation], title: str, text: str, lowered: str | None = None
+) -> tuple[str, ...]:
     """The words of the addresses that these citations of one page give, as written, that neither title nor text has,
-    when together they say something; else none. At most NAMED. Linear in both."""
+    when together they say something; else none. At most NAMED. The text in small letters may be known already as
+    `lowered`. Linear in both."""
     addresses = [citation.value for citation in citations if citation.type == CitationType.URL]
     parts = [words for address in addresses for words in _parts(address[:_LONGEST])]
     if not any(parts):
         return ()
-    page = f"{title}\n{text}".lower()
-    missing = [[word for word in words if not _has(page, word)] for words in parts]
+    pages = (title.lower(), text.lower() if lowered is None else lowered)
+    missing = [[word for word in words if not any(_has(page, word) for page in pages)] for words in parts]
     saying = [
         lacks
         for words, lacks in zip(parts, missing, strict=True)

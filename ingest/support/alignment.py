@@ -25,7 +25,7 @@ from vouchgate.ingest.support.binding import binding
 from vouchgate.ingest.support.durations import durations
 from vouchgate.ingest.support.qualifiers import qualified, unsaid_universals
 from vouchgate.ingest.support.roles import swapped
-from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, token_of, tokens_of
+from vouchgate.ingest.support.tokens import LISTS, Token, abbreviations, shown_of, token_of, tokens_of
 from vouchgate.ingest.support.topic import Beginnings
 
 HALF = 0.5  # of a statement's weight: a place with no more than that speaks of something else
@@ -60,8 +60,9 @@ class SourceText:
         self.titled = frozenset(
             key for token in tokens_of(f"{title}\n{given}") for key in (*token.keys, *token.parts)
         )
-        self._title_abbreviations = frozenset(abbreviations(tokens_of(title)))
+        self._title_abbreviations = frozenset(abbreviations(shown_of(tokens_of(title))))
         self._headed: dict[int, frozenset[str]] = {}
+        self._said: dict[int, frozenset[str]] = {}
         self._first: list[int] = []  # of each sentence, its first word
         self._places: dict[str, list[int]] = {}
         places, sentence = self._places, -1
@@ -84,12 +85,8 @@ class SourceText:
         return Beginnings(self._places)
 
     @cached_property
-    def _tokens(self) -> tuple[Token, ...]:
-        return tokens_of(self.text)
-
-    @cached_property
     def _abbreviations(self) -> Mapping[str, tuple[int, int]]:
-        return abbreviations(self._tokens)
+        return abbreviations([(start, end, self.text[start:end]) for _, start, end, _, _ in self.words])
 
     @cached_property
     def counted(self) -> Mapping[str, frozenset[str]]:
@@ -108,6 +105,13 @@ class SourceText:
         start = self._first[first]
         return tuple(self._token(at) for at in range(start, min(self._first[last + 1], start + LONGEST)))
 
+    def said(self, at: int) -> frozenset[str]:
+        """The keys of the words of a sentence."""
+        if (keys := self._said.get(at)) is None:
+            keys = frozenset(key for token in self.within(at, at) for key in (*token.keys, *token.parts))
+            self._said[at] = keys
+        return keys
+
     def _token(self, at: int) -> Token:
         word = self.words[at]
         return token_of(word, self.text[word.start : word.end])
@@ -123,7 +127,7 @@ class SourceText:
             return self._find_parts(token)
         if token.shown.isupper() and (run := self._abbreviations.get(token.low)) is not None:
             share = 1.0 / (run[1] - run[0] + 1)
-            return tuple((self._tokens[at].keys[0], share) for at in range(run[0], run[1] + 1))
+            return tuple((self._token(at).keys[0], share) for at in range(run[0], run[1] + 1))
         akin = self._beginnings.akin_to(token.keys[0])
         return () if akin is None else ((akin, AKIN),)
 
@@ -322,7 +326,7 @@ def _spell_out(
     }
     if not lost:
         return
-    for letters, (start, end) in abbreviations(words).items():
+    for letters, (start, end) in abbreviations(shown_of(words)).items():
         run = {words[at].keys[0] for at in range(start, end + 1)}
         if run & lost and source.sentences_with(letters):
             for index, token in enumerate(wanted):
@@ -348,16 +352,15 @@ def _best(
     windows = {(at, at) for at in near} | {(at, at + 1) for at in near if at + 1 < count}
     windows |= {(at - 1, at) for at in near if at}
     best: tuple[float, int, int, int] | None = None
-    said = {
-        at: {key for token in source.within(at, at) for key in (*token.keys, *token.parts)}
-        for at in {at for window in windows for at in window}
-    }
+    titled = [source.titles(token) for token in wanted]
     for first, last in windows:
-        has = said[first] | said[last]
+        has, headed = source.said(first) | source.said(last), source.headed(first)
         worth = 0.0
-        for token, keys in zip(wanted, found, strict=True):
-            share = sum(share for key, share in keys if key in has)
-            worth += token.weight * (share or (_TITLED if source.titles(token, first) else 0.0))
+        for token, keys, everywhere in zip(wanted, found, titled, strict=True):
+            share = sum([share for key, share in keys if key in has])
+            if not share and (everywhere or not headed.isdisjoint(token.keys)):
+                share = _TITLED
+            worth += token.weight * share
         rank = (round(worth, 6), first - last, -first, -last)
         best = rank if best is None or rank > best else best
     if best is None:

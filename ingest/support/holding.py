@@ -17,48 +17,48 @@ from vouchgate.ingest.language.terms import language_of, words_of
 from vouchgate.ingest.support import passages
 from vouchgate.ingest.support.address import unsaid
 from vouchgate.ingest.support.alignment import SourceText
+from vouchgate.ingest.support.prepared import PreparedSource, PreparedTexts
 from vouchgate.ingest.support.quotation import Quotation, look_up, stretches
 from vouchgate.ingest.support.record import Record, read_record
 from vouchgate.ingest.support.scope import Said, said_by
 from vouchgate.ingest.support.stance import stances
-from vouchgate.ingest.support.texts import digest_of, pack
 
 log = logging.getLogger(__name__)
 
 _OF_CHOICE = frozenset({"choice", "status"})  # rules on words of choosing, and of where a decision stands
-_SAMPLE = 3000  # words of a source by which its language is told
 _AMENDED = 0.2  # from this score on a later record that changes this one speaks of the statement too
 _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
 READABLE = "english"  # the language for which there are lists of negation, modality and quantifiers
 
 
 def hold(
-    claim: str, citations: Sequence[Citation], found: Found, quotations: Sequence[Quotation] = ()
+    claim: str,
+    citations: Sequence[Citation],
+    found: Found,
+    quotations: Sequence[Quotation] = (),
+    texts: PreparedTexts | None = None,
 ) -> Found:
     """The source as it is kept for this claim, whose `citations` name it, and whose `quotations` are from this source
-    or others. Linear; never raises: a source that the claim could not be held against has a stance of UNKNOWN to it
-    as a whole."""
-    whole = found.text or found.excerpt
-    cut = found.cut or len(whole) >= TEXT_CHARACTERS
+    or others. `texts` are those of sources that other claims were held against. Linear; never raises: a source that
+    the claim could not be held against has a stance of UNKNOWN to it as a whole."""
+    texts = PreparedTexts() if texts is None else texts
+    ready = texts.of(found)
+    cut = found.cut or len(ready.whole) >= TEXT_CHARACTERS
     try:
         said = said_by(claim)
-        record = read_record(whole) if found.form == "record" else None
-        text = whole if record is None else record.spoken
-        source = SourceText(text, found.title, found.project)
-        excerpt = passages.passages(
-            claim, citations, found.title, text, words=source.words, parts=source.spans
-        ).text
-        quoted = look_up(found, whole, record, quotations)
-        near = tuple(stretches(text, quoted, quotations, found.citation.key))
-        held = held_against(said, found, source, excerpt, record, near)
-        beyond = _beyond_the_page(citations, found, whole)
+        excerpt = passages.passages(claim, citations, found.title, ready.text, lambda: ready.ranked).text
+        quoted = look_up(found, lambda: ready.folded, ready.record, quotations)
+        near = tuple(stretches(ready.text, quoted, quotations, found.citation.key))
+        held = held_against(said, found, ready, excerpt, texts, near)
+        beyond = _beyond_the_page(citations, found, ready)
     except Exception:
         log.exception("the claim could not be held against %a", found.source_id)
         excerpt, held = "", (Held(start=0, end=len(claim), stance=Stance.UNKNOWN, score=0.0, why="failed"),)
         beyond, quoted = (), ()
-    texts = [pack(each) for each in (whole, found.later) if 0 < len(each) <= TEXT_CHARACTERS]
-    digests = {"text_digest": digest_of(whole), "later_digest": digest_of(found.later) if found.later else ""}
-    kept = {"excerpt": excerpt, "text": "", "later": "", "cut": cut, "held": held, "packed": tuple(texts)}
+    read = [ready, *([texts.later(found)] if found.later else ())]
+    packed = tuple(each.packed for each in read if 0 < len(each.whole) <= TEXT_CHARACTERS)
+    digests = {"text_digest": ready.digest, "later_digest": read[1].digest if found.later else ""}
+    kept = {"excerpt": excerpt, "text": "", "later": "", "cut": cut, "held": held, "packed": packed}
     return found.model_copy(update=kept | digests | {"unsaid": beyond, "quoted": quoted})
 
 
@@ -71,18 +71,17 @@ def hold_again(
     claim: str, found: Found, whole: str, later: str, quotations: Sequence[Quotation] = ()
 ) -> tuple[Held, ...]:
     """The statements held once more against a source as it was kept, whose texts these are. May raise."""
-    record = read_record(whole) if found.form == "record" else None
-    text = whole if record is None else record.spoken
-    near = tuple(stretches(text, found.quoted, quotations, found.citation.key))
-    again = found.model_copy(update={"later": later})
-    source = SourceText(text, found.title, found.project)
-    return held_against(said_by(claim), again, source, found.excerpt, record, near)
+    again = found.model_copy(update={"text": whole, "later": later})
+    texts = PreparedTexts()
+    ready = texts.of(again)
+    near = tuple(stretches(ready.text, found.quoted, quotations, found.citation.key))
+    return held_against(said_by(claim), again, ready, found.excerpt, texts, near)
 
 
-def _beyond_the_page(citations: Sequence[Citation], found: Found, text: str) -> tuple[str, ...]:
+def _beyond_the_page(citations: Sequence[Citation], found: Found, ready: PreparedSource) -> tuple[str, ...]:
     """What the address says that the page does not. A forge's own name of an issue has words of its address."""
     named = "" if found.source_id.startswith("http") else found.source_id
-    return unsaid(citations, f"{found.title}\n{named}", text)
+    return unsaid(citations, f"{found.title}\n{named}", ready.whole, ready.lowered)
 
 
 def states_all(found: Found) -> bool:
@@ -103,25 +102,26 @@ def by_statement(sources: Iterable[Found]) -> list[list[tuple[Held, Found]]]:
 def held_against(  # noqa: PLR0917  (what a source is held against by, all of it)
     said: Said,
     found: Found,
-    source: SourceText,
+    ready: PreparedSource,
     excerpt: str,
-    record: Record | None,
+    texts: PreparedTexts,
     near: Sequence[tuple[int, int, str]] = (),
 ) -> tuple[Held, ...]:
     """Every statement of a claim held against a text, and against each place `near` a quotation by itself. UNKNOWN
     where the text or the claim cannot be read."""
-    if unreadable := _unreadable(said, source):
+    if unreadable := _unreadable(said, ready):
         return (Held(start=0, end=len(said.text), stance=Stance.UNKNOWN, score=0.0, why=unreadable),)
-    held = stances(said.text, source, _conflicts(said, found.title, excerpt, record), said.statements)
+    record, source = ready.record, ready.source
+    held = stances(said.text, source, _conflicts(said, found.title, excerpt, ready.record), said.statements)
     for start, end, section in near:
         title = f"{found.title}\n{section}" if section else found.title
         part = source.text[start:end]
-        conflicts = _conflicts(said, "", part, record)
+        conflicts = _conflicts(said, "", part, ready.record)
         quoted = stances(said.text, SourceText(part, title, found.project), conflicts, said.statements)
         held = tuple(map(_better, held, _moved(quoted, start)))
     later: tuple[Held, ...] = ()
     if found.later:
-        later = stances(said.text, SourceText(found.later, found.title, found.project), (), said.statements)
+        later = stances(said.text, texts.later(found).source, (), said.statements)
     return (*_told(said, held, later, record), *_unsaid_pictures(said, source.text))
 
 
@@ -177,14 +177,12 @@ def _options_told(said: Said, record: Record | None) -> list[tuple[int, int]]:
     return [(start, end) for start, end in parts if record.told_as_chosen(said.text[start:end])]
 
 
-def _unreadable(said: Said, source: SourceText) -> str:
+def _unreadable(said: Said, ready: PreparedSource) -> str:
     """Why no statement can be told from the text; empty when it can."""
     if said.disguised:
         return "disguised"
-    if not source.words:
+    if not ready.source.words:
         return "no_text"
     if READABLE != language_of(words_of(said.text), said.text):
         return "language"
-    if READABLE != language_of(source.words[:_SAMPLE], source.text):
-        return "language"
-    return ""
+    return "language" if READABLE != ready.language else ""

@@ -7,8 +7,7 @@ the words of the claim without its citing. The best are kept with a sentence of 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, Citation
@@ -43,24 +42,45 @@ class Excerpt:
         return source + start - begin, min(source + end - begin, source + length)
 
 
+class RankedText:
+    """A text whose sentences can be ranked for one claim after the other. Built in time linear in it; its words, and
+    its sentences as `parts`, may be known already."""
+
+    def __init__(
+        self, text: str, words: Iterable[Word] | None = None, parts: Sequence[tuple[int, int]] | None = None
+    ) -> None:
+        self.text = text
+        self.parts = sentences(text) if parts is None else parts
+        average = sum(end - start for start, end in self.parts) / max(1, len(self.parts))
+        self.held_back = [
+            _SATURATION * (1 - _LENGTH + _LENGTH * (end - start) / average) for start, end in self.parts
+        ]
+        # A key to the sentences that have it: which of all words it first is there, and how often it is.
+        self.with_key: dict[str, dict[int, list[int]]] = {}
+        at = number = 0
+        for word in words_of(text) if words is None else words:
+            while at + 1 < len(self.parts) and self.parts[at + 1][0] <= word.start:
+                at += 1
+            for key in (word.key, *(key for key, _ in word.parts)):
+                number += 1
+                self.with_key.setdefault(key, {}).setdefault(at, [number, 0])[1] += 1
+
+
 def passages(
     claim: str,
     citations: Sequence[Citation],
     title: str,
     text: str,
-    *,
-    words: Iterable[Word] | None = None,
-    parts: Sequence[tuple[int, int]] | None = None,
+    ready: Callable[[], RankedText] | None = None,
 ) -> Excerpt:
     """The passages of `text` that bear on what the claim says of the source `citations` name: whole sentences, in
     order, at most EXCERPT_CHARACTERS. A text that fits is taken whole; one without a word of the claim from its
-    beginning. Its `words`, and its sentences as `parts`, may be known already. Linear in the text."""
+    beginning. `ready` gives the same text, where it is kept for other claims. Linear in the text."""
     if len(text) <= EXCERPT_CHARACTERS:
         return Excerpt(text, ((0, 0, len(text)),))
-    parts = sentences(text) if parts is None else parts
-    wanted = _wanted(scope_of(claim, citations).text, title)
-    ranks = _ranks(wanted, words_of(text) if words is None else words, parts)
-    return _excerpt(text, parts, _chosen(parts, ranks))
+    ranked = RankedText(text) if ready is None else ready()
+    ranks = _ranks(_wanted(scope_of(claim, citations).text, title), ranked)
+    return _excerpt(text, ranked.parts, _chosen(ranked.parts, ranks))
 
 
 def _wanted(claim: str, title: str) -> dict[str, tuple[str, float]]:
@@ -76,28 +96,21 @@ def _wanted(claim: str, title: str) -> dict[str, tuple[str, float]]:
     return wanted
 
 
-def _ranks(
-    wanted: dict[str, tuple[str, float]], words: Iterable[Word], parts: Sequence[tuple[int, int]]
-) -> list[float]:
+def _ranks(wanted: dict[str, tuple[str, float]], ranked: RankedText) -> list[float]:
     """BM25 of every sentence; 0 for one without a word that is looked for."""
-    counts: list[Counter[str]] = [Counter() for _ in parts]
-    at = 0
-    for word in words:
-        keys = [key for key in (word.key, *(key for key, _ in word.parts)) if key in wanted]
-        if not keys:
-            continue
-        while at + 1 < len(parts) and parts[at + 1][0] <= word.start:
-            at += 1
-        counts[at].update(keys)
-    spread = Counter(key for count in counts for key in count)
-    rarity = {key: math.log(1 + (len(parts) - n + 0.5) / (n + 0.5)) for key, n in spread.items()}
-    average = sum(end - start for start, end in parts) / max(1, len(parts))
-    ranks = []
-    for (start, end), count in zip(parts, counts, strict=True):
-        held = _SATURATION * (1 - _LENGTH + _LENGTH * (end - start) / average)
-        ranks.append(
-            sum(wanted[key][1] * rarity[key] * n * (_SATURATION + 1) / (n + held) for key, n in count.items())
-        )
+    count = len(ranked.parts)
+    terms: dict[int, list[tuple[int, float]]] = {}
+    for key, (_, weight) in wanted.items():
+        places = ranked.with_key.get(key, {})
+        rarity = math.log(1 + (count - len(places) + 0.5) / (len(places) + 0.5))
+        for at, (first, n) in places.items():
+            worth = weight * rarity * n * (_SATURATION + 1) / (n + ranked.held_back[at])
+            terms.setdefault(at, []).append((first, worth))
+    ranks = [0.0] * count
+    for at, found in terms.items():
+        ranks[at] = sum(
+            [worth for _, worth in sorted(found)]
+        )  # in the order of the text, so that sums are equal
     return ranks
 
 

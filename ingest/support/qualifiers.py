@@ -136,6 +136,8 @@ def _reached(text: str, words: Sequence[Token], cues: frozenset[str]) -> frozens
     """Which words stand in the reach of such a word; of "until" those before it."""
     found: set[int] = set()
     for at, token in enumerate(words):
+        if token.low in LISTS.wishes and not (at and words[at - 1].low in LISTS.deciding):
+            continue
         if token.low in cues:
             found.update(
                 _before(text, words, at) if token.low in LISTS.backwards else _after(text, words, at)

@@ -83,6 +83,7 @@ class Folded:
     """A text cut into pieces, and the way back."""
 
     def __init__(self, text: str) -> None:
+        self.blank = not text.strip()
         self._spans = [match.span() for match in _PIECE.finditer(text)]
         pieces = [_fold(text[start:end]) for start, end in self._spans]
         self._text = f" {' '.join(pieces)} "
@@ -137,19 +138,19 @@ def _pieces(text: str, *, trim: bool = False) -> list[str]:
 
 
 def look_up(
-    found: Found, text: str, record: Record | None, quotations: Sequence[Quotation]
+    found: Found, folded: Callable[[], Folded], record: Record | None, quotations: Sequence[Quotation]
 ) -> tuple[Quoted, ...]:
-    """The quotations of a claim in a source with this text: each of its own, and each of another source that it has.
-    Linear in the text for every quotation."""
+    """The quotations of a claim in a source whose text is `folded`: each of its own, and each of another source that
+    it has. Linear in the text for every quotation."""
     if not quotations:
         return ()
-    folded = Folded(text)
+    text = folded()
     title = Folded(found.title)
-    cut = found.cut or not text.strip()
+    cut = found.cut or text.blank
     told = []
     for number, quotation in enumerate(quotations[:MOST]):
         own = quotation.citation.key == found.citation.key
-        quoted = _quoted(number, quotation, folded, title, record, cut=cut, own=own)
+        quoted = _quoted(number, quotation, text, title, record, cut=cut, own=own)
         if own or quoted.found in ("there", "title"):
             told.append(quoted)
     return tuple(told)

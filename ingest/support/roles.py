@@ -32,6 +32,7 @@ class _Verb:
     doing: frozenset[str]
     done: frozenset[str]
     passive: bool
+    has_object: bool  # of one that is not passive: whether it is done to something
 
 
 def swapped(text: str, words: Sequence[Token], source: str, place: Sequence[Token]) -> bool:
@@ -50,7 +51,14 @@ def _against(verb: _Verb, theirs: dict[str, list[_Verb]]) -> bool:
         return False
     wrong = [other.doing if verb.passive else other.done for other in same]
     right = [other.done if verb.passive else other.doing for other in same]
-    return any(verb.subject & keys for keys in wrong) and not any(verb.subject & keys for keys in right)
+    if any(verb.subject & keys for keys in right):
+        return False
+    # "The worker stops" and "the worker is stopped" say one thing: nothing is stopped by it.
+    alone = [
+        other.passive is not verb.passive and not (verb if other.passive else other).has_object
+        for other in same
+    ]
+    return any(verb.subject & keys and not one for keys, one in zip(wrong, alone, strict=True))
 
 
 def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
@@ -70,7 +78,9 @@ def _verbs(text: str, words: Sequence[Token]) -> Iterator[_Verb]:
         doing, done = _keys(before), _keys(behind)
         if passive:
             doing, done = done if agent is not None else frozenset(), doing
-        yield _Verb(frozenset(token.keys), _keys(before[:1]), doing, done, passive)
+        straight = takewhile(lambda word: word.low not in LISTS.joints, behind)
+        has_object = not passive and any(word.content for word in straight)
+        yield _Verb(frozenset(token.keys), _keys(before[:1]), doing, done, passive, has_object)
 
 
 def _side(text: str, words: Sequence[Token], at: int, step: int) -> Iterator[Token]:

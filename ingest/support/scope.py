@@ -226,13 +226,15 @@ def _only(text: str, kept: Sequence[tuple[int, int]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Citing:
-    """The lists of `[citing]` in `support.toml`; `empty` and `pointing`, which is `before` again, go by key."""
+    """The lists of `[citing]` in `support.toml`; `empty`, `of_itself` and `pointing`, which is `before` again, go by
+    key."""
 
     before: frozenset[str]
     after: frozenset[str]
     empty: frozenset[str]
     pointing: frozenset[str]
     denials: frozenset[str]
+    of_itself: frozenset[str]
 
 
 def _load() -> _Citing:
@@ -243,6 +245,7 @@ def _load() -> _Citing:
         empty=frozenset(map(term_key, raw["empty"])),
         pointing=frozenset(map(term_key, raw["before"])),
         denials=frozenset(raw["denials"]),
+        of_itself=frozenset(map(term_key, raw["of_itself"])),
     )
 
 

@@ -69,7 +69,7 @@ def stances(
             start, end = statement.sentence
             laid[statement.sentence] = _lay(text, start, end, source)
         best = laid[statement.sentence]
-        if not statement.whole:
+        if not statement.whole and not best[0].measures.get("crossed"):  # no clause shows that
             best = _nearer(best, _lay(text, statement.start, statement.end, source))
         against = next((c for c in conflicts if statement.start <= c.claim_start < statement.end), None)
         found.append(_held(statement, tokens, best, against))

@@ -6,7 +6,7 @@ of a compound, a number however it is written ("two", "2"), or an abbreviation a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -83,22 +83,28 @@ def _in_code(shown: str) -> bool:
     return not all(part.isalpha() and (part.islower() or part.istitle()) for part in shown.split("-"))
 
 
-def abbreviations(tokens: Iterable[Token]) -> dict[str, tuple[int, int]]:
-    """The first letters of every run of capitalised words, small ("aws"), with the first and last word of the run."""
+def shown_of(tokens: Iterable[Token]) -> list[tuple[int, int, str]]:
+    """Where each word stands, and as what."""
+    return [(token.start, token.end, token.shown) for token in tokens]
+
+
+def abbreviations(words: Sequence[tuple[int, int, str]]) -> dict[str, tuple[int, int]]:
+    """The first letters of every run of capitalised words, small ("aws"), with the first and last word of the run.
+    `words` are start, end and the word as written."""
     found: dict[str, tuple[int, int]] = {}
-    listed = tuple(tokens)
-    for first, token in enumerate(listed):
-        if not token.shown[:1].isupper() or len(token.shown) < 2:
+    for first, (_, before, opening) in enumerate(words):
+        if not opening[:1].isupper() or len(opening) < 2:
             continue
-        letters, last = token.shown[0], first
-        for at in range(first + 1, min(first + _MOST_RUN, len(listed))):
-            word = listed[at]
-            if word.start - listed[at - 1].end > 2:
+        letters, last = opening[0], before
+        for at in range(first + 1, min(first + _MOST_RUN, len(words))):
+            start, end, shown = words[at]
+            if start - last > 2:
                 break
-            if word.shown[:1].isupper():
-                letters, last = letters + word.shown[0], at
-                found.setdefault(letters.lower(), (first, last))
-            elif word.low not in ("of", "and", "for", "the"):
+            last = end
+            if shown[:1].isupper():
+                letters += shown[0]
+                found.setdefault(letters.lower(), (first, at))
+            elif shown.lower() not in ("of", "and", "for", "the"):
                 break
     return found
 
@@ -117,6 +123,8 @@ class Lists:
     negations: frozenset[str]
     modals: frozenset[str]
     possible: frozenset[str]
+    wishes: frozenset[str]  # those of `possible` that are one
+    deciding: frozenset[str]  # whose wishes are meant
     conditions: frozenset[str]  # those of `possible` that name one
     able: frozenset[str]  # that say in a statement what "may" says in a source
     backwards: frozenset[str]  # those of `former` that reach back
@@ -167,6 +175,8 @@ def _load() -> Lists:
         negations=frozenset(raw["negations"]),
         modals=frozenset(raw["modals"]),
         possible=frozenset(raw["possible"]),
+        wishes=frozenset(raw["wishes"]),
+        deciding=frozenset(raw["deciding"]),
         conditions=frozenset(raw["conditions"]),
         able=frozenset(raw["able"]),
         backwards=frozenset(raw["backwards"]),

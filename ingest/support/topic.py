@@ -107,9 +107,8 @@ class Subject:
 
     def find_word(self, word: Word) -> list[tuple[float, list[int]]]:
         """How much of a word is there, from 0 to 1 in one or more parts, each with the places where it is."""
-        for places in (self._places.get(word.key), self._pairs.get(word.key)):
-            if places:
-                return [(1.0, places)]
+        if places := self._places.get(word.key) or self._pairs.get(word.key):
+            return [(1.0, places)]
         if word.parts:
             whole = max(1.0, sum(WEIGHTS[kind] for _, kind in word.parts))
             return [

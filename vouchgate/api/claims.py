@@ -32,6 +32,7 @@ from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.types import Outcome, Principal, ValidationResult
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.review import metadata, private_pages
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
@@ -228,12 +229,14 @@ async def submit_rows(
     gate.examiner.refuse_secret("Idempotency-Key", idempotency_key)
     limit_rate(request, principal, len(rows))
     at_once = asyncio.Semaphore(EXAMINING_AT_ONCE)
+    texts = PreparedTexts()  # rows of a batch often cite one source
 
     async def prepare(row: JsonValue) -> tuple[ClaimIn, Examined] | dict[str, Any]:
         try:
             claim = ClaimIn.model_validate(row)
             async with at_once:
-                return claim, await gate.examine(gate.examiner.build_claim(principal, claim))
+                built = gate.examiner.build_claim(principal, claim)
+                return claim, await gate.examine(built, texts=texts)
         except ValidationError as error:
             return invalid(error.errors(include_url=False, include_input=False), ("body",))
         except ClaimRefused as error:

@@ -36,6 +36,7 @@ from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources
@@ -92,6 +93,7 @@ class Checker:
         self._stored = stored
         self._earlier = DecidedClaims()
         self._echoes = Echoes(None)
+        self._texts = PreparedTexts()
 
     def answer(self, line: Line | BadLine) -> str | BadLine:
         """The answer as JSON, or why there is none."""
@@ -105,7 +107,7 @@ class Checker:
             if sent.user_id is None:
                 sent = sent.model_copy(update={"user_id": OWNER})
             examined = self._loop.run_until_complete(
-                self._examiner.examine(self._examiner.build_claim(LOCAL, sent))
+                self._examiner.examine(self._examiner.build_claim(LOCAL, sent), texts=self._texts)
             )
         except ValidationError as error:
             return BadLine(line.number, "invalid_request", _problems(error), line.fields)

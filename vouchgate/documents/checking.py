@@ -23,6 +23,7 @@ from vouchgate.ingest.documents.verdict import (
     everything_cited,
 )
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.support.prepared import PreparedTexts
 
 log = logging.getLogger(__name__)
 
@@ -91,8 +92,9 @@ def check_document(
     path in the repository: it does not vouch for itself. Once it is not `in_time`, what is left is UNKNOWN."""
     selves = {each.key: _itself(each) for each in everything_cited([document]) if is_itself(each, own)}
     readings = {**readings, **selves}
+    texts = PreparedTexts()
     claims: tuple[CheckedClaim, ...] = tuple(
-        check_claim(claim, readings, policy, now) if in_time() else CheckedClaim(claim, *_LATE)
+        check_claim(claim, readings, policy, now, texts) if in_time() else CheckedClaim(claim, *_LATE)
         for claim in document.claims
     )
     checked = CheckedDocument(document, claims, {})

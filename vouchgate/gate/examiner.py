@@ -42,6 +42,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.reputation import publishers_of
 from vouchgate.ingest.scoring.score import is_official
+from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
@@ -154,10 +155,13 @@ class Examiner:
             )
         return inspected
 
-    async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
+    async def examine(
+        self, claim: Claim, *, fresh: bool = False, texts: PreparedTexts | None = None
+    ) -> Examined:
         """Text checks and readings, all within the policy's deadline; with `fresh`, sources are asked again
-        whatever was kept of them. Raises ClaimRefused, and StorageError when what the owner says of a publisher
-        cannot be read: not to know that could let pass what they banned."""
+        whatever was kept of them. `texts` are those that claims which came with it were held against. Raises
+        ClaimRefused, and StorageError when what the owner says of a publisher cannot be read: not to know that could
+        let pass what they banned."""
         started = time.perf_counter()
         inspected = self.inspect(claim)
         captured = self._clock()
@@ -173,7 +177,7 @@ class Examiner:
             left = started + self.policy.deadline_seconds - time.perf_counter()
             policy = await self._policy_for(claim.owner_id, readings, captured)
             examined = await self._compare_within_time(
-                inspected, readings, policy, captured, max(left, HOLDING_SECONDS)
+                inspected, readings, policy, captured, max(left, HOLDING_SECONDS), texts
             )
         else:
             examined = examine(inspected, (), self.policy, captured)
@@ -263,19 +267,20 @@ class Examiner:
         own = await loop.run_in_executor(self._pool, self._publishers, owner_id, names, captured)
         return self.policy.heeding(own) if own != OwnPublishers() else self.policy
 
-    async def _compare_within_time(
+    async def _compare_within_time(  # noqa: PLR0917  (what is held against what, until when)
         self,
         inspected: Inspected,
         readings: Sequence[SourceReading],
         policy: Policy,
         captured: datetime,
         seconds: float,
+        texts: PreparedTexts | None = None,
     ) -> Examined:
         """The claim held against what was read of its sources; UNKNOWN is every source with a text, when that
         takes longer: long texts cost processor time, and a claim may cite many."""
         until = time.perf_counter() + seconds
         held = asyncio.get_running_loop().run_in_executor(
-            self._pool, self._compare_with_sources, inspected, readings, policy, captured, until
+            self._pool, self._compare_with_sources, inspected, readings, policy, captured, until, texts
         )
         try:
             return await asyncio.wait_for(held, seconds)
@@ -283,15 +288,17 @@ class Examiner:
             log.warning("a claim could not be held against its sources within %.3g s", seconds)
         return examine(inspected, [timed_out(reading) for reading in readings], policy, captured)
 
-    def _compare_with_sources(
+    def _compare_with_sources(  # noqa: PLR0917  (as above)
         self,
         inspected: Inspected,
         readings: Sequence[SourceReading],
         policy: Policy,
         captured: datetime,
         until: float,
+        texts: PreparedTexts | None,
     ) -> Examined:
         held: list[SourceReading] = []
         for reading in readings:  # nobody waits any more after that time
-            held += focus(inspected, [reading]) if time.perf_counter() < until else [timed_out(reading)]
+            in_time = time.perf_counter() < until
+            held += focus(inspected, [reading], texts) if in_time else [timed_out(reading)]
         return examine(inspected, held, policy, captured)

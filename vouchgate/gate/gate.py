@@ -39,6 +39,7 @@ from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
+from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.storage.claims import echoes, publishers, sayings
 from vouchgate.storage.claims.submit import Idempotency, Submission, SubmitAnswer
 from vouchgate.storage.dedup import contradicting
@@ -106,10 +107,12 @@ class Gate:
         with self.store.read() as connection:
             return publishers.said_of(connection, owner_id, names, now)
 
-    async def examine(self, claim: Claim, *, fresh: bool = False) -> Examined:
+    async def examine(
+        self, claim: Claim, *, fresh: bool = False, texts: PreparedTexts | None = None
+    ) -> Examined:
         """As `Examiner.examine`; for a claim that will wait for its owner with what is similar to it. What contradicts
         one that may be stored is looked for on its way to the writer (`storage.dedup.comparing`)."""
-        examined, tier = (await self.examiner.examine(claim, fresh=fresh)).foreseeing()
+        examined, tier = (await self.examiner.examine(claim, fresh=fresh, texts=texts)).foreseeing()
         if tier is not Tier.QUEUED or claim.removes:
             return examined
         return await self._look_up(examined, show=True)

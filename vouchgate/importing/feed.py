@@ -15,6 +15,7 @@ from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Citation, Decision, Found, SourceReading, ValidationResult
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
+from vouchgate.ingest.support.prepared import PreparedTexts
 
 # Claims whose citations are read at the same time. One host is asked only so often, and each claim waits for its own
 # within the policy's deadline: more at once would only let the last of them run out of time.
@@ -25,11 +26,12 @@ _KEPT_CHARACTERS = 50_000_000  # of texts that were read and may be asked for ag
 async def examine_all(examiner: Examiner | Gate, rows: Sequence[PreparedRow]) -> list[Examined | BadRow]:
     """The claim of each row examined, in their order; or why it cannot be looked at."""
     at_once = asyncio.Semaphore(READING_AT_ONCE)
+    texts = PreparedTexts()  # rows of a memory often cite one source
 
     async def examine(row: PreparedRow) -> Examined | BadRow:
         async with at_once:
             try:
-                return await examiner.examine(row.claim)
+                return await examiner.examine(row.claim, texts=texts)
             except ClaimRefused as error:
                 return BadRow(row.place, str(error))
 

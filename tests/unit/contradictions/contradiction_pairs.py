@@ -429,4 +429,11 @@ AGREEING: list[tuple[str, str]] = [
     ("Tom Hale starred in The Glass Field.", "The Glass Field was written by Nora Quist."),
     ("Maria Oakes directed Low Tide.", "Low Tide was directed by Maria Oakes and Paul Venn."),
     ("Low Tide was produced by Ann Bell.", "Low Tide was co-produced by Ben Cole and others."),
+    # a denied thing, and the same denied of its verb
+    ("Guest names may not be logged.", "No guest names in logs."),
+    # the sentence shares a word or two, the rest is strewn over the passage
+    (
+        "Each keeper feeds the seals of one basin at noon and, on a holiday, never a walrus.",
+        "A walrus eats clams. The keeper at the basin has a key. Seals sleep at noon. On a holiday the gate is shut.",
+    ),
 ]

@@ -34,6 +34,10 @@ from vouchgate.ingest.documents.verdict import check_claim
         ("The kiln of Vester reaches 1,300 degrees.", {}, V.UNCITED),
         ("The kiln of Vester reaches 1,300 degrees [7].", {}, V.BROKEN_CITATION),
         (f"See {LOG}.", {LOG: KILN}, V.EXEMPT),
+        (f"See the [log]({LOG}).", {LOG: KILN}, V.EXEMPT),
+        (f"See the [log]({LOG}).", {}, V.BROKEN_CITATION),
+        (f"See the [confessions of the potter]({LOG}).", {LOG: KILN}, V.PARTIAL),
+        (f"Nobody reads the [log]({LOG}).", {LOG: KILN}, V.PARTIAL),
         # A book cannot be looked up here, which is not the same as that there is none.
         ("The kiln of Vester reaches 1,300 degrees [1].\n\n## References\n\n1. Brandt: Kilns", {}, V.UNKNOWN),
     ],

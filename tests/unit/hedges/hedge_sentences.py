@@ -136,6 +136,9 @@ REVIEW: dict[HedgeCategory, str] = {
         Maybe the disk is full.
         The flag was supposedly removed.
         It's possible that two workers start at once.
+        There is no reason the sluice may jam.
+        No more than two boats may wait there.
+        Nothing may happen for an hour.
         There is a chance that it fails.
         Requests usually take a second.
         Writers often hold the lock.
@@ -233,6 +236,11 @@ CONTINUE: dict[str, str] = {
         Session keys may not be printed.
         Visitors may not feed the animals.
         The method may only be called once.
+        Nobody may skip the safety briefing.
+        No diver may enter the lock alone.
+        None of the keepers may feed the seals.
+        Only the harbour master may open the sluice.
+        Guest names may never be logged.
         Clients MAY retry and servers SHOULD answer.
         The queue depth should be 12.
         The level should be set to 3.

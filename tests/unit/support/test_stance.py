@@ -269,6 +269,7 @@ def test_a_subject_that_the_source_never_names_is_not_covered() -> None:
         ("Kafka uses invoices for us.", "We use Kafka for invoices."),
         ("The billing team notifies the ledger.", "The ledger notifies the billing team each night."),
         ("The ledger is notified by the billing team.", "The ledger notifies the billing team each night."),
+        ("The pump is started by the valve.", "The pump starts the valve at dawn."),
     ],
 )
 def test_who_does_it_and_to_whom_it_is_done_are_not_exchanged(claim: str, source: str) -> None:
@@ -285,6 +286,36 @@ def test_who_does_it_and_to_whom_it_is_done_are_not_exchanged(claim: str, source
 )
 def test_another_voice_exchanges_nothing(claim: str) -> None:
     assert one(claim, "The ledger notifies the billing team each night.").stance is STATES
+
+
+@pytest.mark.parametrize(("claim", "source"), [(0, 1), (1, 0)])
+def test_what_stops_is_stopped(claim: int, source: int) -> None:
+    said = ("A winch stops when its cable is slack.", "When its cable is slack the winch is stopped.")
+    assert one(said[claim], said[source]).stance is STATES
+
+
+@pytest.mark.parametrize("frame", ["We want a sluice", "The team hopes for a sluice", "I wish for a sluice"])
+def test_a_wish_is_no_fact(frame: str) -> None:
+    source = f"{frame} that blocks the tide."
+    found = one("The sluice blocks the tide.", source)
+    assert (found.stance, found.why) == (SPEAKS, "possible")
+    assert one(source, source).stance is STATES
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "The left sluice is open while the right sluice is shut.",
+        "The upper basin is full, and the lower basin is empty.",
+    ],
+)
+def test_opposites_exchanged_between_two_clauses_are_not_said(claim: str) -> None:
+    one_way = claim
+    pairs = (("open", "shut"), ("full", "empty"))
+    for first, second in pairs:
+        one_way = one_way.replace(first, "#").replace(second, first).replace("#", second)
+    assert {each.stance for each in held(claim, one_way)} == {SPEAKS}
+    assert {each.stance for each in held(claim, claim)} == {STATES}
 
 
 @pytest.mark.parametrize(

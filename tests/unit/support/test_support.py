@@ -294,6 +294,16 @@ def test_one_small_word_that_is_missing_is_too_little_to_say_off_topic() -> None
     assert (finding.verdict, finding.code) == (Verdict.UNKNOWN, "support_unclear")
 
 
+def test_how_a_change_was_committed_is_nothing_its_text_could_lack() -> None:
+    claim = "Committed as 3f2a91c7 with a conventional message including 'Closes #85'"
+    finding = judge(claim, detect_citations(claim), _found("fix: parcels wait 45 days"))
+    assert (finding.verdict, finding.code) == (Verdict.UNKNOWN, "support_unclear")
+    other = judge(
+        "Committed as 3f2a91c7 by Ede in the kiln of Vester", detect_citations(claim), _found("Parcels wait.")
+    )
+    assert other.code == "support_off_topic"
+
+
 def test_between_the_thresholds_it_is_unclear() -> None:
     support = compare("Public endpoints carry their version in the path.", "The version stands in the path.")
     assert OFF_TOPIC <= support.score < ON_TOPIC

@@ -1,0 +1,109 @@
+"""A source's text made ready once, for all the claims of a document or a batch that are held against it.
+
+Cutting a long text into words and sentences takes far longer than holding a claim against it. Nothing here is kept
+beyond the work it is made for: whoever has several claims makes a `PreparedTexts` and passes it along.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cached_property
+from threading import Lock
+
+from vouchgate.ingest.claims.types import Found, PackedText
+from vouchgate.ingest.language.terms import language_of
+from vouchgate.ingest.support.alignment import SourceText
+from vouchgate.ingest.support.passages import RankedText
+from vouchgate.ingest.support.quotation import Folded
+from vouchgate.ingest.support.record import Record, read_record
+from vouchgate.ingest.support.texts import digest_of, pack
+
+# Of all texts that are ready at a time, at some 110 bytes each: two of the longest that is read, and some short ones.
+MOST_CHARACTERS = 500_000
+_SAMPLE = 3000  # words of a source by which its language is told
+
+
+class PreparedSource:
+    """One text of a source, `whole` as it was read. Each view of it is made when it is first asked for, in time
+    linear in the text."""
+
+    def __init__(self, whole: str, title: str, project: str, *, record: bool) -> None:
+        self.whole = whole
+        self.title = title
+        self._project = project
+        self._is_record = record
+
+    @cached_property
+    def record(self) -> Record | None:
+        """Its parts, when it is a decision record."""
+        return read_record(self.whole) if self._is_record else None
+
+    @cached_property
+    def text(self) -> str:
+        """What it says in its own words: what offsets of `Held.place` are in."""
+        return self.whole if self.record is None else self.record.spoken
+
+    @cached_property
+    def source(self) -> SourceText:
+        """As statements are laid over it."""
+        return SourceText(self.text, self.title, self._project)
+
+    @cached_property
+    def ranked(self) -> RankedText:
+        """As its passages are chosen."""
+        return RankedText(self.text, self.source.words, self.source.spans)
+
+    @cached_property
+    def language(self) -> str:
+        """Which language it is written in."""
+        return language_of(self.source.words[:_SAMPLE], self.text)
+
+    @cached_property
+    def folded(self) -> Folded:
+        """As quotations are looked up in it."""
+        return Folded(self.whole)
+
+    @cached_property
+    def lowered(self) -> str:
+        """In small letters."""
+        return self.whole.lower()
+
+    @cached_property
+    def digest(self) -> str:
+        """sha256 hex of it."""
+        return digest_of(self.whole)
+
+    @cached_property
+    def packed(self) -> PackedText:
+        """As it is kept."""
+        return pack(self.whole)
+
+
+class PreparedTexts:
+    """The texts that were asked for last, at most `most` characters of them, or one that is longer. Thread-safe."""
+
+    def __init__(self, most: int = MOST_CHARACTERS) -> None:
+        self._most = most
+        self._characters = 0
+        self._ready: OrderedDict[tuple[str, str, str, bool], PreparedSource] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, found: Found) -> PreparedSource:
+        """What was read of a source."""
+        return self._of((found.text or found.excerpt, found.title, found.project, found.form == "record"))
+
+    def later(self, found: Found) -> PreparedSource:
+        """What later records say of a source."""
+        return self._of((found.later, found.title, found.project, False))
+
+    def _of(self, key: tuple[str, str, str, bool]) -> PreparedSource:
+        with self._lock:
+            if (ready := self._ready.get(key)) is not None:
+                self._ready.move_to_end(key)
+                return ready
+            whole, title, project, record = key
+            ready = self._ready[key] = PreparedSource(whole, title, project, record=record)
+            self._characters += len(whole)
+            while self._characters > self._most and len(self._ready) > 1:
+                self._characters -= len(self._ready.popitem(last=False)[0][0])
+            return ready
