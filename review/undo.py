@@ -143,10 +143,9 @@ def undo(
         return refused
     state = owners.lock_owners(connection, [item.owner_id])[item.owner_id]
     places = QueueCapacity(connection, lock_total=True)
-    full = places.reserve(state, policy.queue)
+    full = places.reserve(state, policy.queue, item.submitted_by, item.lane)
     if full is not None:
-        whose = "Your queue is" if full.per_owner else "The queue of all owners is"
-        message = f"{whose} full ({full.limit} items wait). Decide others first."
+        message = f"There is no place for it: {full.sentence}. Decide others first."
         return NotUndoable("queue_full", message, item)
     _wait_again(connection, item, asked, policy)
     if stored is not None:

@@ -28,10 +28,13 @@ NOW = datetime(2026, 5, 4, 12, 30, 15, 250_000, tzinfo=UTC)
 
 
 @cache
-def policy(*, threshold: float = 0.92, per_owner: int = 100, total: int = 10_000) -> Policy:
-    """The built-in policy with another threshold or other queue limits."""
+def policy(
+    *, threshold: float = 0.92, per_owner: int = 100, total: int = 10_000, per_agent: int = 0
+) -> Policy:
+    """The built-in policy with another threshold or other queue limits; of an agent those of its owner unless said."""
     built_in = load_policy()
-    queue = built_in.queue.model_copy(update={"per_owner": per_owner, "total": total})
+    room = {"per_agent": per_agent or per_owner, "per_owner": per_owner, "total": total}
+    queue = built_in.queue.model_copy(update=room)
     return Policy.model_validate(
         built_in.model_dump() | {"duplicate_threshold": threshold, "queue": queue.model_dump()}
     )

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func
 from vouchgate.ingest.claims.types import (
     Frozen,
     ItemKind,
+    Lane,
     MemoryType,
     PendingMemory,
     ReviewStatus,
@@ -80,13 +81,16 @@ _REOPEN = (
         memory_id=None,
     )
 )
-_ONE_MORE_FOR_OWNER = (
-    update(_OWNER).where(_OWNER.c.owner_id == bindparam("of_owner")).values(pending=_OWNER.c.pending + 1)
+_COUNT_FOR_OWNER = (
+    update(_OWNER)
+    .where(_OWNER.c.owner_id == bindparam("of_owner"))
+    .values(pending=_OWNER.c.pending + bindparam("more"), imported=_OWNER.c.imported + bindparam("imports"))
 )
-_ONE_LESS_FOR_OWNER = (
-    update(_OWNER).where(_OWNER.c.owner_id == bindparam("of_owner")).values(pending=_OWNER.c.pending - 1)
+_ONE_LESS_IN_ALL = (
+    update(_TOTAL)
+    .where(_TOTAL.c.id == 1)
+    .values(pending=_TOTAL.c.pending - 1, imported=_TOTAL.c.imported - bindparam("imports"))
 )
-_ONE_LESS_IN_ALL = update(_TOTAL).where(_TOTAL.c.id == 1).values(pending=_TOTAL.c.pending - 1)
 
 _OF_OWNER = (TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.status == ReviewStatus.PENDING.value)
 _HOW_MANY = func.count().label("how_many")
@@ -110,7 +114,13 @@ MAX_PAGE = 200
 MOST_GROUPS = 20  # of one kind that are counted; there are fewer rules than that
 
 Order = Literal["priority", "oldest", "newest"]
-Ending = Literal[ReviewStatus.APPROVED, ReviewStatus.REJECTED, ReviewStatus.EXPIRED, ReviewStatus.PROMOTED]
+Ending = Literal[
+    ReviewStatus.APPROVED,
+    ReviewStatus.REJECTED,
+    ReviewStatus.EXPIRED,
+    ReviewStatus.LET_GO,
+    ReviewStatus.PROMOTED,
+]
 
 
 class QueueFilter(Frozen):
@@ -140,7 +150,7 @@ class Facets:
 
 
 def from_answer(
-    answer: ValidationResult, *, item_id: str, submitted_by: str, limits: QueueLimits
+    answer: ValidationResult, *, item_id: str, submitted_by: str, limits: QueueLimits, lane: Lane
 ) -> PendingMemory:
     """The item that waits for its owner because of this answer."""
     evidence, rejected = answer.evidence, answer.rejected_before
@@ -166,6 +176,7 @@ def from_answer(
         priority_at=created_at - head_start(answer.rule, limits.head_start_days),
         rejected_before=None if rejected is None else rejected.queue_id,
         removal_of=claim.delivery.name if claim.delivery is not None and claim.removes else None,
+        lane=lane,
         metadata=claim.metadata,
     )
 
@@ -314,8 +325,8 @@ def finish(
     index.remove(connection, item.owner_id, ItemKind.PENDING, item.id)
     vectors.remove(connection, item.owner_id, item.id)
     rechecks.remove(connection, item.owner_id, item.id)
-    connection.execute(_ONE_LESS_FOR_OWNER, {"of_owner": item.owner_id})
-    connection.execute(_ONE_LESS_IN_ALL)
+    _count_for_owner(connection, item, -1)
+    connection.execute(_ONE_LESS_IN_ALL, {"imports": int(item.lane is Lane.IMPORT)})
     return True
 
 
@@ -325,8 +336,13 @@ def reopen(connection: Connection, item: PendingMemory) -> bool:
     the whole queue (`storage.queue.capacity`), and gives it back its keys."""
     if connection.execute(_REOPEN, _seen(item)).rowcount != 1:
         return False
-    connection.execute(_ONE_MORE_FOR_OWNER, {"of_owner": item.owner_id})
+    _count_for_owner(connection, item, 1)
     return True
+
+
+def _count_for_owner(connection: Connection, item: PendingMemory, more: int) -> None:
+    counted = {"more": more, "imports": more if item.lane is Lane.IMPORT else 0}
+    connection.execute(_COUNT_FOR_OWNER, {"of_owner": item.owner_id} | counted)
 
 
 def redecide(
@@ -364,7 +380,7 @@ def _seen(item: PendingMemory) -> dict[str, Any]:
 def waiting(connection: Connection, now: datetime) -> tuple[int, float]:
     """How many items wait over all owners, and for how many seconds the oldest has (0 when none does).
 
-    The count is the one that the limit is held against; the age is read through an index on the status and
+    The count is the one that the limits are held against; the age is read through an index on the status and
     the time of expiry, whose earliest row is the oldest while one policy is in force.
     """
     count = connection.scalar(_TOTAL_WAITING) or 0

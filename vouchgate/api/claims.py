@@ -77,6 +77,13 @@ _IDEMPOTENCY_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
 EXAMINING_AT_ONCE = 16  # rows of one batch whose citations are read at the same time
 
 
+# What an agent does about a full queue.
+NO_PLACE = (
+    "Do not send it again now: tell the user that the review queue is full and who clears it. A claim whose sources "
+    "state it is stored without waiting, so cite what says so; what waits already is not lost."
+)
+
+
 class BatchOut(BaseModel):
     """One entry a row, in the order sent: what the single call would have answered as its body."""
 
@@ -122,14 +129,25 @@ def _error_of(answer: KeyReused | QueueFull | TokenGone) -> ProblemError:
             detail = "This Idempotency-Key came with another body before. Use a new key for a new claim."
             return ProblemError(409, "idempotency_key_reused", detail)
         case QueueFull():
-            whose = "owner's queue" if answer.per_owner else "whole queue"
-            detail = (
-                f"This {whose} holds {answer.limit} claims, its limit. Nothing was kept; send it again later."
-            )
-            headers = {"Retry-After": str(answer.retry_after_seconds)}
-            return ProblemError(429, "queue_full", detail, headers=headers)
+            return _queue_full(answer)
         case TokenGone():
             return token_needed()
+
+
+def _queue_full(full: QueueFull) -> ProblemError:
+    """Which limit is reached, who can do something about it, and what the agent does meanwhile."""
+    owner = "a reviewer of this owner, who rules on them, lets them go or sends them back"
+    cleared_by = "the operator, and every owner's reviewers" if full.which.in_all else owner
+    return ProblemError(
+        429,
+        "queue_full",
+        f"{full.sentence[0].upper()}{full.sentence[1:]}. Nothing was kept; send it again later.",
+        headers={"Retry-After": str(full.retry_after_seconds)},
+        limit=full.which.value,
+        waiting=full.limit,
+        cleared_by=f"{cleared_by}: /review, or vouchgate review",
+        next_step=NO_PLACE,
+    )
 
 
 def _respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:

@@ -30,6 +30,7 @@ class Problem(Frozen):
     status: int
     code: str
     detail: str
+    next_step: str = Field(default="", exclude_if=lambda step: not step)  # what an agent does now
 
 
 class OwnPending(Frozen):

@@ -26,6 +26,7 @@ from vouchgate.ingest.claims.types import (
     DedupFacts,
     EchoFacts,
     Embedding,
+    Lane,
     OwnPublishers,
     PendingMemory,
     Principal,
@@ -136,9 +137,10 @@ class Gate:
         started: float | None = None,
         *,
         alone: bool = False,
+        lane: Lane = Lane.AGENT,
     ) -> asyncio.Future[SubmitAnswer]:
         """Has an examined claim compared and written; claims of one owner are decided in the order they are sent in.
-        `alone`: it is not one of many that come together."""
+        `alone`: it is not one of many that come together. `lane`: whose places it takes if it has to wait."""
         claim, looked_up = examined.claim, examined.looked_up
         submission = Submission(
             examined=examined,
@@ -149,6 +151,7 @@ class Gate:
             started=time.perf_counter() if started is None else started,
             recheck_token=True,
             bands=None if looked_up is None else looked_up.bands,
+            lane=lane,
         )
         return self.store.comparer.submit_async(submission, alone=alone)
 

@@ -172,7 +172,8 @@ def _refusal(error: Exception) -> str | None:
         case ApiError(status=401):
             return "The gate does not know this token any more; whoever set it up has to give another."
         case ApiError() if error.status < 500:
-            return _sentence(error.detail)
+            step = f" {shown.visible_text(error.next_step, 500)}" if error.next_step else ""
+            return f"{_sentence(error.detail)}{step}"
         case Unsendable():
             return _sentence(str(error))
     return None
