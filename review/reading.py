@@ -27,7 +27,8 @@ from vouchgate.review.rules import Act, is_allowed, is_owner
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.queue import pending, rechecks
-from vouchgate.storage.queue.pending import Facets, QueueFilter
+from vouchgate.storage.queue.overview import Facets
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.queue.rejections import rejection_of
 from vouchgate.storage.store import Store
 
@@ -52,7 +53,8 @@ class QueueReader:
         if not owners:
             return []
         with self._store.read() as connection:
-            return pending.search(connection, wanted.model_copy(update={"owners": owners}))
+            own = wanted.model_copy(update={"owners": owners, "me": principal.id})
+            return pending.search(connection, own)
 
     def neighbours(self, principal: Principal, item_id: str, wanted: QueueFilter) -> str | None:
         """The id of the item that comes after this one, which may be decided by now, among those that match;

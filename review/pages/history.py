@@ -21,6 +21,7 @@ _MARKS = {
     ReviewStatus.PROMOTED: "good",
     ReviewStatus.REJECTED: "bad",
     ReviewStatus.EXPIRED: "doubt",
+    ReviewStatus.LET_GO: "doubt",
     ReviewStatus.PENDING: "plain",
 }
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, Table, bindparam, func, insert, or_, select, update
 
 from vouchgate.ingest.claims.types import Action, Frozen, Principal, Role, Source
 from vouchgate.ingest.policy import canonical_json
@@ -191,6 +191,13 @@ def names(connection: Connection, token_ids: Iterable[str]) -> dict[str, str]:
     if not wanted:
         return {}
     return {row.id: row.name for row in connection.execute(_NAMES, {"ids": wanted})}
+
+
+def holding(connection: Connection, named: str, now: datetime) -> list[Principal]:
+    """The principals of tokens with this name or id that hold now."""
+    wanted = or_(_TABLE.c.id == named, func.lower(_TABLE.c.name) == named.lower())
+    in_force = _TABLE.c.revoked_at.is_(None) & or_(_TABLE.c.expires_at.is_(None), _TABLE.c.expires_at > now)
+    return [principal_of(row) for row in connection.execute(select(_TABLE).where(wanted, in_force))]
 
 
 def listing(connection: Connection) -> list[TokenInfo]:

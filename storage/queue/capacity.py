@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import Connection, Select, Table, bindparam, func, select, text, update
+from sqlalchemy import Connection, Select, Table, bindparam, select, update
 
 from vouchgate.ingest.claims.types import Lane
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.storage.identity.owners import OwnerState
-from vouchgate.storage.queue.pending import TABLE as _PENDING
-from vouchgate.storage.sql import PreparedSelect
+from vouchgate.storage.sql import fetch
 from vouchgate.storage.tables.claims import QueueTotalRow
 
 _TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
@@ -25,19 +25,14 @@ _ADD_TO_TOTAL = (
     .where(_TOTAL.c.id == 1, _OF_AGENTS <= bindparam("most"), _TOTAL.c.imported <= bindparam("most_imported"))
     .values(pending=_TOTAL.c.pending + bindparam("more"), imported=_TOTAL.c.imported + bindparam("imports"))
 )
-# Counted no further than to the limit, from the index `pending_places`: its condition stands here in words.
-_OF_AGENT = PreparedSelect(
-    select(func.count()).select_from(
-        select(_PENDING.c.submitted_by)
-        .where(
-            _PENDING.c.owner_id == bindparam("of_owner"),
-            _PENDING.c.submitted_by == bindparam("of_agent"),
-            text("status = 'pending' AND lane = 'agent'"),
-        )
-        .limit(bindparam("most"))
-        .subquery()
-    )
-)
+# Counted no further than to the limit, in an index that has no import. SQLite knows another that fits, and is told.
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM pending"
+_OF_AGENT = {
+    "sqlite": f"{_COUNT} INDEXED BY pending_places WHERE owner_id = ?1 AND submitted_by = ?2 AND status = 'pending'"
+    " AND lane = 'agent' LIMIT ?3)",
+    "postgresql": f"{_COUNT} WHERE owner_id = %s AND submitted_by = %s AND status = 'pending' AND lane = 'agent'"
+    " LIMIT %s) AS places",
+}
 # Places left in the whole queue below which its count is locked before it is relied on. Other processes take at
 # most a group's worth at the same moment, each.
 _NEARLY_FULL = 1000
@@ -150,8 +145,8 @@ class QueueCapacity:
         """How many places this agent has, counted to `most`, with those that this group takes."""
         pair = owner_id, agent
         if pair not in self._waiting:
-            named = {"of_owner": owner_id, "of_agent": agent, "most": most}
-            self._waiting[pair] = _OF_AGENT.rows(self._connection, named)[0][0]
+            statement = _OF_AGENT[self._connection.dialect.name]
+            self._waiting[pair] = fetch(self._connection, statement, (owner_id, agent, most))[0][0]
         return self._waiting[pair] + self._by_agent[pair]
 
     def _read_total(self, lane: Lane, limit: int) -> int:
@@ -163,7 +158,7 @@ class QueueCapacity:
                 return total
         return self._of_lane(lane, _LOCK_TOTAL)
 
-    def _of_lane(self, lane: Lane, statement: Select[tuple[int, int]]) -> int:
+    def _of_lane(self, lane: Lane, statement: Select[Any]) -> int:
         of_agents, imported = self._connection.execute(statement).one()
         return int(imported if lane is Lane.IMPORT else of_agents)
 

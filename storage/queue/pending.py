@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, func, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, select, tuple_, update
 
 from vouchgate.ingest.claims.types import (
     Frozen,
@@ -26,9 +27,17 @@ from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.queue import rechecks
+from vouchgate.storage.queue import search as search_terms
+from vouchgate.storage.queue.query import NO_QUERY, Query
 from vouchgate.storage.rows import to_fields, to_row
 from vouchgate.storage.sql import limited_to
 from vouchgate.storage.tables.claims import OwnerRow, PendingRow, QueueTotalRow
+
+BY_REVIEWERS = (
+    ReviewStatus.APPROVED,
+    ReviewStatus.REJECTED,
+    ReviewStatus.LET_GO,
+)  # endings that only people bring
 
 TABLE: Table = PendingRow.metadata.tables["pending"]
 _OWNER: Table = OwnerRow.metadata.tables["owner"]
@@ -70,7 +79,7 @@ _REOPEN = (
         TABLE.c.owner_id == bindparam("of_owner"),
         TABLE.c.id == bindparam("of_id"),
         TABLE.c.version == bindparam("seen_version"),
-        TABLE.c.status.in_([ReviewStatus.APPROVED.value, ReviewStatus.REJECTED.value]),
+        TABLE.c.status.in_([status.value for status in BY_REVIEWERS]),
     )
     .values(
         status=ReviewStatus.PENDING.value,
@@ -92,26 +101,8 @@ _ONE_LESS_IN_ALL = (
     .values(pending=_TOTAL.c.pending - 1, imported=_TOTAL.c.imported - bindparam("imports"))
 )
 
-_OF_OWNER = (TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.status == ReviewStatus.PENDING.value)
-_HOW_MANY = func.count().label("how_many")
-_COUNTS = {
-    column.name: select(column, _HOW_MANY)
-    .where(*_OF_OWNER, column.is_not(None))
-    .group_by(column)
-    .order_by(_HOW_MANY.desc(), column)
-    .limit(bindparam("most"))
-    for column in (TABLE.c.rule, TABLE.c.submitted_by, TABLE.c.cited)
-}
-_TOTAL_WAITING = select(_TOTAL.c.pending).where(_TOTAL.c.id == 1)
-_OLDEST = (
-    select(TABLE.c.created_at)
-    .where(TABLE.c.status == bindparam("pending"))
-    .order_by(TABLE.c.expires_at)
-    .limit(1)
-)
-
 MAX_PAGE = 200
-MOST_GROUPS = 20  # of one kind that are counted; there are fewer rules than that
+_READ_AT_ONCE = 200  # rows of a search by words
 
 Order = Literal["priority", "oldest", "newest"]
 Ending = Literal[
@@ -133,20 +124,13 @@ class QueueFilter(Frozen):
     cited: str | None = None  # key of the first thing it cites
     memory_type: MemoryType | None = None
     text: str | None = None  # substring; letters A to Z match in either case on every database
+    query: Query = NO_QUERY
+    me: str = ""  # the principal that asks, for `assigned:me`
+    away: bool = False  # also what is snoozed or sent back, which a query can ask for, too
+    now: datetime = Field(default_factory=lambda: datetime.now(UTC))  # against which a snooze is over
     order: Order = "priority"  # see `ingest.scoring.priority`; `oldest` and `newest` go by when it was sent
     after: str | None = None  # id of the last item of the page before, whatever became of it since
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
-
-
-@dataclass(frozen=True, slots=True)
-class Facets:
-    """How many items wait, in all and in each group. Of senders and of things cited, the largest groups only."""
-
-    waiting: int
-    by_rule: dict[Rule, int]
-    by_sender: dict[str, int]  # id of a principal
-    by_cited: dict[str, int]  # key of the first thing cited; an item that cites nothing is in no such group
-    seq: int  # number of the owner's last log entry: two counts with the same one are the same
 
 
 def from_answer(
@@ -210,13 +194,27 @@ def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
             return []
         beyond.append(_after_item(last, wanted.order))
     # An owner at a time: in the order of one the rows lie in the index, in that of several they would be sorted.
-    items = _items(connection, (_listing(owner_id, wanted, beyond) for owner_id in wanted.owners))
+    listings = [_listing(owner_id, wanted, beyond) for owner_id in sorted(wanted.owners)]
+    holds = search_terms.text_filter(wanted.query)
+    if holds is None:
+        items = _items(connection, (listing.limit(wanted.limit) for listing in listings))
+    else:
+        items = [i for listing in listings for i in _that_hold(connection, listing, holds, wanted.limit)]
     items.sort(key=lambda item: _sort_key(item, wanted.order), reverse=wanted.order == "newest")
     return items[: wanted.limit]
 
 
 def _items(connection: Connection, statements: Iterable[Select[Any]]) -> list[PendingMemory]:
     return [_item(row) for statement in statements for row in connection.execute(statement).mappings()]
+
+
+def _that_hold(
+    connection: Connection, listing: Select[Any], holds: Callable[[str], bool], most: int
+) -> list[PendingMemory]:
+    """The first so many whose text passes. Read some at a time: there may be all that waits."""
+    rows = connection.execute(listing.execution_options(yield_per=_READ_AT_ONCE)).mappings()
+    with closing(rows):
+        return [_item(row) for row in islice((row for row in rows if holds(row["content"])), most)]
 
 
 def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool]]) -> Select[Any]:
@@ -231,10 +229,13 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
             conditions.append(column == value)
     if wanted.text is not None:
         conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
+    conditions += search_terms.conditions(wanted.query, me=wanted.me, now=wanted.now)
+    if wanted.status is ReviewStatus.PENDING and not (wanted.away or wanted.query.names_away):
+        conditions.append(search_terms.is_listed(wanted.now))
     order = [TABLE.c.id.desc() if wanted.order == "newest" else TABLE.c.id]
     if wanted.order == "priority":
         order.insert(0, TABLE.c.priority_at)
-    return select(TABLE).where(*conditions).order_by(*order).limit(wanted.limit)
+    return select(TABLE).where(*conditions).order_by(*order)
 
 
 def _sort_key(item: PendingMemory, order: Order) -> tuple[datetime, str] | tuple[str]:
@@ -280,19 +281,6 @@ def history(
     items = _items(connection, (listing.where(TABLE.c.owner_id == owner_id) for owner_id in owners))
     items.sort(key=lambda item: (item.decided_at or item.created_at, item.id), reverse=True)
     return items[:limit]
-
-
-def facets(connection: Connection, owner_id: str, waiting: int, log_seq: int) -> Facets:
-    """Counts an owner's waiting items in groups: all their entries in three indexes, so some milliseconds for ten
-    thousand. How many there are, and the end of the log, the caller has read (`storage.identity.owners.log_ends`)."""
-    groups = {
-        name: {
-            row[0]: row.how_many
-            for row in connection.execute(statement, {"of_owner": owner_id, "most": MOST_GROUPS})
-        }
-        for name, statement in _COUNTS.items()
-    }
-    return Facets(waiting, groups["rule"], groups["submitted_by"], groups["cited"], log_seq)
 
 
 def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
@@ -345,6 +333,12 @@ def _count_for_owner(connection: Connection, item: PendingMemory, more: int) -> 
     connection.execute(_COUNT_FOR_OWNER, {"of_owner": item.owner_id} | counted)
 
 
+def change(connection: Connection, item: PendingMemory, values: Mapping[str, Any]) -> bool:
+    """Writes what people say about an item that waits: until when it is snoozed, who is to rule on it, what its agent
+    is asked. Nothing about the claim has changed, so its version stays; else as `finish`."""
+    return connection.execute(_CHANGE.values(**values), _seen(item)).rowcount == 1
+
+
 def redecide(
     connection: Connection,
     item: PendingMemory,
@@ -375,17 +369,6 @@ def explain(connection: Connection, item: PendingMemory, reason: str) -> bool:
 
 def _seen(item: PendingMemory) -> dict[str, Any]:
     return {"of_owner": item.owner_id, "of_id": item.id, "seen_version": item.version}
-
-
-def waiting(connection: Connection, now: datetime) -> tuple[int, float]:
-    """How many items wait over all owners, and for how many seconds the oldest has (0 when none does).
-
-    The count is the one that the limits are held against; the age is read through an index on the status and
-    the time of expiry, whose earliest row is the oldest while one policy is in force.
-    """
-    count = connection.scalar(_TOTAL_WAITING) or 0
-    oldest = connection.scalar(_OLDEST, {"pending": ReviewStatus.PENDING.value})
-    return count, 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())
 
 
 def _item(row: Mapping[Any, Any]) -> PendingMemory:

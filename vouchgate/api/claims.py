@@ -33,6 +33,7 @@ from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.review import metadata, private_pages
 from vouchgate.review.rules import Act
+from vouchgate.server.answering import answer_repeat
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import Decided, Idempotency, KeyReused, Repeated, SubmitAnswer, TokenGone
@@ -98,11 +99,11 @@ _REPLAYED = {
 }
 
 
-def _verdict(description: str) -> dict[str, Any]:
+def verdict_response(description: str) -> dict[str, Any]:
     return {"description": description, "model": ValidationResult, "headers": _REPLAYED}
 
 
-def _verdict_or_problem(description: str) -> dict[str, Any]:
+def verdict_or_problem(description: str) -> dict[str, Any]:
     return {
         "description": description,
         "model": ValidationResult,
@@ -150,7 +151,7 @@ def _queue_full(full: QueueFull) -> ProblemError:
     )
 
 
-def _respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:
+def respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:
     match answer:
         case Decided():
             metrics_of(request).count_decision(answer.answer)
@@ -186,10 +187,10 @@ def _idempotency(gate: Gate, key: str | None, sent: ClaimIn) -> Idempotency | No
     response_class=Response,
     responses={
         **problem_responses(429, body=True),
-        201: _verdict("Stored: something other than the model vouches for it."),
-        202: _verdict("Queued for its owner."),
-        409: _verdict_or_problem("Blocked: a duplicate. As a problem: the Idempotency-Key was used before."),
-        422: _verdict_or_problem("Blocked. As a problem: the claim cannot be looked at as sent."),
+        201: verdict_response("Stored: something other than the model vouches for it."),
+        202: verdict_response("Queued for its owner."),
+        409: verdict_or_problem("Blocked: a duplicate. As a problem: the Idempotency-Key was used before."),
+        422: verdict_or_problem("Blocked. As a problem: the claim cannot be looked at as sent."),
     },
     status_code=201,
 )
@@ -200,7 +201,9 @@ async def submit_claim(
     limit_rate(request, principal)
     gate = service_of(request).gate
     answer = await gate.submit(principal, sent, _idempotency(gate, idempotency_key, sent))
-    return _respond(request, principal, answer)
+    if isinstance(answer, Decided) and answer.answer.rule == Rule.ALREADY_PENDING:
+        answer = await answer_repeat(service_of(request), principal, sent, answer, idempotency_key)
+    return respond(request, principal, answer)
 
 
 @router.post("/claims/check", responses=problem_responses(429, body=True), status_code=200)

@@ -21,7 +21,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.storage.errors import StorageError, StoreUnknown
-from vouchgate.web import history, items, live, memories, pages, publishers, queue, sign_in, spot_checks
+from vouchgate.web import (
+    attention,
+    history,
+    items,
+    live,
+    memories,
+    pages,
+    publishers,
+    queue,
+    sign_in,
+    spot_checks,
+)
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import HOME, SIGN_IN, SignInNeeded, sign_in_address
 
@@ -82,7 +93,8 @@ _SENTENCES = {
 
 
 _ROUTERS = tuple(
-    part.router for part in (pages, sign_in, live, queue, items, memories, history, spot_checks, publishers)
+    part.router
+    for part in (pages, sign_in, live, queue, items, attention, memories, history, spot_checks, publishers)
 )
 
 

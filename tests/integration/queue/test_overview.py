@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims import NOW
 from tests.reviews import queue_of, reviewer, stored, waiting
-from vouchgate.cli.digest import figures_of
+from vouchgate.cli.reviewing.digest import figures_of
 from vouchgate.ingest.claims.types import Action
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.digest import digest_text
