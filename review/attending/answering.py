@@ -6,7 +6,6 @@ what the agent brought. The agent decides nothing, and neither does the question
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -131,19 +130,16 @@ def _take(
         "words_digest": words_digest(content, item.memory_type),
         "cited": cited_key(sources[0].citation.key) if sources else None,
     }
-    _write(connection, item, values)
     if content != item.content:
-        index.remove(connection, item.owner_id, ItemKind.PENDING, item.id)
+        index.remove(connection, item.owner_id, ItemKind.PENDING, item.id)  # by the text that it still has
+        vectors.remove(connection, item.owner_id, item.id)
+    if not pending.change(connection, item, values):
+        raise StorageError(f"item {item.id} changed although its owner was locked")
+    if content != item.content:
         one = Neighbour(kind=ItemKind.PENDING, id=item.id, content=content)
         index.add(connection, item.owner_id, one, item.memory_type.value)
-        vectors.remove(connection, item.owner_id, item.id)
         if examined.embedding is not None:
             vectors.add(connection, item.owner_id, ItemKind.PENDING, item.id, examined.embedding)
     digest = record.digest(item=item.id, question=item.question)
     record.entry(connection, item.owner_id, Action.CLAIM_ANSWERED, item.id, digest, by=by, now=now)
     return acts.reload(connection, item)
-
-
-def _write(connection: Connection, item: PendingMemory, values: Mapping[str, Any]) -> None:
-    if not pending.change(connection, item, values):
-        raise StorageError(f"item {item.id} changed although its owner was locked")

@@ -8,9 +8,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
 
-from vouchgate.api.base import JsonRoute, not_found, problem_responses
+from vouchgate.api.base import JsonRoute, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.api.reviews import Reviewer, ReviewReader, not_done, query_of
 from vouchgate.ingest.claims.types import PendingMemory
@@ -20,7 +19,7 @@ from vouchgate.review.attending.views import TooManyViews
 from vouchgate.server.state import service_of
 from vouchgate.storage.queue.query import QueryError
 from vouchgate.storage.queue.views import MOST_VIEWS
-from vouchgate.wire import AssignIn, LetGoIn, LookIn, SendBackIn, SnoozeIn, ViewIn
+from vouchgate.wire import AssignIn, LetGoIn, LookIn, SendBackIn, SnoozeIn, Text, ViewIn
 
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
 
@@ -71,14 +70,13 @@ def save_view(request: Request, sent: ViewIn, principal: Reviewer) -> ViewOut:
     return ViewOut(name=view.name, q=view.query)
 
 
-@router.delete("/views", responses=problem_responses(404), status_code=204)
+@router.delete("/views", responses=problem_responses())
 def delete_view(
-    request: Request, name: Annotated[str, Query(min_length=1, max_length=60)], principal: Reviewer
-) -> Response:
-    """Forgets a saved query."""
-    if not views.remove(service_of(request).store, principal, name):
-        raise not_found("view")
-    return Response(status_code=204)
+    request: Request, name: Annotated[Text, Query(min_length=1, max_length=60)], principal: Reviewer
+) -> ViewsOut:
+    """Forgets a saved query, if there is one of this name. The answer has the others."""
+    views.remove(service_of(request).store, principal, name)
+    return list_views(request, principal)
 
 
 @router.post("/let-go", responses=problem_responses(409, body=True))

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from vouchgate.ingest.claims.types import Role
 
 pytestmark = pytest.mark.on("sqlite")
 
+TOMORROW = datetime.now(UTC) + timedelta(days=1)
 # Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
 ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
@@ -34,6 +36,8 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/documents/{document_id}/report.sarif"): (set(Role), None),
     ("POST", "/v1/documents/{document_id}/claims"): ({Role.AGENT}, {}),
     ("GET", "/v1/claims/pending"): ({Role.AGENT}, None),
+    ("GET", "/v1/claims/pending/{queue_id}"): ({Role.AGENT}, None),
+    ("POST", "/v1/claims/pending/{queue_id}/answer"): ({Role.AGENT}, {"content": "The door is 2 m high"}),
     ("GET", "/v1/decisions/{decision_id}"): (set(Role), None),
     ("GET", "/v1/memories"): (set(Role), None),
     ("GET", "/v1/memories/{memory_id}"): (set(Role), None),
@@ -45,6 +49,18 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/reviews/{item_id}/approve"): ({Role.REVIEWER}, {"version": 1}),
     ("POST", "/v1/reviews/{item_id}/reject"): ({Role.REVIEWER}, {"version": 1, "reason": "no"}),
     ("POST", "/v1/reviews/{item_id}/undo"): ({Role.REVIEWER}, {"version": 2}),
+    ("POST", "/v1/reviews/{item_id}/snooze"): ({Role.REVIEWER}, {"until": TOMORROW.isoformat()}),
+    ("POST", "/v1/reviews/{item_id}/resume"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/reviews/{item_id}/assign"): ({Role.REVIEWER}, {"to": "me"}),
+    ("POST", "/v1/reviews/{item_id}/look"): ({Role.REVIEWER}, {}),
+    ("POST", "/v1/reviews/{item_id}/send-back"): (
+        {Role.REVIEWER},
+        {"version": 1, "question": "Who says so?"},
+    ),
+    ("POST", "/v1/reviews/let-go"): ({Role.REVIEWER}, {"q": "door", "reason": "no source"}),
+    ("GET", "/v1/reviews/views"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/reviews/views"): ({Role.REVIEWER}, {"name": "doors", "q": "door"}),
+    ("DELETE", "/v1/reviews/views"): ({Role.REVIEWER}, None),
     ("POST", "/v1/reviews/batch"): (
         {Role.REVIEWER},
         {"items": [{"action": "approve", "id": "x", "version": 1}]},
@@ -64,7 +80,11 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/audit/events"): ({Role.AUDITOR, Role.ADMIN}, None),
     ("GET", "/v1/whoami"): (set(Role), None),
 }
-NAMING = {("GET", "/v1/publishers/preview"), ("DELETE", "/v1/publishers")}  # a publisher, which they need
+NAMING = {  # what they need to be told
+    ("GET", "/v1/publishers/preview"): "publisher=example.com",
+    ("DELETE", "/v1/publishers"): "publisher=example.com",
+    ("DELETE", "/v1/reviews/views"): "name=doors",
+}
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
 
 
@@ -97,6 +117,9 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
     if path.endswith("/undo"):
         decided = {"version": 1, "reason": "it is of iron"}
         assert site.reviewer(owner).post(f"/v1/reviews/{item_id}/reject", json=decided).status_code == 200
+    if path.endswith("/answer"):
+        asked = {"version": 1, "question": "Who measured it?"}
+        assert site.reviewer(owner).post(f"/v1/reviews/{item_id}/send-back", json=asked).status_code == 200
     if path.startswith("/v1/spot-checks/"):
         site.draw(owner, memory_id)
     delivery_id = ""
@@ -106,12 +129,13 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
     filled = path.format(
         memory_id=memory_id,
         item_id=item_id,
+        queue_id=item_id,
         decision_id=memory_id.replace("mem", "dec"),
         delivery_id=delivery_id,
         document_id=checked_document(agent) if "{document_id}" in path else "",
     )
     if (method, path) in NAMING:
-        filled += "?publisher=example.com"
+        filled += f"?{NAMING[method, path]}"
     before = site.events(owner)
     callers: dict[Role, httpx.Client] = {
         Role.AGENT: agent,
