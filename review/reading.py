@@ -34,8 +34,6 @@ from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
 
-_WAITING = QueueFilter()
-
 
 class QueueReader:
     """The reading half of `review.queue.ReviewQueue`. Nothing here writes."""
@@ -45,7 +43,7 @@ class QueueReader:
         self._policy = policy
         self._counts = QueueCounts()
 
-    def search(self, principal: Principal, wanted: QueueFilter = _WAITING) -> list[PendingMemory]:
+    def search(self, principal: Principal, wanted: QueueFilter | None = None) -> list[PendingMemory]:
         """Items that match, in the order asked for. Whatever owners `wanted` names, they are of the reviewer's own
         queue; none for any other principal. An item past its time is listed until `expire` meets it, but cannot be
         approved any more."""
@@ -53,7 +51,7 @@ class QueueReader:
         if not owners:
             return []
         with self._store.read() as connection:
-            own = wanted.model_copy(update={"owners": owners, "me": principal.id})
+            own = (wanted or QueueFilter()).model_copy(update={"owners": owners, "me": principal.id})
             return pending.search(connection, own)
 
     def neighbours(self, principal: Principal, item_id: str, wanted: QueueFilter) -> str | None:

@@ -114,10 +114,16 @@ def look(
 
 
 def send_back(
-    queue: ReviewQueue, principal: Principal, item_id: str, *, version: int, question: str, now: datetime
+    queue: ReviewQueue,
+    principal: Principal,
+    item_id: str,
+    *,
+    version: int | None,
+    question: str,
+    now: datetime,
 ) -> AttentionAnswer:
-    """Asks the agent of an item for what is missing. Until the agent answers (`review.attending.answering`) the item is
-    out of the list; it expires as any other, and `resume` takes it back."""
+    """Asks the agent of an item, in this version or whichever, for what is missing. Until the agent answers
+    (`review.attending.answering`) the item is out of the list; it expires as any other, and `resume` takes it back."""
     asked = acts.storable_text(question.strip())
 
     def work(connection: Connection, item: PendingMemory) -> Attended | NotPossible:

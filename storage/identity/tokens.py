@@ -195,6 +195,8 @@ def names(connection: Connection, token_ids: Iterable[str]) -> dict[str, str]:
 
 def holding(connection: Connection, named: str, now: datetime) -> list[Principal]:
     """The principals of tokens with this name or id that hold now."""
+    if not valid_name(named):
+        return []
     wanted = or_(_TABLE.c.id == named, func.lower(_TABLE.c.name) == named.lower())
     in_force = _TABLE.c.revoked_at.is_(None) & or_(_TABLE.c.expires_at.is_(None), _TABLE.c.expires_at > now)
     return [principal_of(row) for row in connection.execute(select(_TABLE).where(wanted, in_force))]

@@ -88,6 +88,8 @@ _REOPEN = (
         decided_by=None,
         note=None,
         memory_id=None,
+        snoozed_until=None,
+        sent_back_at=None,
     )
 )
 _COUNT_FOR_OWNER = (

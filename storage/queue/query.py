@@ -135,8 +135,8 @@ def parse(text: str, now: datetime) -> Query:
         raise QueryError(f"A query has at most {MOST_CHARACTERS} characters.")
     if text.count('"') % 2:
         raise QueryError('A quotation mark is never closed: write "like this".')
-    if "\x00" in text:
-        raise QueryError("A query cannot hold the NUL character.")
+    if any(c == "\x00" or "\ud800" <= c <= "\udfff" for c in text):
+        raise QueryError("A query cannot hold the NUL character, or half of one.")
     terms: list[Term] = []
     for part in _PART.finditer(text):
         terms += _terms(part["key"], part["bare"], part["quoted"], now)

@@ -12,6 +12,7 @@ from vouchgate.review.answers import NotFound
 from vouchgate.review.attending.answering import Answered, AnswerRefused
 from vouchgate.service import Service
 from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.errors import StorageError
 from vouchgate.storage.queue import pending
 from vouchgate.wire import AnswerIn, ClaimIn
 
@@ -59,7 +60,7 @@ async def answer_repeat(
     try:
         again = AnswerIn(content=sent.content, citations=sent.citations)
         found = await answer(service, principal, queue_id, again, key)
-    except ClaimRefused:  # it has been decided, and that stands
+    except (ClaimRefused, StorageError):  # it has been decided, and that stands
         return decided
     return Decided(found.answer, found.text) if isinstance(found, Answered) else decided
 

@@ -33,8 +33,8 @@ def here(store: Store, tmp_path: Path) -> Iterator[Bench]:
 def asked(here: Bench, content: str = CLAIM, **claim: tuple[str, ...]) -> PendingMemory:
     """A claim that was sent back."""
     item = here.item(here.send(content, **claim).queue_id)
-    question = {"question": "Who says so?", "now": NOW}
-    attention.send_back(queue_of(here.store), reviewer(), item.id, version=item.version, **question)
+    queue, version = queue_of(here.store), item.version
+    attention.send_back(queue, reviewer(), item.id, version=version, question="Who says so?", now=NOW)
     return here.item(item.id)
 
 

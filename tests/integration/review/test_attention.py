@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, Update, update
 
 from tests.claims import NOW, examined, submission_of
 from tests.reviews import assert_consistent, history, queue_of, reviewer, waiting
@@ -19,7 +20,7 @@ from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue import pending
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.queue.query import QueryError, parse
-from vouchgate.storage.queue.views import MOST_VIEWS
+from vouchgate.storage.queue.views import MOST_VIEWS, SavedView
 from vouchgate.storage.store import Store
 
 RITA = reviewer()
@@ -45,6 +46,10 @@ def item(store: Store, item_id: str) -> PendingMemory:
     return one
 
 
+def _execute(statement: Update, connection: Connection) -> None:
+    connection.execute(statement)
+
+
 def test_a_query_finds_by_words_sender_reason_source_and_time(store: Store) -> None:
     bea = person(store, "Bea's importer", role=Role.AGENT)
     texts = {
@@ -56,7 +61,7 @@ def test_a_query_finds_by_words_sender_reason_source_and_time(store: Store) -> N
     marks = {"bowls": {"cited": "adr:12"}, "kiln": {"rule": "technical_hedge"}}
     for name, values in marks.items():
         change = update(pending.TABLE).where(pending.TABLE.c.id == made[name].id).values(**values)
-        store.writer.run(["ann"], lambda c, change=change: c.execute(change).rowcount).result()
+        store.writer.run(["ann"], partial(_execute, change)).result()
     one = submission_of(examined("Returned jugs go to the shelf of Bea.", source=made["kiln"].source))
     store.writer.submit(replace(one, principal_id=bea.id)).result()
     jugs = "Returned jugs go to the shelf of Bea."
@@ -108,6 +113,9 @@ def test_a_snoozed_item_is_back_by_itself_and_keeps_place_and_end(store: Store) 
     attention.snooze(queue, RITA, made.id, until=SOON, now=NOW)
     queue.reject(RITA, made.id, version=made.version, reason="it is pine", now=NOW)
     assert isinstance(attention.snooze(queue, RITA, made.id, until=SOON, now=NOW), AlreadyDecided)
+    # Who takes that back wants to see it.
+    assert isinstance(queue.undo(RITA, made.id, version=made.version + 1, now=NOW), Undone)
+    assert found(store, "") == {made.content}
 
 
 def test_an_item_is_assigned_to_who_may_rule_on_it(store: Store) -> None:
@@ -209,20 +217,21 @@ def test_what_cannot_be_decided_is_let_go_in_one_act_and_can_be_taken_back(store
 
 def test_a_claim_that_was_sent_back_leaves_the_list_and_expires_as_any_other(store: Store) -> None:
     made, queue = waiting(store, "The door is oak."), queue_of(store)
-    ask = {"question": "Which page says so?", "now": NOW}
-    changed = attention.send_back(queue, RITA, made.id, version=7, **ask)
-    assert isinstance(changed, ItemChanged)
+
+    def ask(version: int, question: str = "Which page says so?") -> object:
+        return attention.send_back(queue, RITA, made.id, version=version, question=question, now=NOW)
+
+    assert isinstance(ask(7), ItemChanged)
     for question in (" ", "x" * 501):
-        asked = attention.send_back(queue, RITA, made.id, version=1, question=question, now=NOW)
-        assert isinstance(asked, NotPossible)
-    assert isinstance(attention.send_back(queue, RITA, made.id, version=1, **ask), Attended)
+        assert isinstance(ask(1, question), NotPossible)
+    assert isinstance(ask(1), Attended)
     assert found(store, "") == set()
     assert found(store, "is:sent-back") == {made.content}
     assert item(store, made.id).question == "Which page says so?"
     assert_consistent(store)
     assert isinstance(attention.resume(queue, RITA, made.id, now=NOW), Attended)
     assert found(store, "is:answered") == found(store, "") == {made.content}
-    attention.send_back(queue, RITA, made.id, version=1, **ask)
+    ask(1)
     assert queue.expire(made.expires_at) == 1
     assert item(store, made.id).status is ReviewStatus.EXPIRED
     assert_consistent(store)
@@ -230,9 +239,9 @@ def test_a_claim_that_was_sent_back_leaves_the_list_and_expires_as_any_other(sto
 
 def test_views_are_a_persons_own(store: Store) -> None:
     bea = reviewer(name="bea")
-    assert views.save(store, RITA, " old ", "before:7d", NOW) == views.SavedView("old", "before:7d")
+    assert views.save(store, RITA, " old ", "before:7d", NOW) == SavedView("old", "before:7d")
     views.save(store, RITA, "old", "before:14d", NOW)
-    assert views.listing(store, RITA) == [views.SavedView("old", "before:14d")]
+    assert views.listing(store, RITA) == [SavedView("old", "before:14d")]
     assert views.listing(store, bea) == []
     assert not views.remove(store, bea, "old")
     for name, query in (("", "kiln"), ("x\n", "agnet:bea"), ("x", "agnet:bea"), ("x", "  ")):

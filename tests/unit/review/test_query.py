@@ -71,6 +71,7 @@ def test_what_is_typed_as_terms(typed: str, terms: list[Term]) -> None:
         ("x" * 501, "at most 500"),
         (" ".join("abcdefghijklmnopqrstu"), "at most 20 terms"),
         ("a\x00b", "NUL"),
+        ("agent:\ud800", "half of one"),
     ],
 )
 def test_what_cannot_be_understood_is_told(typed: str, says: str) -> None:

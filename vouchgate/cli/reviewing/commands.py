@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -23,34 +24,20 @@ def review_snooze(
 ) -> None:
     """Take items out of the list until then. They keep their places and expire when they would have."""
     from vouchgate.cli.reviewing import many
-    from vouchgate.review.attending import attention
+    from vouchgate.review.attending.attention import snooze
 
-    at = many.later(until)
-    settings = settings_from(database_url=database_url, token=token)
-    raise typer.Exit(
-        many.attend(
-            settings,
-            items,
-            "snoozed until {item.snoozed_until:%Y-%m-%d %H:%M}Z",
-            lambda d, one: attention.snooze(d.queue, d.principal, one, until=at, now=datetime.now(UTC)),
-        )
-    )
+    act, said = partial(snooze, until=many.later(until)), "snoozed until {item.snoozed_until:%Y-%m-%d %H:%M}Z"
+    raise typer.Exit(many.attend(settings_from(database_url=database_url, token=token), items, said, act))
 
 
 @review.command("resume", epilog="Example: vouchgate review resume ID")
 def review_resume(items: Ids, *, database_url: DatabaseUrl = None, token: Token = None) -> None:
     """Have items that are snoozed or sent back stand in the list again, at once."""
     from vouchgate.cli.reviewing import many
-    from vouchgate.review.attending import attention
+    from vouchgate.review.attending.attention import resume
 
-    raise typer.Exit(
-        many.attend(
-            settings_from(database_url=database_url, token=token),
-            items,
-            "in the list again",
-            lambda d, one: attention.resume(d.queue, d.principal, one, now=datetime.now(UTC)),
-        )
-    )
+    settings = settings_from(database_url=database_url, token=token)
+    raise typer.Exit(many.attend(settings, items, "in the list again", resume))
 
 
 @review.command("assign", epilog="Example: vouchgate review assign ID --to bea")
@@ -65,16 +52,10 @@ def review_assign(
 ) -> None:
     """Say who is to rule on items. Every other reviewer of the owner still can."""
     from vouchgate.cli.reviewing import many
-    from vouchgate.review.attending import attention
+    from vouchgate.review.attending.attention import assign
 
-    raise typer.Exit(
-        many.attend(
-            settings_from(database_url=database_url, token=token),
-            items,
-            "assigned to {item.assigned_to}",
-            lambda d, one: attention.assign(d.queue, d.principal, one, to=to, now=datetime.now(UTC)),
-        )
-    )
+    settings, act = settings_from(database_url=database_url, token=token), partial(assign, to=to)
+    raise typer.Exit(many.attend(settings, items, "assigned to {item.assigned_to}", act))
 
 
 @review.command("look", epilog="Example: vouchgate review look ID")
@@ -87,16 +68,10 @@ def review_look(
 ) -> None:
     """Tell others for some minutes that you look at items. It keeps nobody from anything."""
     from vouchgate.cli.reviewing import many
-    from vouchgate.review.attending import attention
+    from vouchgate.review.attending.attention import look
 
-    raise typer.Exit(
-        many.attend(
-            settings_from(database_url=database_url, token=token),
-            items,
-            "looked at by {item.viewer}",
-            lambda d, one: attention.look(d.queue, d.principal, one, stop=stop, now=datetime.now(UTC)),
-        )
-    )
+    settings, act = settings_from(database_url=database_url, token=token), partial(look, stop=stop)
+    raise typer.Exit(many.attend(settings, items, "looked at by {item.viewer}", act))
 
 
 @review.command(
@@ -112,26 +87,12 @@ def review_send_back(
     token: Token = None,
 ) -> None:
     """Ask an item's agent for a source. Until it answers, the item is out of the list."""
-    from vouchgate.cli.review import get_item
     from vouchgate.cli.reviewing import many
-    from vouchgate.review.attending import attention
+    from vouchgate.review.attending.attention import send_back
 
-    seen = choose_version(version, latest)
-    raise typer.Exit(
-        many.attend(
-            settings_from(database_url=database_url, token=token),
-            [item],
-            "sent back to its agent",
-            lambda d, one: attention.send_back(
-                d.queue,
-                d.principal,
-                one,
-                version=seen or get_item(d, one).version,
-                question=question,
-                now=datetime.now(UTC),
-            ),
-        )
-    )
+    act = partial(send_back, version=choose_version(version, latest), question=question)
+    settings = settings_from(database_url=database_url, token=token)
+    raise typer.Exit(many.attend(settings, [item], "sent back to its agent", act))
 
 
 @review.command("views", epilog="Example: vouchgate review views --save mine 'assigned:me before:7d'")

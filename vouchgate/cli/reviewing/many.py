@@ -84,13 +84,11 @@ def let_go(settings: Settings, chosen: Choice, reason: str) -> int:
     return FAILED if done.left else 0
 
 
-def attend(
-    settings: Settings, ids: Sequence[str], said: str, act: Callable[[ReviewSession, str], AttentionAnswer]
-) -> int:
+def attend(settings: Settings, ids: Sequence[str], said: str, act: Callable[..., AttentionAnswer]) -> int:
     """Says something about each item; `said` is what is told when it is kept, with the item's fields in it."""
 
     def one(desk: ReviewSession, item: PendingMemory) -> str:
-        answer = act(desk, item.id)
+        answer = act(desk.queue, desk.principal, item.id, now=datetime.now(UTC))
         match answer:
             case Attended():
                 return f"{item.id}: {said.format(item=answer.item)}"
