@@ -80,7 +80,7 @@ def number_of(item_id: str) -> int:
 def policy() -> Policy:
     """The built-in policy, with a queue that no bench fills."""
     built_in = load_policy()
-    queue = built_in.queue.model_copy(update={"per_owner": 10**6, "total": 10**7})
+    queue = built_in.queue.model_copy(update={"per_agent": 10**6, "per_owner": 10**6, "total": 10**7})
     return built_in.model_copy(update={"queue": queue})
 
 

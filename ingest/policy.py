@@ -65,10 +65,14 @@ class HeadStart(Frozen):
 
 class QueueLimits(Frozen):
     """How many claims may wait, and for how long; how long an act can be taken back, and a rejection is
-    remembered."""
+    remembered. None is no limit of that kind, as in policies of before there was one: imports then have the places
+    that agents have."""
 
+    per_agent: int | None = Field(default=None, ge=1, exclude_if=lambda most: most is None)
     per_owner: int = Field(ge=1)
     total: int = Field(ge=1)
+    imports_per_owner: int | None = Field(default=None, ge=1, exclude_if=lambda most: most is None)
+    imports_total: int | None = Field(default=None, ge=1, exclude_if=lambda most: most is None)
     expire_days: int = Field(ge=1, le=3650)
     retry_after_seconds: int = Field(ge=1)
     undo_minutes: float = Field(ge=0, le=60 * 24 * 7)  # 0: nothing can be taken back

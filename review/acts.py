@@ -62,6 +62,15 @@ def reject(connection: Connection, item: PendingMemory, *, by: str, reason: str,
     return Rejected(reload(connection, item))
 
 
+def let_go(
+    connection: Connection, item: PendingMemory, *, by: str, reason: str, now: datetime, together: int
+) -> None:
+    """Ends the wait of an item that cannot be decided well, one of so many that go `together`."""
+    end_wait(connection, item, ReviewStatus.LET_GO, by=by, now=now, note=reason)
+    digest = record.digest(item=item.id, note=reason, together=str(together))
+    record.entry(connection, item.owner_id, Action.REVIEW_LET_GO, item.id, digest, by=by, now=now)
+
+
 def expire(connection: Connection, item: PendingMemory, now: datetime) -> None:
     """Ends the wait of an item whose time is over; nobody decided."""
     end_wait(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)

@@ -65,7 +65,7 @@ class ItemChanged:
 
 @dataclass(frozen=True, slots=True)
 class AlreadyDecided:
-    """The item does not wait any more: approved, rejected, expired or promoted, as `current` says."""
+    """The item does not wait any more: approved, rejected, expired, let go or promoted, as `current` says."""
 
     current: PendingMemory
 

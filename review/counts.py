@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.identity import owners
-from vouchgate.storage.queue import pending
-from vouchgate.storage.queue.pending import Facets
+from vouchgate.storage.queue import overview
+from vouchgate.storage.queue.overview import Facets
 
 _OWNERS = 1000  # whose counts are remembered: those looked at lately
 
@@ -31,7 +31,7 @@ class QueueCounts:
             known = self._known.get(owner_id)
         if known is not None and known.seq == log_seq:
             return known
-        facets = pending.facets(connection, owner_id, waiting, log_seq)
+        facets = overview.facets(connection, owner_id, waiting, log_seq)
         with self._lock:
             self._known[owner_id] = facets
             self._known.move_to_end(owner_id)
@@ -52,7 +52,7 @@ def sum_facets(found: Sequence[Facets]) -> Facets:
     return Facets(
         sum(one.waiting for one in found),
         dict(by_rule.most_common()),
-        dict(by_sender.most_common(pending.MOST_GROUPS)),
-        dict(by_cited.most_common(pending.MOST_GROUPS)),
+        dict(by_sender.most_common(overview.MOST_GROUPS)),
+        dict(by_cited.most_common(overview.MOST_GROUPS)),
         sum(one.seq for one in found),
     )

@@ -39,6 +39,8 @@ _WORDS = {
     Action.CLAIM_PROMOTED: ("promoted", "stored after another check"),
     Action.REVIEW_APPROVED: ("approved", "approved"),
     Action.REVIEW_REJECTED: ("rejected", "rejected"),
+    Action.REVIEW_LET_GO: ("let_go", "let go"),
+    Action.REVIEW_SENT_BACK: ("sent_back", "sent back to agents"),
     Action.REVIEW_UNDONE: ("undone", "taken back"),
     Action.REVIEW_EXPIRED: ("expired", "expired without a decision"),
     Action.MEMORY_STALE: ("stale", "found stale"),

@@ -68,6 +68,11 @@ class ReviewQueue(QueueReader):
         the log calls it, and of how many items."""
         self._told = told
 
+    def tell(self, action: Action, items: int) -> None:
+        """Tells the listener of a review of so many items; of none it is not told."""
+        if items:
+            self._told(action, items)
+
     def approve(
         self,
         principal: Principal,
@@ -126,7 +131,7 @@ class ReviewQueue(QueueReader):
                 voting.seal(connection, item, given, required)
             return answer
 
-        return self._act(principal, item_id, version, now, work)
+        return self.act(principal, item_id, version, now, work)
 
     def reject(
         self, principal: Principal, item_id: str, *, version: int, reason: str, now: datetime
@@ -144,7 +149,7 @@ class ReviewQueue(QueueReader):
                 return objected
             return acts.reject(connection, item, by=principal.id, reason=reason, now=now)
 
-        return self._act(principal, item_id, version, now, work)
+        return self.act(principal, item_id, version, now, work)
 
     def undo(
         self,
@@ -227,9 +232,8 @@ class ReviewQueue(QueueReader):
         transaction of its own. Returns how many this call ended; several processes may sweep at once."""
         with self._store.read() as connection:
             overdue = pending.due(connection, now, limit)
-        ended = self._sweep(overdue, limit, partial(_expire_item, now=now))
-        if ended:
-            self._told(Action.REVIEW_EXPIRED, ended)
+        ended = self.sweep(overdue, partial(_expire_item, now=now), limit)
+        self.tell(Action.REVIEW_EXPIRED, ended)
         return ended
 
     def expire_memories(self, now: datetime, limit: int = 500) -> int:
@@ -237,9 +241,11 @@ class ReviewQueue(QueueReader):
         out of the indexes and logs it, a few in a transaction."""
         with self._store.read() as connection:
             overdue = memories.due(connection, now, limit)
-        return self._sweep(overdue, _AT_ONCE, partial(acts.expire_memory, now=now))
+        return self.sweep(overdue, partial(acts.expire_memory, now=now))
 
-    def _sweep(self, overdue: Iterable[tuple[str, str]], at_once: int, end: Callable[..., bool]) -> int:
+    def sweep(
+        self, overdue: Iterable[tuple[str, str]], end: Callable[..., bool], at_once: int = _AT_ONCE
+    ) -> int:
         """Ends each of these, given by owner and id, `at_once` of one owner in a transaction; how many were not ended
         already. `end` gets the connection, the owner and the id."""
         by_owner: dict[str, list[str]] = {}
@@ -307,16 +313,17 @@ class ReviewQueue(QueueReader):
 
         return self._store.writer.run([memory.owner_id], work).result()
 
-    def _act(
+    def act(
         self,
         principal: Principal,
         item_id: str,
-        version: int,
+        version: int | None,
         now: datetime,
         act: Callable[[Connection, PendingMemory], T],
     ) -> T | NotFound | ItemChanged | AlreadyDecided:
         """Runs `act` in one transaction on an item that is the principal's to rule on, waits, and is in the
-        version named. An item past its time is expired on the spot: for everybody it is over, swept or not.
+        version named (None: whatever version). An item past its time is expired on the spot: for everybody it is
+        over, swept or not.
         """
         found = self.get_by_id(principal, item_id)
         if found is None or not may_rule_on(principal, found):
@@ -330,7 +337,7 @@ class ReviewQueue(QueueReader):
             if item.expires_at <= now:
                 acts.expire(connection, item, now)
                 return AlreadyDecided(acts.reload(connection, item))
-            if item.version != version:
+            if version not in (None, item.version):
                 return ItemChanged(item)
             return act(connection, item)
 

@@ -32,14 +32,13 @@ from vouchgate.review.vouching.owner_rules import NO_RULES, ONE, OwnerRules, Req
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.queue import pending, rechecks, votes
-from vouchgate.storage.queue.pending import Facets, QueueFilter
+from vouchgate.storage.queue.overview import Facets
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.queue.rejections import rejection_of
 from vouchgate.storage.queue.votes import Vote
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
-
-_WAITING = QueueFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class QueueReader:
         self._rules = rules
         self._counts = QueueCounts()
 
-    def search(self, principal: Principal, wanted: QueueFilter = _WAITING) -> list[PendingMemory]:
+    def search(self, principal: Principal, wanted: QueueFilter | None = None) -> list[PendingMemory]:
         """Items that match, in the order asked for. Whatever owners `wanted` names, they are of the reviewer's own
         queue; none for any other principal. An item past its time is listed until `expire` meets it, but cannot be
         approved any more."""
@@ -67,7 +66,8 @@ class QueueReader:
         if not owners:
             return []
         with self._store.read() as connection:
-            return pending.search(connection, wanted.model_copy(update={"owners": owners}))
+            own = (wanted or QueueFilter()).model_copy(update={"owners": owners, "me": principal.id})
+            return pending.search(connection, own)
 
     def neighbours(self, principal: Principal, item_id: str, wanted: QueueFilter) -> str | None:
         """The id of the item that comes after this one, which may be decided by now, among those that match;

@@ -36,8 +36,15 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import BY_CITATION, Rule
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.review import acts, record
-from vouchgate.review.relabelling import Shown, lowered
-from vouchgate.review.staleness import SourceChanged, SourcesUnchanged, SourcesUnclear, Standings, overdue
+from vouchgate.review.staleness import (
+    Shown,
+    SourceChanged,
+    SourcesUnchanged,
+    SourcesUnclear,
+    Standings,
+    lowered,
+    overdue,
+)
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories
 from vouchgate.storage.dedup import contradicting, index
@@ -120,7 +127,7 @@ def settle_item(
 def _settle_waiting(
     connection: Connection, item: PendingMemory, due: LeasedRecheck, again: Reexamined, policy: Policy
 ) -> RecheckResult:
-    examined, decision = _decide(connection, item, again)
+    examined, decision = decide_again(connection, item, again)
     if _is_open(decision):
         unknown = " ".join(f.message for f in decision.findings if f.verdict is Verdict.UNKNOWN)
         at = rechecks.not_before(again.now, examined.readings)
@@ -130,7 +137,7 @@ def _settle_waiting(
         rechecks.postpone(connection, due, at, attempts=0)
         return RecheckResult.AGAIN
     if decision.tier is not Tier.STORED:
-        acts.redecide(connection, item, _new_decision(item, again, examined, decision), policy)
+        acts.redecide(connection, item, new_decision(item, again, examined, decision), policy)
         return RecheckResult.REDECIDED
     horizon = item.validity_horizon
     if horizon is not None and horizon <= again.now:
@@ -143,7 +150,7 @@ def _settle_waiting(
             item,
             "What it cites is there now, on a page that may have been written after the claim.",
         )
-    made = _new_decision(item, again, examined, decision)
+    made = new_decision(item, again, examined, decision)
     acts.promote(connection, item, made, again.bands, policy)
     return RecheckResult.PROMOTED
 
@@ -155,10 +162,10 @@ def settle_before_approval(connection: Connection, item: PendingMemory, again: R
     waits = current.status is ReviewStatus.PENDING and current.expires_at > again.now
     if not waits or (current.version, current.decision_id) != (item.version, again.decision_id):
         return False
-    examined, decision = _decide(connection, current, again)
+    examined, decision = decide_again(connection, current, again)
     if decision.tier is Tier.STORED:
         return False
-    made = _new_decision(current, again, examined, decision)
+    made = new_decision(current, again, examined, decision)
     acts.redecide(connection, current, made, examined.policy)
     return True
 
@@ -217,7 +224,7 @@ def _lower(connection: Connection, memory: Memory, shown: Shown, now: datetime) 
     return True
 
 
-def _decide(connection: Connection, item: PendingMemory, again: Reexamined) -> tuple[Examined, Decision]:
+def decide_again(connection: Connection, item: PendingMemory, again: Reexamined) -> tuple[Examined, Decision]:
     """The decision that follows now. The item itself is no neighbour of its claim; what else waits is, as it
     was when the claim was sent."""
     before = again.examined.known
@@ -228,7 +235,13 @@ def _decide(connection: Connection, item: PendingMemory, again: Reexamined) -> t
     if before is not None:
         kind = item.memory_type.value
         looked_up = contradicting.look_up(
-            connection, item.owner_id, item.content, kind, before, now=again.now, allowance=allowance
+            connection,
+            item.owner_id,
+            again.examined.claim.content,
+            kind,
+            before,
+            now=again.now,
+            allowance=allowance,
         )
         facts = contradicting.together(facts, looked_up)
     if isinstance(facts, Neighbours):
@@ -264,7 +277,7 @@ def _may_promote(examined: Examined) -> bool:
     return all(is_listed(source, examined.policy) for source in sources)
 
 
-def _new_decision(
+def new_decision(
     item: PendingMemory, again: Reexamined, examined: Examined, decision: Decision
 ) -> acts.NewDecision:
     """The decision as it is kept. Whatever its tier, a claim that is not promoted goes on waiting, so the answer

@@ -1,4 +1,5 @@
-"""What reading a memory's sources again comes to, decided without I/O: do they still say what they said?"""
+"""What reading a memory's sources again comes to, decided without I/O: do they still say what they said, and does the
+memory promise more than is shown, as one may that was stored before statements were held against sources one by one?"""
 
 from __future__ import annotations
 
@@ -7,12 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
+from vouchgate.ingest.checks import statements
 from vouchgate.ingest.checks.citations import VERIFY
 from vouchgate.ingest.claims.types import (
     KEPT_BY_OPERATOR,
     Citation,
+    Confidence,
+    Decision,
     Finding,
     Found,
+    Label,
     Memory,
     Neighbours,
     SourceReading,
@@ -24,7 +29,6 @@ from vouchgate.ingest.claims.types import (
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Freshness
-from vouchgate.review.relabelling import Shown, shown_now
 
 # Of the word triples of the old passage that hold a word of the claim, how many must still be there. Pages change
 # their dates, counts and adverts every day, and sentences around the one that matters; when two in five of those
@@ -33,8 +37,20 @@ PASSAGE_KEPT = 0.6
 _RUN = 3  # words in a run: two are found anywhere, of four too many are lost with one changed word
 _FEWEST = 5  # triples with a word of the claim; with fewer, all triples of the passage count
 
+_RANKS = {Confidence.LOW: 0, Confidence.MEDIUM: 1, Confidence.HIGH: 2}
+_NOT_SHOWN = "What it cites is not shown to state it."
+
 
 Refuted = frozenset[tuple[str, str]]  # (citation key, finding code)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the sources of a claim are shown to say of it now: the label and confidence that this is worth."""
+
+    label: Label
+    confidence: Confidence
+    why: str  # a sentence for its owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +59,7 @@ class SourceChanged:
 
     reason: str
     learned: tuple[Found, ...]
-    shown: Shown | None = None  # `review.relabelling.shown_now`
+    shown: Shown | None = None  # `shown_now`
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +199,28 @@ def _runs(words: Sequence[str], length: int | None = None) -> Iterator[tuple[str
     """Every run of three words, or of all there are."""
     size = min(_RUN, len(words)) if length is None else length
     return zip(*(islice(words, start, None) for start in range(size)), strict=False)
+
+
+def shown_now(then: ValidationResult, readings: tuple[SourceReading, ...], now: Decision) -> Shown | None:
+    """What is shown `now`, by sources just read, of a claim that was decided `then`. None when that decision held every
+    statement against its sources already, and when not every source could be read: nothing is known then.
+
+    Where every statement is stated, confidence stays as it was: a score may fall with nothing but time.
+    """
+    before = [source for source in then.evidence.sources if isinstance(source, Found) and source.held is None]
+    if not before or not all(isinstance(reading, Found) for reading in readings):
+        return None
+    found = next((finding for finding in now.findings if finding.check == statements.CHECK), None)
+    if found is not None and found.code == "stated":
+        return Shown(now.label, Confidence.HIGH, "No official source states all of it by itself.")
+    return Shown(now.label, now.confidence, _NOT_SHOWN if found is None else found.message)
+
+
+def lowered(memory: Memory, shown: Shown) -> tuple[Label, Confidence] | None:
+    """The label and confidence that the memory is left with; None when it promises no more than is shown. What its
+    owner approved is held with medium confidence at least."""
+    label = shown.label if memory.label is Label.FACT else memory.label
+    least = Confidence.LOW if memory.approved_by is None else Confidence.MEDIUM
+    worth = max(shown.confidence, least, key=_RANKS.__getitem__)
+    confidence = min(memory.confidence, worth, key=_RANKS.__getitem__)
+    return None if (label, confidence) == (memory.label, memory.confidence) else (label, confidence)

@@ -44,7 +44,6 @@ from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.queue.capacity import QueueCapacity
 
 TAKEN_BACK = "approval taken back"  # the reason that the memory of an approval is retracted with
-_BY_REVIEWERS = (ReviewStatus.APPROVED, ReviewStatus.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class UndoRequest:
 def undo_deadline(item: PendingMemory, policy: Policy) -> datetime | None:
     """When the last moment to take an item's decision back is over; None for one that no reviewer decided. Past
     its own time an item cannot wait again."""
-    if item.status not in _BY_REVIEWERS or item.decided_at is None:
+    if item.status not in pending.BY_REVIEWERS or item.decided_at is None:
         return None
     return min(item.decided_at + timedelta(minutes=policy.queue.undo_minutes), item.expires_at)
 
@@ -70,7 +69,7 @@ def undo_refusal(item: PendingMemory, policy: Policy, now: datetime) -> NotUndoa
     """What the item itself says against it."""
     if item.status is ReviewStatus.PENDING:
         return NotUndoable("waiting", "The item waits for a decision: there is nothing to take back.", item)
-    if item.decided_at is None or item.status not in _BY_REVIEWERS:
+    if item.decided_at is None or item.status not in pending.BY_REVIEWERS:
         message = f"The item is {item.status.value}: no reviewer decided, so nothing can be taken back."
         return NotUndoable("not_reviewed", message, item)
     if item.expires_at <= now:
@@ -143,10 +142,9 @@ def undo(
         return refused
     state = owners.lock_owners(connection, [item.owner_id])[item.owner_id]
     places = QueueCapacity(connection, lock_total=True)
-    full = places.reserve(state, policy.queue)
+    full = places.reserve(state, policy.queue, item.submitted_by, item.lane)
     if full is not None:
-        whose = "Your queue is" if full.per_owner else "The queue of all owners is"
-        message = f"{whose} full ({full.limit} items wait). Decide others first."
+        message = f"There is no place for it: {full.sentence}. Decide others first."
         return NotUndoable("queue_full", message, item)
     _wait_again(connection, item, asked, policy)
     if stored is not None:

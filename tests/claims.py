@@ -28,12 +28,15 @@ NOW = datetime(2026, 5, 4, 12, 30, 15, 250_000, tzinfo=UTC)
 
 
 @cache
-def policy(*, threshold: float = 0.92, per_owner: int = 100, total: int = 10_000) -> Policy:
-    """The built-in policy with another threshold or other queue limits."""
+def policy(*, threshold: float = 0.92, **queue: int) -> Policy:
+    """The built-in policy with another threshold or other queue limits; an agent has the places of its owner where only
+    these are named."""
     built_in = load_policy()
-    queue = built_in.queue.model_copy(update={"per_owner": per_owner, "total": total})
+    if "per_owner" in queue:
+        queue = {"per_agent": queue["per_owner"], **queue}
+    limits = built_in.queue.model_copy(update=queue)
     return Policy.model_validate(
-        built_in.model_dump() | {"duplicate_threshold": threshold, "queue": queue.model_dump()}
+        built_in.model_dump() | {"duplicate_threshold": threshold, "queue": limits.model_dump()}
     )
 
 

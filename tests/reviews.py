@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from tests.claims import NOW, examined, policy, submission_of
 from vouchgate.ingest.claims.types import (
@@ -108,5 +108,12 @@ def assert_consistent(store: Store, now: datetime = NOW) -> None:
         assert {tuple(row) for row in indexed} == waiting_rows | active_rows
         for owner_id, count in connection.execute(select(owners.TABLE.c.owner_id, owners.TABLE.c.pending)):
             assert count == sum(owner == owner_id for owner, _ in waiting_rows), owner_id
+        imports = pending.TABLE.c.lane == "import"
+        imported = {tuple(row) for row in connection.execute(waits.where(imports))}
+        for owner_id, count in connection.execute(select(owners.TABLE.c.owner_id, owners.TABLE.c.imported)):
+            assert count == sum(owner == owner_id for owner, _ in imported), owner_id
         total = OwnerRow.metadata.tables["queue_total"]
-        assert connection.execute(select(func.sum(total.c.pending))).scalar_one() == len(waiting_rows)
+        assert connection.execute(select(total.c.pending, total.c.imported)).one() == (
+            len(waiting_rows),
+            len(imported),
+        )

@@ -156,6 +156,18 @@ class CitationIn(Wire):
     ] = ""
 
 
+Citations = Annotated[
+    list[
+        Annotated[
+            Annotated[CitationIn, Tag("object")] | Annotated[CitationText, Tag("text")],
+            # So that an error is about the form that was sent, not about both.
+            Discriminator(lambda sent: "text" if isinstance(sent, str) else "object"),
+        ]
+    ],
+    Field(max_length=MAX_CITATIONS),
+]
+
+
 class DeliveryIn(Wire):
     """Where in a store behind the gate (a sink) the claim is to be written once it is a memory, or with `remove`,
     what is to go from there. The same sink and place is the same thing."""
@@ -183,16 +195,7 @@ class ClaimIn(Wire):
     memory_type: MemoryType
     source: Source
     user_id: OwnerId | None = None
-    citations: Annotated[
-        list[
-            Annotated[
-                Annotated[CitationIn, Tag("object")] | Annotated[CitationText, Tag("text")],
-                # So that an error is about the form that was sent, not about both.
-                Discriminator(lambda sent: "text" if isinstance(sent, str) else "object"),
-            ]
-        ],
-        Field(max_length=MAX_CITATIONS),
-    ] = []
+    citations: Citations = []
     validity_horizon: Time | None = None
     metadata: Annotated[
         dict[str, JsonValue],
@@ -200,6 +203,13 @@ class ClaimIn(Wire):
         Field(description=f"At most {MAX_METADATA_BYTES} bytes as JSON."),
     ] = {}
     delivery: DeliveryIn | None = None
+
+
+class AnswerIn(Wire):
+    """What an agent answers to a question about a claim of its own: the claim in other words, or what it cites now."""
+
+    content: Content | None = None
+    citations: Citations = []
 
 
 class BatchIn(Wire):
@@ -243,6 +253,48 @@ class ApproveIn(Wire):
     note: Note | None = None
     content: Content | None = None
     supersede: Annotated[bool, Field(strict=True)] | None = None
+
+
+class SnoozeIn(Wire):
+    """Until when an item is out of the list."""
+
+    until: Time
+
+
+class AssignIn(Wire):
+    """Who is to rule on an item: `me`, `nobody`, or the name or id of a reviewer's token."""
+
+    to: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS), _SAYS, _SAYS_SOMETHING]
+
+
+class LookIn(Wire):
+    """Whether the caller looks at an item, or with `stop` no longer."""
+
+    stop: Annotated[bool, Field(strict=True)] = False
+
+
+class SendBackIn(Wire):
+    """What an item's agent is asked. `version` is the one that was looked at."""
+
+    version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
+    question: Annotated[str, Field(min_length=1, max_length=500), _SAYS, _SAYS_SOMETHING]
+
+
+class LetGoIn(Wire):
+    """What is let go: all that a query finds. With `dry_run` it is only counted. `expect` is how many that were: where
+    it is another number by now, nothing is done."""
+
+    q: Annotated[str, Field(min_length=1, max_length=500), _SAYS, _SAYS_SOMETHING]
+    reason: Reason
+    dry_run: Annotated[bool, Field(strict=True)] = False
+    expect: Annotated[int, Field(ge=0, strict=True)] | None = None
+
+
+class ViewIn(Wire):
+    """A query under a name."""
+
+    name: Annotated[str, Field(min_length=1, max_length=60), _SAYS, _SAYS_SOMETHING]
+    q: Annotated[str, Field(min_length=1, max_length=500), _SAYS, _SAYS_SOMETHING]
 
 
 class UndoIn(Wire):

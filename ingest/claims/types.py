@@ -808,13 +808,26 @@ class Memory(Frozen):
 
 
 class ReviewStatus(StrEnum):
-    """Where a pending memory stands. EXPIRED is not REJECTED: nobody decided."""
+    """Where a pending memory stands. EXPIRED is not REJECTED: nobody decided. Nor is LET_GO: a reviewer ended its wait
+    because it cannot be decided well, and says nothing of whether it is so."""
 
     PENDING = "pending"
     APPROVED = "approved"
     REJECTED = "rejected"
     EXPIRED = "expired"
+    LET_GO = "let_go"
     PROMOTED = "promoted"  # its citation verified when it was checked again; nobody had to decide
+
+
+GivenText = Annotated[str | None, Field(exclude_if=lambda found: found is None)]
+GivenTime = Annotated[datetime | None, Field(exclude_if=lambda found: found is None)]
+
+
+class Lane(StrEnum):
+    """Whose places in the queue an item takes: those of its agent, or those kept for imports."""
+
+    AGENT = "agent"
+    IMPORT = "import"
 
 
 class PendingMemory(Frozen):
@@ -845,6 +858,14 @@ class PendingMemory(Frozen):
     rejected_before: str | None = None  # the item of the same words that its owner rejected lately
     # `DeliveryTarget.name` of what is to go: this item asks for a removal, and approving it stores nothing.
     removal_of: str | None = Field(default=None, exclude_if=lambda found: found is None)
+    lane: Lane = Field(default=Lane.AGENT, exclude_if=lambda lane: lane is Lane.AGENT)
+    snoozed_until: GivenTime = None  # not listed until then
+    assigned_to: GivenText = None  # a principal who is to rule on it; anybody who may still can
+    viewer: GivenText = None  # the principal who said last that they look at it; it keeps nobody away
+    viewing_until: GivenTime = None
+    question: GivenText = None  # what a reviewer asked its agent; kept once it was answered
+    sent_back_at: GivenTime = None  # it is the agent's turn since then, and it is not listed
+    asked_decision: GivenText = None  # the decision that stood when the question was asked
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -888,6 +909,12 @@ class Action(StrEnum):
     REVIEW_OBJECTED = "review.objected"  # the approvals that there were do not count any more
     REVIEW_VOTE_WITHDRAWN = "review.vote_withdrawn"
     REVIEW_EXPIRED = "review.expired"
+    REVIEW_LET_GO = "review.let_go"  # a reviewer ended the wait of what cannot be decided well
+    REVIEW_SNOOZED = "review.snoozed"
+    REVIEW_ASSIGNED = "review.assigned"  # to a reviewer, or to nobody any more
+    REVIEW_SENT_BACK = "review.sent_back"  # to its agent, with a question
+    REVIEW_RESUMED = "review.resumed"  # snoozed or sent back, and taken into the list again
+    CLAIM_ANSWERED = "claim.answered"  # the agent's answer to a question: a new decision
     REVIEW_UNDONE = "review.undone"  # an approval or a rejection taken back: the item waits again
     MEMORY_SUPERSEDED = "memory.superseded"
     MEMORY_RETRACTED = "memory.retracted"

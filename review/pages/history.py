@@ -21,6 +21,7 @@ _MARKS = {
     ReviewStatus.PROMOTED: "good",
     ReviewStatus.REJECTED: "bad",
     ReviewStatus.EXPIRED: "doubt",
+    ReviewStatus.LET_GO: "doubt",
     ReviewStatus.PENDING: "plain",
 }
 
@@ -56,7 +57,7 @@ def filter_choices(chosen: ReviewStatus | None) -> list[FilterChoice]:
     endings = [status for status in ReviewStatus if status is not ReviewStatus.PENDING]
     return [
         FilterChoice("all", PATH, chosen is None),
-        *(FilterChoice(s.value, f"{PATH}?status={s.value}", chosen is s) for s in endings),
+        *(FilterChoice(s.value.replace("_", " "), f"{PATH}?status={s.value}", chosen is s) for s in endings),
     ]
 
 

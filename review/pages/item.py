@@ -330,6 +330,8 @@ def _item_outcome(
             words = f"Rejected{by}: it will not be stored."
         case ReviewStatus.EXPIRED:
             words = "Its time ran out, and nobody decided."
+        case ReviewStatus.LET_GO:
+            words = f"Let go{by}: it could not be decided well."
         case ReviewStatus.PROMOTED:
             words = "Stored by itself: what it cites was found when it was looked at again."
     undo = undo_until is not None and undo_until > now

@@ -137,7 +137,7 @@ def preview(
     own = frozenset({owner_id})
     citing: list[ValidationResult] = []
     with store.read() as connection:
-        wanted = pending.QueueFilter(owners=own, order="newest", limit=MOST_LOOKED_AT)
+        wanted = pending.QueueFilter(owners=own, order="newest", away=True, limit=MOST_LOOKED_AT)
         for item in pending.search(connection, wanted):
             kept = parse_decision(decisions.get(connection, item.decision_id, owners=own))
             if kept is not None and any(publisher in publishers_of(each) for each in kept.evidence.sources):

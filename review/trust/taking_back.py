@@ -16,6 +16,7 @@ from vouchgate.ingest.claims.types import (
     Action,
     Decision,
     ItemKind,
+    Lane,
     Neighbour,
     Neighbours,
     Principal,
@@ -124,7 +125,9 @@ class _Step:
             if self.then is Then.QUEUE:
                 again = self._decide_again(connection, act)
                 if again is not None:
-                    if isinstance(places.reserve(state, self.policy.queue), QueueFull):
+                    if isinstance(
+                        places.reserve(state, self.policy.queue, act.principal_id, Lane.AGENT), QueueFull
+                    ):
                         batch.full = True
                         break
                     self._wait(connection, act, suffix, *again)
@@ -177,7 +180,11 @@ class _Step:
         )
         did = "rejected" if act.memory_id is None else "stored"
         item = pending.from_answer(
-            answer, item_id=ids.queue_id(suffix), submitted_by=act.principal_id, limits=policy.queue
+            answer,
+            item_id=ids.queue_id(suffix),
+            submitted_by=act.principal_id,
+            limits=policy.queue,
+            lane=Lane.AGENT,
         ).model_copy(
             update={
                 "reason": f"{decision.reason} (a rule {did} it that you took back: {self.rule.name})",

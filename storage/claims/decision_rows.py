@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, update
 
-from vouchgate.ingest.claims.types import ItemKind, Tier, ValidationResult
+from vouchgate.ingest.claims.types import ItemKind, Lane, Tier, ValidationResult
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions, known_keys, memories, owner_rules, source_texts
@@ -87,12 +87,14 @@ class DecisionRows:
         self.spot_checks += spot_checks.rows_of(answer, digest, examined.policy, principal_id, at)
 
     def add_item(
-        self, examined: Examined, answer: ValidationResult, principal_id: str, words_digest: str
+        self, examined: Examined, answer: ValidationResult, principal_id: str, words_digest: str, lane: Lane
     ) -> None:
         """Notes the item in which a claim waits for its owner."""
         policy, owner_id, at = examined.policy, examined.claim.owner_id, examined.capture_time
         item_id = str(answer.queue_id)
-        item = pending.from_answer(answer, item_id=item_id, submitted_by=principal_id, limits=policy.queue)
+        item = pending.from_answer(
+            answer, item_id=item_id, submitted_by=principal_id, limits=policy.queue, lane=lane
+        )
         self.pending.append(pending.row_of(item, words_digest))
         if examined.claim.removes:
             return

@@ -20,6 +20,7 @@ from vouchgate.ingest.claims.types import (
     Action,
     DedupFacts,
     ItemKind,
+    Lane,
     Neighbour,
     Neighbours,
     RejectedBefore,
@@ -77,6 +78,7 @@ class Submission:
     recheck_token: bool = False  # the principal was remembered: see again here that its token still holds
     bands: tuple[int, ...] | None = None  # storage.dedup.similar.keys_of, when made before
     new_owners: bool = True  # the principal may name an owner that nobody has made yet
+    lane: Lane = Lane.AGENT
     straight: bool = False  # nobody compared it before: when that takes too long here, it is sent back
 
     @property
@@ -238,7 +240,12 @@ class _SubmissionGroup:
             queue_id, action = decision.nearest.id, Action.CLAIM_REPEATED
         else:
             if (
-                full := self._places.reserve(self._owners[submission.owner_id], examined.policy.queue)
+                full := self._places.reserve(
+                    self._owners[submission.owner_id],
+                    examined.policy.queue,
+                    submission.principal_id,
+                    submission.lane,
+                )
             ) is not None:
                 return full
             queue_id, action = ids.queue_id(submission.suffix), Action.CLAIM_QUEUED
@@ -327,7 +334,7 @@ class _SubmissionGroup:
             self._contradicting.stored.add(owner_id, bands, answer.memory_id, claim.content)
             self._outbox.note_stored_claim(claim, answer.memory_id, at)
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
-            rows.add_item(examined, answer, principal_id, _words_of(submission)[1])
+            rows.add_item(examined, answer, principal_id, _words_of(submission)[1], submission.lane)
             if claim.removes:  # it says nothing that another claim could repeat
                 self._outbox.note_waiting_removal(claim, answer.queue_id)
             else:

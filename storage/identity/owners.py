@@ -24,14 +24,14 @@ _CREATE = text(
 # Straight to the driver, as both run for every group of claims; the owners come sorted. On SQLite a join,
 # because for an IN it builds a table of the list, which takes longer than to look the owners up.
 _LOCK = {
-    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.said FROM json_each(?) AS wanted "
+    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.imported, o.said FROM json_each(?) AS wanted "
     "CROSS JOIN owner AS o ON o.owner_id = wanted.value",
-    "postgresql": "SELECT owner_id, log_seq, log_head, pending, said FROM owner "
+    "postgresql": "SELECT owner_id, log_seq, log_head, pending, imported, said FROM owner "
     "WHERE owner_id = ANY(%s::text[]) ORDER BY owner_id FOR UPDATE",
 }
 _SAVE = {
-    "sqlite": "UPDATE owner SET log_seq = ?, log_head = ?, pending = ? WHERE owner_id = ?",
-    "postgresql": "UPDATE owner SET log_seq = %s, log_head = %s, pending = %s WHERE owner_id = %s",
+    "sqlite": "UPDATE owner SET log_seq = ?, log_head = ?, pending = ?, imported = ? WHERE owner_id = ?",
+    "postgresql": "UPDATE owner SET log_seq = %s, log_head = %s, pending = %s, imported = %s WHERE owner_id = %s",
 }
 
 CHAIN_START = "0" * 64  # what the first entry of a chain names as the one before
@@ -45,6 +45,7 @@ class OwnerState:
     log_seq: int
     log_head: str
     pending: int
+    imported: int  # of these, by imports
     said: int = 0  # how often what its owner says changed; see `storage.claims.sayings`
 
 
@@ -107,7 +108,7 @@ def log_end(connection: Connection, owner_id: str) -> int:
 
 def save(connection: Connection, states: Iterable[OwnerState]) -> None:
     """Writes the rows of locked owners back."""
-    rows = [(state.log_seq, state.log_head, state.pending, state.owner_id) for state in states]
+    rows = [(s.log_seq, s.log_head, s.pending, s.imported, s.owner_id) for s in states]
     if rows:
         connection.exec_driver_sql(_SAVE[connection.dialect.name], rows)
 

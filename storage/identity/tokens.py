@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, or_, select, update
 
 from vouchgate.ingest.claims.types import Action, Frozen, Membership, Principal, Role, Source
 from vouchgate.ingest.policy import canonical_json
@@ -259,6 +259,16 @@ def names(connection: Connection, token_ids: Iterable[str]) -> dict[str, str]:
     if not wanted:
         return {}
     return {row.id: row.name for row in connection.execute(_NAMES, {"ids": wanted})}
+
+
+def holding(connection: Connection, named: str, now: datetime) -> list[Principal]:
+    """The principals of tokens with this name or id that hold now."""
+    if not valid_name(named):
+        return []
+    wanted = or_(TABLE.c.id == named, func.lower(TABLE.c.name) == named.lower())
+    in_force = TABLE.c.revoked_at.is_(None) & or_(TABLE.c.expires_at.is_(None), TABLE.c.expires_at > now)
+    rows = connection.execute(_ALL.where(wanted, in_force))
+    return [principal_of(list(group)) for _, group in groupby(rows, key=lambda row: row.id)]
 
 
 def listing(connection: Connection) -> list[TokenInfo]:

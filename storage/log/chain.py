@@ -99,7 +99,7 @@ def append(
 ) -> LogEntry:
     """Adds one entry and moves the end of the owner's chain. The caller holds the owner's lock."""
     seq, head = connection.execute(_END, {"of_owner": owner_id}).one()
-    state = OwnerState(owner_id, seq, head, 0)
+    state = OwnerState(owner_id, seq, head, 0, 0)
     row = next_entry(
         state, at=now, actor=by, action=action, subject_id=subject_id, content_digest=content_digest
     )

@@ -1,35 +1,86 @@
-"""Places in the review queue, which is limited for each owner and in all."""
+"""Places in the review queue: limited for each agent of an owner, for each owner and in all. Imports have a lane of
+their own, with limits of its own, and take no place of an agent."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, select, update
 
+from vouchgate.ingest.claims.types import Lane
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.storage.identity.owners import OwnerState
+from vouchgate.storage.sql import fetch
 from vouchgate.storage.tables.claims import QueueTotalRow
 
 _TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
-_READ_TOTAL = select(_TOTAL.c.pending).where(_TOTAL.c.id == 1)
+_OF_AGENTS = _TOTAL.c.pending - _TOTAL.c.imported
+_READ_TOTAL = select(_OF_AGENTS, _TOTAL.c.imported).where(_TOTAL.c.id == 1)
 _LOCK_TOTAL = _READ_TOTAL.with_for_update()
 _ADD_TO_TOTAL = (
     update(_TOTAL)
-    .where(_TOTAL.c.id == 1, _TOTAL.c.pending <= bindparam("most"))
-    .values(pending=_TOTAL.c.pending + bindparam("more"))
+    .where(_TOTAL.c.id == 1, _OF_AGENTS <= bindparam("most"), _TOTAL.c.imported <= bindparam("most_imported"))
+    .values(pending=_TOTAL.c.pending + bindparam("more"), imported=_TOTAL.c.imported + bindparam("imports"))
 )
+# Counted no further than to the limit, in an index that has no import. SQLite knows another that fits, and is told.
+_COUNT = "SELECT count(*) FROM (SELECT 1 FROM pending"
+_OF_AGENT = {
+    "sqlite": f"{_COUNT} INDEXED BY pending_places WHERE owner_id = ?1 AND submitted_by = ?2 AND status = 'pending'"
+    " AND lane = 'agent' LIMIT ?3)",
+    "postgresql": f"{_COUNT} WHERE owner_id = %s AND submitted_by = %s AND status = 'pending' AND lane = 'agent'"
+    " LIMIT %s) AS places",
+}
 # Places left in the whole queue below which its count is locked before it is relied on. Other processes take at
 # most a group's worth at the same moment, each.
 _NEARLY_FULL = 1000
+_ANY = 2**31 - 1  # more than ever wait: what bounds the lane that a group does not use
+
+
+class QueueLimit(StrEnum):
+    """Which limit is reached: the name of the policy's setting."""
+
+    PER_AGENT = "per_agent"
+    PER_OWNER = "per_owner"
+    TOTAL = "total"
+    IMPORTS_PER_OWNER = "imports_per_owner"
+    IMPORTS_TOTAL = "imports_total"
+
+    @property
+    def whose(self) -> str:
+        """What waits in so many places, to be said in a sentence."""
+        match self:
+            case QueueLimit.PER_AGENT:
+                return "claims of this agent wait for their owner"
+            case QueueLimit.PER_OWNER:
+                return "claims wait for this owner"
+            case QueueLimit.TOTAL:
+                return "claims wait in the whole queue, of all owners"
+            case QueueLimit.IMPORTS_PER_OWNER:
+                return "imported claims wait for this owner"
+            case QueueLimit.IMPORTS_TOTAL:
+                return "imported claims wait, of all owners"
+
+    @property
+    def in_all(self) -> bool:
+        """Whether it is one over all owners."""
+        return self in (QueueLimit.TOTAL, QueueLimit.IMPORTS_TOTAL)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueFull:
-    """No room to wait: this owner's queue or, when not `per_owner`, the whole one. Nothing was written."""
+    """No room to wait, by the limit that is named. Nothing was written."""
 
-    per_owner: bool
+    which: QueueLimit
     limit: int
     retry_after_seconds: int
+
+    @property
+    def sentence(self) -> str:
+        """What is full, as the part of a sentence."""
+        return f"{self.limit:,} {self.which.whose}, which is the limit"
 
 
 class QueueFilledMeanwhile(Exception):
@@ -43,37 +94,86 @@ class QueueCapacity:
     def __init__(self, connection: Connection, *, lock_total: bool) -> None:
         self._connection = connection
         self._lock_total = lock_total
-        self._limit = 0
-        self._taken = 0
-        self._before: int | None = None  # how many waited in all; read when the first claim has to wait
+        self._taken: Counter[Lane] = Counter()
+        self._totals: dict[
+            Lane, tuple[int, int]
+        ] = {}  # limit, and how many waited before, of lanes asked for
+        self._waiting: dict[tuple[str, str], int] = {}  # before, by owner and agent, where that was counted
+        self._by_agent: Counter[tuple[str, str]] = Counter()  # places that this group takes
 
-    def reserve(self, owner: OwnerState, limits: QueueLimits) -> QueueFull | None:
-        """Counts one more that waits, or says which queue is full."""
-        if owner.pending >= limits.per_owner:
-            return QueueFull(True, limits.per_owner, limits.retry_after_seconds)
-        if self._before is None:
-            self._before, self._limit = self._read_total(limits.total), limits.total
-        if self._before + self._taken >= limits.total:
-            return QueueFull(False, limits.total, limits.retry_after_seconds)
+    def reserve(self, owner: OwnerState, limits: QueueLimits, agent: str, lane: Lane) -> QueueFull | None:
+        """Counts one more that waits, sent by the principal `agent`, or says which limit is reached."""
+        full = self._full(owner, limits, agent, lane)
+        if full is not None:
+            return QueueFull(*full, limits.retry_after_seconds)
         owner.pending += 1
-        self._taken += 1
+        owner.imported += lane is Lane.IMPORT
+        self._taken[lane] += 1
+        self._by_agent[owner.owner_id, agent] += lane is Lane.AGENT
         return None
 
-    def _read_total(self, limit: int) -> int:
-        """How many wait in all. Far from the limit without the lock, so that owners do not wait for one
+    def _full(
+        self, owner: OwnerState, limits: QueueLimits, agent: str, lane: Lane
+    ) -> tuple[QueueLimit, int] | None:
+        of_agents = owner.pending - owner.imported
+        match lane:
+            case Lane.IMPORT:
+                each, in_all = QueueLimit.IMPORTS_PER_OWNER, QueueLimit.IMPORTS_TOTAL
+                most, of_lane = limits.imports_per_owner or limits.per_owner, owner.imported
+                total = limits.imports_total or limits.total
+            case Lane.AGENT:
+                each, in_all, most, of_lane = (
+                    QueueLimit.PER_OWNER,
+                    QueueLimit.TOTAL,
+                    limits.per_owner,
+                    of_agents,
+                )
+                total = limits.total
+                # While fewer wait in all, an agent cannot have so many: most claims are not counted.
+                mine = limits.per_agent
+                if mine and of_agents >= mine and self._of_agent(owner.owner_id, agent, mine) >= mine:
+                    return QueueLimit.PER_AGENT, mine
+        if of_lane >= most:
+            return each, most
+        if lane not in self._totals:
+            self._totals[lane] = total, self._read_total(lane, total)
+        if self._totals[lane][1] + self._taken[lane] >= total:
+            return in_all, total
+        return None
+
+    def _of_agent(self, owner_id: str, agent: str, most: int) -> int:
+        """How many places this agent has, counted to `most`, with those that this group takes."""
+        pair = owner_id, agent
+        if pair not in self._waiting:
+            statement = _OF_AGENT[self._connection.dialect.name]
+            self._waiting[pair] = fetch(self._connection, statement, (owner_id, agent, most))[0][0]
+        return self._waiting[pair] + self._by_agent[pair]
+
+    def _read_total(self, lane: Lane, limit: int) -> int:
+        """How many wait in all in this lane. Far from the limit without the lock, so that owners do not wait for one
         another while their claims are decided; then `write` sees whether it still holds."""
         if not self._lock_total:
-            total: int = self._connection.execute(_READ_TOTAL).scalar_one()
+            total = self._of_lane(lane, _READ_TOTAL)
             if limit - total > _NEARLY_FULL:
                 return total
-        locked: int = self._connection.execute(_LOCK_TOTAL).scalar_one()
-        return locked
+        return self._of_lane(lane, _LOCK_TOTAL)
+
+    def _of_lane(self, lane: Lane, statement: Select[Any]) -> int:
+        of_agents, imported = self._connection.execute(statement).one()
+        return int(imported if lane is Lane.IMPORT else of_agents)
 
     def write(self) -> None:
         """Adds to the count of all. The last statement of a transaction: owners that queue something wait for
         one another from here to the commit. Raises QueueFilledMeanwhile."""
         if not self._taken:
             return
-        parameters = {"more": self._taken, "most": self._limit - self._taken}
+        agents, imports = self._taken[Lane.AGENT], self._taken[Lane.IMPORT]
+        most = {lane: total - self._taken[lane] for lane, (total, _) in self._totals.items()}
+        parameters = {
+            "more": agents + imports,
+            "imports": imports,
+            "most": most.get(Lane.AGENT, _ANY),
+            "most_imported": most.get(Lane.IMPORT, _ANY),
+        }
         if self._connection.execute(_ADD_TO_TOTAL, parameters).rowcount != 1:
             raise QueueFilledMeanwhile

@@ -9,16 +9,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, case, func, select
+from sqlalchemy import Connection, Table, bindparam, case, func, select
 
 from vouchgate.ingest.claims.types import Action, ReviewStatus
+from vouchgate.ingest.rules import Rule
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.queue.pending import TABLE as PENDING
+from vouchgate.storage.tables.claims import QueueTotalRow
 
+_TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
 MOST_ENTRIES = 100_000  # of one owner's log, from its end, that are counted: some 50 ms
+
+_WAITING_OF = (PENDING.c.owner_id == bindparam("of_owner"), PENDING.c.status == ReviewStatus.PENDING.value)
+_HOW_MANY = func.count().label("how_many")
+_COUNTS = {
+    column.name: select(column, _HOW_MANY)
+    .where(*_WAITING_OF, column.is_not(None))
+    .group_by(column)
+    .order_by(_HOW_MANY.desc(), column)
+    .limit(bindparam("most"))
+    for column in (PENDING.c.rule, PENDING.c.submitted_by, PENDING.c.cited)
+}
+_TOTAL_WAITING = select(_TOTAL.c.pending).where(_TOTAL.c.id == 1)
+_OLDEST = (
+    select(PENDING.c.created_at)
+    .where(PENDING.c.status == bindparam("pending"))
+    .order_by(PENDING.c.expires_at)
+    .limit(1)
+)
+
+MOST_GROUPS = 20  # of one kind that are counted; there are fewer rules than that
 
 _WAITS = PENDING.c.status == ReviewStatus.PENDING.value
 _OF_OWNER = PENDING.c.owner_id == bindparam("of_owner")
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """How many items wait, in all and in each group. Of senders and of things cited, the largest groups only."""
+
+    waiting: int
+    by_rule: dict[Rule, int]
+    by_sender: dict[str, int]  # id of a principal
+    by_cited: dict[str, int]  # key of the first thing cited; an item that cites nothing is in no such group
+    seq: int  # number of the owner's last log entry: two counts with the same one are the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +130,27 @@ def count_events(
     ).all()
     counts = {Action(row.action): row.times for row in rows}
     return EventCounts(counts, first <= 0 or all(row.first > first + 1 for row in rows))
+
+
+def facets(connection: Connection, owner_id: str, waiting: int, log_seq: int) -> Facets:
+    """Counts an owner's waiting items in groups: all their entries in three indexes, so some milliseconds for ten
+    thousand. How many there are, and the end of the log, the caller has read (`storage.identity.owners.log_ends`)."""
+    groups = {
+        name: {
+            row[0]: row.how_many
+            for row in connection.execute(statement, {"of_owner": owner_id, "most": MOST_GROUPS})
+        }
+        for name, statement in _COUNTS.items()
+    }
+    return Facets(waiting, groups["rule"], groups["submitted_by"], groups["cited"], log_seq)
+
+
+def waiting(connection: Connection, now: datetime) -> tuple[int, float]:
+    """How many items wait over all owners, and for how many seconds the oldest has (0 when none does).
+
+    The count is the one that the limits are held against; the age is read through an index on the status and
+    the time of expiry, whose earliest row is the oldest while one policy is in force.
+    """
+    count = connection.scalar(_TOTAL_WAITING) or 0
+    oldest = connection.scalar(_OLDEST, {"pending": ReviewStatus.PENDING.value})
+    return count, 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())

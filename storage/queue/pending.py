@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    bindparam,
-    func,
-    insert,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, insert, select, tuple_, update
 
 from vouchgate.ingest.claims.types import (
     Frozen,
     ItemKind,
+    Lane,
     MemoryType,
     PendingMemory,
     ReviewStatus,
@@ -37,9 +28,17 @@ from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.queue import rechecks
+from vouchgate.storage.queue import search as search_terms
+from vouchgate.storage.queue.query import NO_QUERY, Query
 from vouchgate.storage.rows import to_fields, to_row
 from vouchgate.storage.sql import limited_to
 from vouchgate.storage.tables.claims import OwnerRow, PendingRow, QueueTotalRow
+
+BY_REVIEWERS = (
+    ReviewStatus.APPROVED,
+    ReviewStatus.REJECTED,
+    ReviewStatus.LET_GO,
+)  # endings that only people bring
 
 TABLE: Table = PendingRow.metadata.tables["pending"]
 _OWNER: Table = OwnerRow.metadata.tables["owner"]
@@ -82,7 +81,7 @@ _REOPEN = (
         TABLE.c.owner_id == bindparam("of_owner"),
         TABLE.c.id == bindparam("of_id"),
         TABLE.c.version == bindparam("seen_version"),
-        TABLE.c.status.in_([ReviewStatus.APPROVED.value, ReviewStatus.REJECTED.value]),
+        TABLE.c.status.in_([status.value for status in BY_REVIEWERS]),
     )
     .values(
         status=ReviewStatus.PENDING.value,
@@ -91,39 +90,32 @@ _REOPEN = (
         decided_by=None,
         note=None,
         memory_id=None,
+        snoozed_until=None,
+        sent_back_at=None,
     )
 )
-_ONE_MORE_FOR_OWNER = (
-    update(_OWNER).where(_OWNER.c.owner_id == bindparam("of_owner")).values(pending=_OWNER.c.pending + 1)
+_COUNT_FOR_OWNER = (
+    update(_OWNER)
+    .where(_OWNER.c.owner_id == bindparam("of_owner"))
+    .values(pending=_OWNER.c.pending + bindparam("more"), imported=_OWNER.c.imported + bindparam("imports"))
 )
-_ONE_LESS_FOR_OWNER = (
-    update(_OWNER).where(_OWNER.c.owner_id == bindparam("of_owner")).values(pending=_OWNER.c.pending - 1)
-)
-_ONE_LESS_IN_ALL = update(_TOTAL).where(_TOTAL.c.id == 1).values(pending=_TOTAL.c.pending - 1)
-
-_OF_OWNER = (TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.status == ReviewStatus.PENDING.value)
-_HOW_MANY = func.count().label("how_many")
-_COUNTS = {
-    column.name: select(column, _HOW_MANY)
-    .where(*_OF_OWNER, column.is_not(None))
-    .group_by(column)
-    .order_by(_HOW_MANY.desc(), column)
-    .limit(bindparam("most"))
-    for column in (TABLE.c.rule, TABLE.c.submitted_by, TABLE.c.cited)
-}
-_TOTAL_WAITING = select(_TOTAL.c.pending).where(_TOTAL.c.id == 1)
-_OLDEST = (
-    select(TABLE.c.created_at)
-    .where(TABLE.c.status == bindparam("pending"))
-    .order_by(TABLE.c.expires_at)
-    .limit(1)
+_ONE_LESS_IN_ALL = (
+    update(_TOTAL)
+    .where(_TOTAL.c.id == 1)
+    .values(pending=_TOTAL.c.pending - 1, imported=_TOTAL.c.imported - bindparam("imports"))
 )
 
 MAX_PAGE = 200
-MOST_GROUPS = 20  # of one kind that are counted; there are fewer rules than that
+_READ_AT_ONCE = 200  # rows of a search by words
 
 Order = Literal["priority", "oldest", "newest"]
-Ending = Literal[ReviewStatus.APPROVED, ReviewStatus.REJECTED, ReviewStatus.EXPIRED, ReviewStatus.PROMOTED]
+Ending = Literal[
+    ReviewStatus.APPROVED,
+    ReviewStatus.REJECTED,
+    ReviewStatus.EXPIRED,
+    ReviewStatus.LET_GO,
+    ReviewStatus.PROMOTED,
+]
 
 
 class QueueFilter(Frozen):
@@ -136,24 +128,17 @@ class QueueFilter(Frozen):
     cited: str | None = None  # key of the first thing it cites
     memory_type: MemoryType | None = None
     text: str | None = None  # substring; letters A to Z match in either case on every database
+    query: Query = NO_QUERY
+    me: str = ""  # the principal that asks, for `assigned:me`
+    away: bool = False  # also what is snoozed or sent back, which a query can ask for, too
+    now: datetime = Field(default_factory=lambda: datetime.now(UTC))  # against which a snooze is over
     order: Order = "priority"  # see `ingest.scoring.priority`; `oldest` and `newest` go by when it was sent
     after: str | None = None  # id of the last item of the page before, whatever became of it since
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
 
 
-@dataclass(frozen=True, slots=True)
-class Facets:
-    """How many items wait, in all and in each group. Of senders and of things cited, the largest groups only."""
-
-    waiting: int
-    by_rule: dict[Rule, int]
-    by_sender: dict[str, int]  # id of a principal
-    by_cited: dict[str, int]  # key of the first thing cited; an item that cites nothing is in no such group
-    seq: int  # number of the owner's last log entry: two counts with the same one are the same
-
-
 def from_answer(
-    answer: ValidationResult, *, item_id: str, submitted_by: str, limits: QueueLimits
+    answer: ValidationResult, *, item_id: str, submitted_by: str, limits: QueueLimits, lane: Lane
 ) -> PendingMemory:
     """The item that waits for its owner because of this answer."""
     evidence, rejected = answer.evidence, answer.rejected_before
@@ -179,6 +164,7 @@ def from_answer(
         priority_at=created_at - head_start(answer.rule, limits.head_start_days),
         rejected_before=None if rejected is None else rejected.queue_id,
         removal_of=claim.delivery.name if claim.delivery is not None and claim.removes else None,
+        lane=lane,
         metadata=claim.metadata,
     )
 
@@ -191,7 +177,7 @@ def row_of(item: PendingMemory, digest: str | None = None) -> dict[str, Any]:
 def add(connection: Connection, item: PendingMemory) -> None:
     """Has a new item wait, and counts it for its owner; else as `reopen`."""
     connection.execute(insert(TABLE), row_of(item))
-    connection.execute(_ONE_MORE_FOR_OWNER, {"of_owner": item.owner_id})
+    _count_for_owner(connection, item, 1)
 
 
 def get(connection: Connection, item_id: str, *, owners: frozenset[str] | None) -> PendingMemory | None:
@@ -218,13 +204,27 @@ def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
             return []
         beyond.append(_after_item(last, wanted.order))
     # An owner at a time: in the order of one the rows lie in the index, in that of several they would be sorted.
-    items = _items(connection, (_listing(owner_id, wanted, beyond) for owner_id in wanted.owners))
+    listings = [_listing(owner_id, wanted, beyond) for owner_id in sorted(wanted.owners)]
+    holds = search_terms.text_filter(wanted.query)
+    if holds is None:
+        items = _items(connection, (listing.limit(wanted.limit) for listing in listings))
+    else:
+        items = [i for listing in listings for i in _that_hold(connection, listing, holds, wanted.limit)]
     items.sort(key=lambda item: _sort_key(item, wanted.order), reverse=wanted.order == "newest")
     return items[: wanted.limit]
 
 
 def _items(connection: Connection, statements: Iterable[Select[Any]]) -> list[PendingMemory]:
     return [_item(row) for statement in statements for row in connection.execute(statement).mappings()]
+
+
+def _that_hold(
+    connection: Connection, listing: Select[Any], holds: Callable[[str], bool], most: int
+) -> list[PendingMemory]:
+    """The first so many whose text passes. Read some at a time: there may be all that waits."""
+    rows = connection.execute(listing.execution_options(yield_per=_READ_AT_ONCE)).mappings()
+    with closing(rows):
+        return [_item(row) for row in islice((row for row in rows if holds(row["content"])), most)]
 
 
 def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool]]) -> Select[Any]:
@@ -239,10 +239,13 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
             conditions.append(column == value)
     if wanted.text is not None:
         conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
+    conditions += search_terms.conditions(wanted.query, me=wanted.me, now=wanted.now)
+    if wanted.status is ReviewStatus.PENDING and not (wanted.away or wanted.query.names_away):
+        conditions.append(search_terms.is_listed(wanted.now))
     order = [TABLE.c.id.desc() if wanted.order == "newest" else TABLE.c.id]
     if wanted.order == "priority":
         order.insert(0, TABLE.c.priority_at)
-    return select(TABLE).where(*conditions).order_by(*order).limit(wanted.limit)
+    return select(TABLE).where(*conditions).order_by(*order)
 
 
 def _sort_key(item: PendingMemory, order: Order) -> tuple[datetime, str] | tuple[str]:
@@ -290,19 +293,6 @@ def history(
     return items[:limit]
 
 
-def facets(connection: Connection, owner_id: str, waiting: int, log_seq: int) -> Facets:
-    """Counts an owner's waiting items in groups: all their entries in three indexes, so some milliseconds for ten
-    thousand. How many there are, and the end of the log, the caller has read (`storage.identity.owners.log_ends`)."""
-    groups = {
-        name: {
-            row[0]: row.how_many
-            for row in connection.execute(statement, {"of_owner": owner_id, "most": MOST_GROUPS})
-        }
-        for name, statement in _COUNTS.items()
-    }
-    return Facets(waiting, groups["rule"], groups["submitted_by"], groups["cited"], log_seq)
-
-
 def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:
     """(owner id, item id) of items that still wait although their time is over, longest overdue first."""
     rows = connection.execute(_DUE, {"now": now, "most": limit})
@@ -333,8 +323,8 @@ def finish(
     index.remove(connection, item.owner_id, ItemKind.PENDING, item.id)
     vectors.remove(connection, item.owner_id, item.id)
     rechecks.remove(connection, item.owner_id, item.id)
-    connection.execute(_ONE_LESS_FOR_OWNER, {"of_owner": item.owner_id})
-    connection.execute(_ONE_LESS_IN_ALL)
+    _count_for_owner(connection, item, -1)
+    connection.execute(_ONE_LESS_IN_ALL, {"imports": int(item.lane is Lane.IMPORT)})
     _note_verdict(connection, item)
     return True
 
@@ -345,7 +335,7 @@ def reopen(connection: Connection, item: PendingMemory) -> bool:
     the whole queue (`storage.queue.capacity`), and gives it back its keys."""
     if connection.execute(_REOPEN, _seen(item)).rowcount != 1:
         return False
-    connection.execute(_ONE_MORE_FOR_OWNER, {"of_owner": item.owner_id})
+    _count_for_owner(connection, item, 1)
     _note_verdict(connection, item)
     return True
 
@@ -354,6 +344,17 @@ def _note_verdict(connection: Connection, item: PendingMemory) -> None:
     """What waited because its agent was not shown to be right says something of that agent, once it is ruled on."""
     if item.rule is Rule.SPOKEN_OF:
         note_said(connection, item.owner_id)
+
+
+def _count_for_owner(connection: Connection, item: PendingMemory, more: int) -> None:
+    counted = {"more": more, "imports": more if item.lane is Lane.IMPORT else 0}
+    connection.execute(_COUNT_FOR_OWNER, {"of_owner": item.owner_id} | counted)
+
+
+def change(connection: Connection, item: PendingMemory, values: Mapping[str, Any]) -> bool:
+    """Writes what people say about an item that waits: until when it is snoozed, who is to rule on it, what its agent
+    is asked. Nothing about the claim has changed, so its version stays; else as `finish`."""
+    return connection.execute(_CHANGE.values(**values), _seen(item)).rowcount == 1
 
 
 def redecide(
@@ -391,17 +392,6 @@ def renew(connection: Connection, item: PendingMemory) -> bool:
 
 def _seen(item: PendingMemory) -> dict[str, Any]:
     return {"of_owner": item.owner_id, "of_id": item.id, "seen_version": item.version}
-
-
-def waiting(connection: Connection, now: datetime) -> tuple[int, float]:
-    """How many items wait over all owners, and for how many seconds the oldest has (0 when none does).
-
-    The count is the one that the limit is held against; the age is read through an index on the status and
-    the time of expiry, whose earliest row is the oldest while one policy is in force.
-    """
-    count = connection.scalar(_TOTAL_WAITING) or 0
-    oldest = connection.scalar(_OLDEST, {"pending": ReviewStatus.PENDING.value})
-    return count, 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())
 
 
 def _item(row: Mapping[Any, Any]) -> PendingMemory:

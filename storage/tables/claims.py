@@ -23,6 +23,7 @@ class OwnerRow(SQLModel, table=True):
     log_seq: int = Field(default=0, sa_type=BigInteger)
     log_head: str = Field(default="0" * 64)
     pending: int = 0
+    imported: int = Field(default=0, sa_column_kwargs={"server_default": "0"})  # of these, by imports
     # How often the owner's rules or verdicts on memories changed; see `storage.claims.sayings`.
     said: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
@@ -33,6 +34,7 @@ class QueueTotalRow(SQLModel, table=True):
     __tablename__ = "queue_total"
     id: int = Field(primary_key=True)
     pending: int = 0
+    imported: int = Field(default=0, sa_column_kwargs={"server_default": "0"})  # of these, by imports
 
 
 class MemoryRow(SQLModel, table=True):
@@ -91,6 +93,21 @@ class PendingRow(SQLModel, table=True):
         partial_index("pending_became", "owner_id", "memory_id", where="memory_id IS NOT NULL"),
         partial_index("pending_rejected", "owner_id", "words_digest", where="status = 'rejected'"),
         partial_index(
+            "pending_places", "owner_id", "submitted_by", where="status = 'pending' AND lane = 'agent'"
+        ),
+        partial_index(
+            "pending_assigned",
+            "owner_id",
+            "assigned_to",
+            where="status = 'pending' AND assigned_to IS NOT NULL",
+        ),
+        partial_index(
+            "pending_away",
+            "owner_id",
+            "snoozed_until",
+            where="status = 'pending' AND (snoozed_until IS NOT NULL OR sent_back_at IS NOT NULL)",
+        ),
+        partial_index(
             "pending_removals",
             "owner_id",
             "removal_of",
@@ -124,7 +141,27 @@ class PendingRow(SQLModel, table=True):
     removal_of: str | None = Field(
         default=None, sa_type=Text
     )  # ingest.claims.types.Delivery.name of what is to go
+    lane: str = Field(
+        default="agent", sa_column_kwargs={"server_default": "agent"}
+    )  # ingest.claims.types.Lane
+    snoozed_until: datetime | None = Field(default=None, sa_type=UtcTime)
+    assigned_to: str | None = Field(default=None, sa_type=Text)
+    viewer: str | None = Field(default=None, sa_type=Text)
+    viewing_until: datetime | None = Field(default=None, sa_type=UtcTime)
+    question: str | None = Field(default=None, sa_type=Text)
+    sent_back_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    asked_decision: str | None = Field(default=None, sa_type=Text)
     details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+
+
+class SavedViewRow(SQLModel, table=True):
+    """A reviewer's own name for a query; see `storage.queue.views`."""
+
+    __tablename__ = "saved_view"
+    principal_id: str = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    query: str = Field(sa_type=Text)
+    created_at: datetime = Field(sa_type=UtcTime)
 
 
 class DedupKeyRow(SQLModel, table=True):

@@ -27,7 +27,7 @@ def summary(answer: SubmitAnswer) -> tuple[str, ...]:
     if isinstance(answer, Repeated):
         return "repeated", answer.json
     if isinstance(answer, QueueFull):
-        return "full", "owner" if answer.per_owner else "all"
+        return "full", "all" if answer.which.in_all else "owner"
     return ("reused",)
 
 

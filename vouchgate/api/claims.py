@@ -35,6 +35,7 @@ from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.review import metadata, private_pages
 from vouchgate.review.rules import Act
+from vouchgate.server.answering import answer_repeat
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import (
@@ -87,6 +88,13 @@ _IDEMPOTENCY_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
 EXAMINING_AT_ONCE = 16  # rows of one batch whose citations are read at the same time
 
 
+# What an agent does about a full queue.
+NO_PLACE = (
+    "Do not send it again now: tell the user that the review queue is full and who clears it. A claim whose sources "
+    "state it is stored without waiting, so cite what says so; what waits already is not lost."
+)
+
+
 class BatchOut(BaseModel):
     """One entry a row, in the order sent: what the single call would have answered as its body."""
 
@@ -101,11 +109,11 @@ _REPLAYED = {
 }
 
 
-def _verdict(description: str) -> dict[str, Any]:
+def verdict_response(description: str) -> dict[str, Any]:
     return {"description": description, "model": ValidationResult, "headers": _REPLAYED}
 
 
-def _verdict_or_problem(description: str) -> dict[str, Any]:
+def verdict_or_problem(description: str) -> dict[str, Any]:
     return {
         "description": description,
         "model": ValidationResult,
@@ -132,19 +140,30 @@ def _error_of(answer: KeyReused | QueueFull | TokenGone | OwnerRefused) -> Probl
             detail = "This Idempotency-Key came with another body before. Use a new key for a new claim."
             return ProblemError(409, "idempotency_key_reused", detail)
         case QueueFull():
-            whose = "owner's queue" if answer.per_owner else "whole queue"
-            detail = (
-                f"This {whose} holds {answer.limit} claims, its limit. Nothing was kept; send it again later."
-            )
-            headers = {"Retry-After": str(answer.retry_after_seconds)}
-            return ProblemError(429, "queue_full", detail, headers=headers)
+            return _queue_full(answer)
         case TokenGone():
             return token_needed()
         case OwnerRefused():
             return owner_refused(unknown=answer.unknown)
 
 
-def _respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:
+def _queue_full(full: QueueFull) -> ProblemError:
+    """Which limit is reached, who can do something about it, and what the agent does meanwhile."""
+    owner = "a reviewer of this owner, who rules on them, lets them go or sends them back"
+    cleared_by = "the operator, and every owner's reviewers" if full.which.in_all else owner
+    return ProblemError(
+        429,
+        "queue_full",
+        f"{full.sentence[0].upper()}{full.sentence[1:]}. Nothing was kept; send it again later.",
+        headers={"Retry-After": str(full.retry_after_seconds)},
+        limit=full.which.value,
+        waiting=full.limit,
+        cleared_by=f"{cleared_by}: /review, or vouchgate review",
+        next_step=NO_PLACE,
+    )
+
+
+def respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:
     match answer:
         case Decided():
             metrics_of(request).count_decision(answer.answer)
@@ -180,10 +199,10 @@ def _idempotency(gate: Gate, key: str | None, sent: ClaimIn) -> Idempotency | No
     response_class=Response,
     responses={
         **problem_responses(429, body=True),
-        201: _verdict("Stored: something other than the model vouches for it."),
-        202: _verdict("Queued for its owner."),
-        409: _verdict_or_problem("Blocked: a duplicate. As a problem: the Idempotency-Key was used before."),
-        422: _verdict_or_problem("Blocked. As a problem: the claim cannot be looked at as sent."),
+        201: verdict_response("Stored: something other than the model vouches for it."),
+        202: verdict_response("Queued for its owner."),
+        409: verdict_or_problem("Blocked: a duplicate. As a problem: the Idempotency-Key was used before."),
+        422: verdict_or_problem("Blocked. As a problem: the claim cannot be looked at as sent."),
     },
     status_code=201,
 )
@@ -194,7 +213,9 @@ async def submit_claim(
     limit_rate(request, principal)
     gate = service_of(request).gate
     answer = await gate.submit(principal, sent, _idempotency(gate, idempotency_key, sent))
-    return _respond(request, principal, answer)
+    if isinstance(answer, Decided) and answer.answer.rule == Rule.ALREADY_PENDING:
+        answer = await answer_repeat(service_of(request), principal, sent, answer, idempotency_key)
+    return respond(request, principal, answer)
 
 
 @router.post("/claims/check", responses=problem_responses(429, body=True), status_code=200)

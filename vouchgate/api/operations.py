@@ -13,7 +13,7 @@ from vouchgate.ingest.scoring.priority import NEAR_EXPIRY
 from vouchgate.server.state import service_of
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.outgoing import streams as delivery_streams
-from vouchgate.storage.queue import pending, spot_checks
+from vouchgate.storage.queue import overview, spot_checks
 from vouchgate.storage.queue.overview import queue_figures
 from vouchgate.storage.queue.spot_checks import VerdictCounts
 
@@ -48,7 +48,7 @@ def readyz(request: Request) -> Ready:
     """The database answers; what else is degraded is listed."""
     service = service_of(request)
     with service.store.read() as connection:
-        pending.waiting(connection, datetime.now(UTC))
+        overview.waiting(connection, datetime.now(UTC))
     return Ready(degraded=list(service.problems()), policy_digest=service.policy.digest)
 
 
@@ -64,7 +64,7 @@ def metrics(request: Request) -> Response:
     now = datetime.now(UTC)
     try:
         with service_of(request).store.read() as connection:
-            waiting, oldest_seconds = pending.waiting(connection, now)
+            waiting, oldest_seconds = overview.waiting(connection, now)
             queues = queue_figures(connection, now, NEAR_EXPIRY)
             deliveries = delivery_streams.figures(connection)
             checks: VerdictCounts | None = spot_checks.counts(connection, None)

@@ -6,27 +6,45 @@ from datetime import datetime
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, owners_in_scope, problem_responses
+from vouchgate.api.base import (
+    MAX_PAGE,
+    JsonRoute,
+    caller,
+    limit_rate,
+    not_found,
+    owners_in_scope,
+    problem_responses,
+)
+from vouchgate.api.claims import respond, verdict_or_problem, verdict_response
+from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus
+from vouchgate.review.answers import NotFound
+from vouchgate.review.attending.answering import Answered, AnswerRefused, step_of
 from vouchgate.review.rules import Act
+from vouchgate.server import answering
 from vouchgate.server.state import service_of
+from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.queue import pending
 from vouchgate.storage.queue.pending import QueueFilter
-from vouchgate.wire import OwnerId
+from vouchgate.wire import AnswerIn, OwnerId
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["claims"])
 
 Submitter = Annotated[Principal, Depends(caller(Act.READ_OWN_PENDING))]
+Answerer = Annotated[Principal, Depends(caller(Act.SUBMIT))]
 
 
 class OwnPending(BaseModel):
     """A queued claim as its agent may see it: not who decided, and not what the owner is shown beside it.
 
     `content` is the text as the agent sent it, also where the owner stored another one (`memory_id` has that).
-    `seen` is how often the claim came while it waited, from anybody. `note` is what its owner said to it.
+    `seen` is how often the claim came while it waited, from anybody. `note` is what its owner said to it. `question` is
+    what a reviewer asks of the agent, and `next_step` what the agent does about it; left out while nothing is asked.
     """
 
     queue_id: str
@@ -39,11 +57,17 @@ class OwnPending(BaseModel):
     decided_at: datetime | None
     note: str | None
     memory_id: str | None
+    question: str | None = Field(default=None, exclude_if=lambda asked: asked is None)
+    next_step: str | None = Field(default=None, exclude_if=lambda step: step is None)
 
     @classmethod
     def of(cls, item: PendingMemory) -> Self:
         """The agent's view of an item."""
-        return cls(queue_id=item.id, **{name: value for name, value in item if name in cls.model_fields})
+        step = step_of(item)
+        told = {name: value for name, value in item if name in cls.model_fields}
+        return cls(
+            **told | {"queue_id": item.id, "question": item.question if step else None, "next_step": step}
+        )
 
 
 class OwnPendingPage(BaseModel):
@@ -71,6 +95,7 @@ def list_own_pending(
         status=status,
         sender=principal.id,
         order="newest",
+        away=True,
         after=after,
         limit=limit,
     )
@@ -80,3 +105,40 @@ def list_own_pending(
         items=[OwnPending.of(item) for item in items],
         next=items[-1].id if len(items) == limit else None,
     )
+
+
+@router.get("/claims/pending/{queue_id}", responses=problem_responses(404))
+async def get_own_pending(request: Request, queue_id: str, principal: Submitter) -> OwnPending:
+    """One of these, and what is asked of its agent."""
+    item = await run_in_threadpool(answering.own_item, service_of(request), principal, queue_id)
+    if item is None:
+        raise not_found("claim")
+    return OwnPending.of(item)
+
+
+@router.post(
+    "/claims/pending/{queue_id}/answer",
+    response_class=Response,
+    responses={
+        **problem_responses(404, 429, body=True),
+        201: verdict_response("Stored: something other than the model vouches for it now."),
+        202: verdict_response("Before its owner again, as the same item."),
+        409: verdict_or_problem(
+            "Blocked: a duplicate. As a problem: nothing is asked, or nothing new was sent."
+        ),
+        422: verdict_or_problem("Blocked. As a problem: the claim cannot be looked at as sent."),
+    },
+    status_code=201,
+)
+async def answer_question(request: Request, queue_id: str, sent: AnswerIn, principal: Answerer) -> Response:
+    """Answers what a reviewer asked: the claim is decided again, with what is sent in place of its text and of the
+    citations beside it."""
+    limit_rate(request, principal)
+    found = await answering.answer(service_of(request), principal, queue_id, sent)
+    match found:
+        case Answered():
+            return respond(request, principal, Decided(found.answer, found.text))
+        case AnswerRefused():
+            raise ProblemError(409, found.code, found.message)
+        case NotFound():
+            raise not_found("claim")

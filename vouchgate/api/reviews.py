@@ -45,6 +45,8 @@ from vouchgate.service import Service
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
 from vouchgate.storage.queue.pending import Order, QueueFilter
+from vouchgate.storage.queue.query import Query as ItemQuery
+from vouchgate.storage.queue.query import QueryError, parse
 from vouchgate.storage.queue.votes import Vote
 from vouchgate.wire import ApproveIn, OwnerId, RejectIn, Text, UndoIn, Wire
 
@@ -52,6 +54,16 @@ router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"]
 
 ReviewReader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
 Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
+
+
+def query_of(text: str | None) -> ItemQuery:
+    """The query that was typed. Raises a problem (422) that says what is wrong with it."""
+    try:
+        return parse(text or "", datetime.now(UTC))
+    except QueryError as error:
+        raise ProblemError(422, "invalid_query", str(error)) from error
+
+
 ItemId = Annotated[Text, Field(min_length=1, max_length=100)]
 
 
@@ -193,11 +205,12 @@ def list_reviews(
     cited: Annotated[Text | None, Query(max_length=4096)] = None,
     memory_type: MemoryType | None = None,
     text: Annotated[Text | None, Query(max_length=200)] = None,
+    q: Annotated[str | None, Query(description="A query: docs/review.md, Finding items.")] = None,
     after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ReviewPage:
     """The items of every owner that the caller rules for, or of the one that `user_id` names; what presses most first
-    unless another order is asked for."""
+    unless another order is asked for. What is snoozed or sent back is left out, unless `q` asks for it."""
     wanted = QueueFilter(
         status=status,
         rule=rule,
@@ -205,6 +218,7 @@ def list_reviews(
         cited=cited,
         memory_type=memory_type,
         text=text,
+        query=query_of(q),
         order=order,
         after=after,
         limit=limit,
@@ -303,10 +317,10 @@ def _done(answer: acts.ActOutcome) -> DoneOut:
         case ClaimRefused() | StorageError():
             raise answer
         case _:
-            raise _not_done(answer)
+            raise not_done(answer)
 
 
-def _not_done(
+def not_done(
     answer: ApprovalRefused | NotUndoable | NotFound | ItemChanged | AlreadyDecided,
 ) -> ProblemError:
     """Why an act was not done. Nothing tells an item of another owner from one that does not exist."""

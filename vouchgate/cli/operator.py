@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from enum import StrEnum
 
+    from vouchgate.cli.reviewing.many import Choice
     from vouchgate.settings import Settings
 
 E = TypeVar("E", bound="StrEnum")
@@ -57,6 +59,8 @@ review = typer.Typer(
 
 def register(app: typer.Typer) -> None:
     """Adds these commands."""
+    from vouchgate.cli.reviewing import commands  # noqa: F401  (it adds its own to `review`)
+
     app.add_typer(review)
 
 
@@ -86,7 +90,7 @@ def review_list(
     database_url: DatabaseUrl = None,
     token: Token = None,
     status: Annotated[
-        str, typer.Option(metavar="STATUS", help="pending, approved, rejected, expired or promoted.")
+        str, typer.Option(metavar="STATUS", help="pending, approved, rejected, let_go, expired or promoted.")
     ] = "pending",
     order: Annotated[
         str, typer.Option(metavar="ORDER", help="priority (what presses most first), oldest or newest.")
@@ -99,19 +103,28 @@ def review_list(
             "be checked yet), unknown (not comparable with what is stored) or ungrounded.",
         ),
     ] = None,
+    query: Filter = None,
+    view: Annotated[str | None, typer.Option(metavar="NAME", help="As --filter, by a saved name.")] = None,
     after: Annotated[str | None, typer.Option(metavar="ID", help="Show what comes after this item.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="At most so many items.")] = 50,
     as_json: Json = False,
 ) -> None:
     """Show your queue, what presses most first."""
     from vouchgate.cli import review as command
+    from vouchgate.cli.reviewing import many
     from vouchgate.ingest.claims.types import ReviewStatus
+    from vouchgate.storage.queue.query import NO_QUERY
 
+    settings = settings_from(database_url=database_url, token=token)
+    if query is not None and view is not None:
+        raise typer.BadParameter("give --filter or --view", param_hint="--view")
     answer = command.listing(
-        settings_from(database_url=database_url, token=token),
+        settings,
         status=word(status, ReviewStatus, "--status"),
         order=_one_of(order, command.ORDERS, "--order"),
         rule=None if reason is None else _one_of(reason, command.REASONS, "--reason"),
+        query=NO_QUERY if query is None else many.parsed(query),
+        view=view,
         after=after,
         limit=limit,
         as_json=as_json,
@@ -162,19 +175,59 @@ Version = Annotated[
 Latest = Annotated[bool, typer.Option("--latest", help="Whatever version it is in now.")]
 
 
-def _version(version: int | None, latest: bool) -> int | None:
+def choose_version(version: int | None, latest: bool) -> int | None:
+    """The version that an act names; None is whichever it is in. A usage error unless one of both is given."""
     if (version is None) != latest:
         raise typer.BadParameter("say which version you looked at, or --latest", param_hint="--version")
     return version
 
 
+Items = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", show_default=False)]
+Filter = Annotated[
+    str | None,
+    typer.Option(
+        "--filter", metavar="QUERY", help="All that it finds: words, agent:, reason:, source:, before: …"
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell which items, and how many.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask, about what --filter found.")]
+
+
+def _choice(
+    items: list[str] | None,
+    query: str | None,
+    *,
+    version: int | None = None,
+    latest: bool = True,
+    dry_run: bool,
+    yes: bool,
+) -> Choice:
+    from vouchgate.cli.reviewing.many import Choice
+
+    ids = items or []
+    if bool(ids) == (query is not None):
+        raise typer.BadParameter("name items, or give a --filter")
+    if query is not None:
+        if version is not None:
+            raise typer.BadParameter(
+                "is for one item; --filter names versions itself", param_hint="--version"
+            )
+        return Choice(query=query, dry_run=dry_run, yes=yes)
+    if len(ids) > 1 and version is not None:
+        raise typer.BadParameter("is for one item; say --latest", param_hint="--version")
+    return Choice(ids, version=choose_version(version, latest), dry_run=dry_run, yes=yes)
+
+
 @review.command("approve", epilog="Example: vouchgate review approve ID --version 1 --note 'checked by hand'")
 def review_approve(
-    item: Annotated[str, typer.Argument(metavar="ID")],
+    items: Items = None,
     *,
     version: Version = None,
     latest: Latest = False,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Kept with the item.")] = None,
+    query: Filter = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="Kept with each item.")] = None,
     supersede: Annotated[
         bool | None,
         typer.Option("--supersede/--keep-both", help="What becomes of a stored memory it conflicts with."),
@@ -183,32 +236,60 @@ def review_approve(
     token: Token = None,
     policy: PolicyFile = None,
 ) -> None:
-    """Store what waits: you vouch for it."""
+    """Store what waits: you vouch for it. Items, or all that a query finds."""
     from vouchgate.cli import review as command
+    from vouchgate.cli.reviewing import many
 
-    seen = _version(version, latest)
+    chosen = _choice(items, query, version=version, latest=latest, dry_run=dry_run, yes=yes)
     settings = settings_from(database_url=database_url, token=token, policy=policy)
-    raise typer.Exit(command.approve(settings, item, version=seen, note=note, supersede=supersede))
+    act = partial(command.approve, note=note, supersede=supersede)
+    raise typer.Exit(many.rule_on(settings, chosen, "approve", act))
 
 
 @review.command(
-    "reject", epilog="Example: vouchgate review reject ID --version 1 --reason 'not true any more'"
+    "reject", epilog="Example: vouchgate review reject --filter 'agent:importer kettle' --reason 'too vague'"
 )
 def review_reject(
-    item: Annotated[str, typer.Argument(metavar="ID")],
+    items: Items = None,
     *,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept with the item.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept with each item.")],
     version: Version = None,
     latest: Latest = False,
+    query: Filter = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
     database_url: DatabaseUrl = None,
     token: Token = None,
 ) -> None:
-    """End an item's wait without storing it."""
+    """End the wait of items without storing them."""
     from vouchgate.cli import review as command
+    from vouchgate.cli.reviewing import many
 
-    seen = _version(version, latest)
+    chosen = _choice(items, query, version=version, latest=latest, dry_run=dry_run, yes=yes)
     settings = settings_from(database_url=database_url, token=token)
-    raise typer.Exit(command.reject(settings, item, version=seen, reason=reason))
+    raise typer.Exit(many.rule_on(settings, chosen, "reject", partial(command.reject, reason=reason)))
+
+
+@review.command(
+    "let-go",
+    epilog="Example: vouchgate review let-go --filter 'reason:ungrounded before:20d' --reason 'no source'",
+)
+def review_let_go(
+    items: Items = None,
+    *,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Kept with each item.")],
+    query: Filter = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    database_url: DatabaseUrl = None,
+    token: Token = None,
+) -> None:
+    """End the wait of what can never be decided well. It says nothing of whether it is so."""
+    from vouchgate.cli.reviewing import many
+
+    chosen = _choice(items, query, dry_run=dry_run, yes=yes)
+    settings = settings_from(database_url=database_url, token=token)
+    raise typer.Exit(many.let_go(settings, chosen, reason))
 
 
 @review.command("undo", epilog="Example: vouchgate review undo ID --version 2")
@@ -224,7 +305,7 @@ def review_undo(
     """Take an approval or a rejection back: the item waits again."""
     from vouchgate.cli import review as command
 
-    seen = _version(version, latest)
+    seen = choose_version(version, latest)
     settings = settings_from(database_url=database_url, token=token, policy=policy)
     raise typer.Exit(command.undo(settings, item, version=seen))
 

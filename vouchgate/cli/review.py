@@ -35,6 +35,7 @@ from vouchgate.review.answers import (
     Undone,
     Voted,
 )
+from vouchgate.review.attending import views
 from vouchgate.review.pages.reasons import kind_of
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.rules import Act, is_allowed, is_owner
@@ -44,6 +45,7 @@ from vouchgate.review.vouching.loading import load_rules
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.pending import Order, QueueFilter
+from vouchgate.storage.queue.query import Query, parse
 from vouchgate.storage.store import Store
 
 _QUEUES = (
@@ -107,13 +109,18 @@ def listing(
     status: ReviewStatus,
     order: Order,
     rule: Rule | None,
+    query: Query,
+    view: str | None,
     after: str | None,
     limit: int,
     as_json: bool,
 ) -> int:
-    """Items of the reviewer's own queue in this order; of those that wait under this rule only, if one is named."""
+    """Items of the reviewer's own queue in this order; of those that wait under this rule only, if one is named, and
+    that the query, or the saved one of the name `view`, finds."""
     with open_review_session(settings) as desk:
-        wanted = QueueFilter(status=status, rule=rule, order=order, after=after, limit=limit)
+        if view is not None:
+            query = _query_of(desk, view)
+        wanted = QueueFilter(status=status, rule=rule, query=query, order=order, after=after, limit=limit)
         items = desk.queue.search(desk.principal, wanted)
     if as_json:
         for item in items:
@@ -131,10 +138,17 @@ def listing(
     return 0
 
 
+def _query_of(desk: ReviewSession, view: str) -> Query:
+    known = {each.name: each.query for each in views.listing(desk.store, desk.principal)}
+    if view not in known:
+        raise Failure(f"there is no view {view!r}; vouchgate review views shows yours")
+    return parse(known[view], datetime.now(UTC))
+
+
 def show(settings: Settings, item_id: str, *, as_json: bool) -> int:
     """One item with why it waits, and the version that an act on it must name."""
     with open_review_session(settings) as desk:
-        item = _get(desk, item_id)
+        item = get_item(desk, item_id)
         decision = desk.queue.decision_of(item)
         lines = _item_lines(item, decision) + _now(desk, item)
     if as_json:
@@ -194,6 +208,15 @@ def _item_lines(item: PendingMemory, decision: ValidationResult | None) -> list[
     repeated = f", {item.seen} times by now" if item.seen > 1 else ""
     lines.append(f"sent      {item.created_at:%Y-%m-%d %H:%M}Z by {item.submitted_by}{repeated}")
     lines.append(f"expires   {item.expires_at:%Y-%m-%d %H:%M}Z")
+    if item.question is not None:
+        state = "answered" if item.sent_back_at is None else "not answered yet"
+        lines.append(f"asked     {one_line(item.question)} ({state})")
+    if item.snoozed_until is not None:
+        lines.append(f"snoozed   until {item.snoozed_until:%Y-%m-%d %H:%M}Z")
+    if item.assigned_to is not None:
+        lines.append(f"assigned  to {item.assigned_to}")
+    if item.viewer is not None and item.viewing_until is not None:
+        lines.append(f"looked at by {item.viewer} until {item.viewing_until:%H:%M}Z")
     if item.decided_at is not None:
         lines.append(f"decided   {item.decided_at:%Y-%m-%d %H:%M}Z by {item.decided_by}")
     if item.note:
@@ -219,7 +242,7 @@ def _similar(decision: ValidationResult | None) -> list[str]:
     ] or ["nothing found"]
 
 
-def _get(desk: ReviewSession, item_id: str) -> PendingMemory:
+def get_item(desk: ReviewSession, item_id: str) -> PendingMemory:
     item = desk.queue.get_by_id(desk.principal, item_id)
     if item is None:
         raise _no_such(item_id)
@@ -230,58 +253,51 @@ def _no_such(item_id: str) -> Failure:
     return Failure(f"there is no item {item_id!r} in your queue; vouchgate review list shows what waits")
 
 
-def approve(
-    settings: Settings, item_id: str, *, version: int | None, note: str | None, supersede: bool | None
-) -> int:
-    """Stores the item's claim; `version` None means the one it has now. Raises Failure when it is not done."""
-    with open_review_session(settings) as desk:
-        seen = _get(desk, item_id).version if version is None else version
-        answer = desk.queue.approve(
-            desk.principal, item_id, version=seen, note=note, supersede=supersede, now=datetime.now(UTC)
-        )
+def approve(desk: ReviewSession, item: PendingMemory, *, note: str | None, supersede: bool | None) -> str:
+    """Stores an item's claim, in the version that it is given in; what was done. Raises Failure when it is not."""
+    answer = desk.queue.approve(
+        desk.principal,
+        item.id,
+        version=item.version,
+        note=note,
+        supersede=supersede,
+        now=datetime.now(UTC),
+    )
     match answer:
         case Approved():
             replaced = "" if answer.superseded is None else f" It replaces {answer.superseded}."
-            say(f"Approved: stored as {answer.memory.id}.{replaced}")
-            return 0
+            return f"Approved: stored as {answer.memory.id}.{replaced}"
         case Removed():
             gone = "it was never stored here" if answer.memory is None else f"{answer.memory.id} is retracted"
-            say(f"Approved: the removal is passed on; {gone}.")
-            return 0
+            return f"Approved: the removal is passed on; {gone}."
         case Voted():
-            say(f"Approved by {answer.given} of {answer.needed}: {item_id} waits for the others.")
-            return 0
+            return f"Approved by {answer.given} of {answer.needed}: {item.id} waits for the others."
         case _:
-            raise _not_done(item_id, answer)
+            raise not_done(item.id, answer)
 
 
-def reject(settings: Settings, item_id: str, *, version: int | None, reason: str) -> int:
-    """Ends the item's wait without a memory. Raises Failure when it is not done."""
-    with open_review_session(settings) as desk:
-        seen = _get(desk, item_id).version if version is None else version
-        try:
-            answer = desk.queue.reject(
-                desk.principal, item_id, version=seen, reason=reason, now=datetime.now(UTC)
-            )
-        except ValueError as error:
-            raise Failure(str(error)) from error
+def reject(desk: ReviewSession, item: PendingMemory, *, reason: str) -> str:
+    """Ends an item's wait without a memory; else as `approve`."""
+    try:
+        answer = desk.queue.reject(
+            desk.principal, item.id, version=item.version, reason=reason, now=datetime.now(UTC)
+        )
+    except ValueError as error:
+        raise Failure(str(error)) from error
     match answer:
         case Rejected():
-            say(f"Rejected: {item_id} will not be stored.")
-            return 0
+            return f"Rejected: {item.id} will not be stored."
         case Objected():
-            say(
-                f"Returned: {item_id} waits on, in version {answer.item.version}, and approvals are given anew."
-            )
-            return 0
+            version = answer.item.version
+            return f"Returned: {item.id} waits on, in version {version}, and approvals are given anew."
         case _:
-            raise _not_done(item_id, answer)
+            raise not_done(item.id, answer)
 
 
 def undo(settings: Settings, item_id: str, *, version: int | None) -> int:
     """Takes an approval or a rejection back; the item waits again. Raises Failure when it is not done."""
     with open_review_session(settings) as desk:
-        seen = _get(desk, item_id).version if version is None else version
+        seen = get_item(desk, item_id).version if version is None else version
         answer = desk.queue.undo(
             desk.principal,
             item_id,
@@ -296,7 +312,7 @@ def undo(settings: Settings, item_id: str, *, version: int | None) -> int:
             say(f"Taken back: {item_id} waits again, in version {answer.item.version}.{gone}{back}")
             return 0
         case _:
-            raise _not_done(item_id, answer)
+            raise not_done(item_id, answer)
 
 
 def list_publishers(settings: Settings, *, as_json: bool) -> int:
@@ -349,7 +365,7 @@ def _embedded(desk: ReviewSession, item_id: str) -> dict[str, Embedding]:
     return {name: embedder.embed(text) for name, text in texts.items()}
 
 
-def _not_done(
+def not_done(
     item_id: str, answer: NotFound | ItemChanged | AlreadyDecided | ApprovalRefused | NotUndoable
 ) -> Failure:
     match answer:

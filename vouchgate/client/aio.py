@@ -70,6 +70,8 @@ class AsyncClient:
     evidence = _asked(calls.evidence)
     decision = _asked(calls.decision)
     pending = _asked(calls.pending)
+    pending_claim = _asked(calls.pending_claim)
+    answer = _asked(calls.answer)
     whoami = _asked(calls.whoami)
     lease_deliveries = _asked(calls.lease_deliveries)
     delivery_done = _asked(calls.delivery_done)

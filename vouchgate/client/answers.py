@@ -88,7 +88,10 @@ def problem_of(answer: HttpReply) -> ApiError | None:
         return None
     kind = QueueFull if found.code == "queue_full" else ApiError
     detail = found.detail[:MOST_SHOWN]
-    return kind(answer.status, found.code[:MOST_SHOWN], detail, retry_after=answer.retry_after)
+    step = found.next_step[:MOST_SHOWN]
+    return kind(
+        answer.status, found.code[:MOST_SHOWN], detail, retry_after=answer.retry_after, next_step=step
+    )
 
 
 def result_of(call: Call[T], answer: HttpReply) -> T:

@@ -210,6 +210,22 @@ def pending(
     )
 
 
+def pending_claim(queue_id: str) -> Call[OwnPending]:
+    """One of them, with what its owner asks, if anything."""
+    return Call("GET", f"/v1/claims/pending/{_id(queue_id, 'claim')}", answers.body_reader(OwnPending))
+
+
+def answer(
+    queue_id: str, *, content: str | None = None, citations: Iterable[str | Mapping[str, str]] = ()
+) -> Call[ValidationResult]:
+    """Answers what the owner asks of a claim that was sent back: the claim in other words, or with other citations.
+    Sent again, it is given the decision that fell."""
+    said = {"content": content, "citations": list(citations)}
+    body = as_json({name: value for name, value in said.items() if value})
+    path = f"/v1/claims/pending/{_id(queue_id, 'claim')}/answer"
+    return Call("POST", path, answers.submitted, VERDICTS, body=body)
+
+
 def whoami() -> Call[Who]:
     """Whose this token is: its role, and the owners and sources it was given."""
     return Call("GET", "/v1/whoami", answers.body_reader(Who))

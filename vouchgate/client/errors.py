@@ -40,11 +40,14 @@ class ApiError(VouchgateError):
     """The service refused, with a problem document. Nothing was kept, unless `detail` says otherwise.
 
     `code` is a stable word to act on, `detail` a sentence for a human, `retry_after` the seconds after which the
-    service asks to come back, when it does.
+    service asks to come back, when it does; `next_step` says what an agent does now, empty where the service does not.
     """
 
-    def __init__(self, status: int, code: str, detail: str, *, retry_after: float | None = None) -> None:
+    def __init__(
+        self, status: int, code: str, detail: str, *, retry_after: float | None = None, next_step: str = ""
+    ) -> None:
         super().__init__(status, code, detail)
+        self.next_step = next_step
         self.status = status
         self.code = code
         self.detail = detail

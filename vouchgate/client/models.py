@@ -30,6 +30,7 @@ class Problem(Frozen):
     status: int
     code: str
     detail: str
+    next_step: str = Field(default="", exclude_if=lambda step: not step)  # what an agent does now
 
 
 class OwnPending(Frozen):
@@ -45,6 +46,8 @@ class OwnPending(Frozen):
     decided_at: datetime | None = None
     note: str | None = None  # the reviewer's note, or the reason of a rejection
     memory_id: str | None = None  # the memory it became
+    question: str | None = None  # what its owner asks of the agent; None while nothing is asked
+    next_step: str | None = None  # what the agent does about that
 
 
 class Who(Frozen):

@@ -24,6 +24,7 @@ from vouchgate.ingest.claims.types import (
     Claim,
     DedupFacts,
     Embedding,
+    Lane,
     OwnPublishers,
     PendingMemory,
     Principal,
@@ -137,9 +138,10 @@ class Gate:
         started: float | None = None,
         *,
         alone: bool = False,
+        lane: Lane = Lane.AGENT,
     ) -> asyncio.Future[SubmitAnswer]:
         """Has an examined claim compared and written; claims of one owner are decided in the order they are sent in.
-        `alone`: it is not one of many that come together."""
+        `alone`: it is not one of many that come together. `lane`: whose places it takes if it has to wait."""
         claim, looked_up = examined.claim, examined.looked_up
         submission = Submission(
             examined=examined,
@@ -151,6 +153,7 @@ class Gate:
             recheck_token=True,
             new_owners=principal.new_owners,
             bands=None if looked_up is None else looked_up.bands,
+            lane=lane,
         )
         return self.store.comparer.submit_async(submission, alone=alone)
 

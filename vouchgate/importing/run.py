@@ -12,7 +12,7 @@ from vouchgate.gate.gate import Gate
 from vouchgate.importing.batches import Batch, PreparedRow, must_wait
 from vouchgate.importing.feed import examine_all, reason_of
 from vouchgate.importing.rows import BadRow
-from vouchgate.ingest.claims.types import Outcome, Principal
+from vouchgate.ingest.claims.types import Lane, Outcome, Principal
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.claims.submit import (
     Decided,
@@ -39,8 +39,7 @@ class Tally:
     decided: Counter[tuple[Outcome, str]] = field(default_factory=Counter)  # in this run, by reason
     before: int = 0  # decided by an earlier run
     full: Counter[str] = field(default_factory=Counter)  # not sent, by owner: the queue has no room
-    full_limit: int = 0  # of the queue that was full
-    whole_queue_full: bool = False
+    limit: QueueFull | None = None  # the last that was met
     bad: int = 0
 
     @property
@@ -109,7 +108,8 @@ class Importer:
             if isinstance(examined, BadRow):
                 self._bad(examined)
             else:
-                self._in_flight.append(_Sent(row, self._gate.send(self._principal, examined, row.key)))
+                answer = self._gate.send(self._principal, examined, row.key, lane=Lane.IMPORT)
+                self._in_flight.append(_Sent(row, answer))
 
     async def _with_room(self, rows: Sequence[PreparedRow]) -> list[PreparedRow]:
         """The rows without those that are queued at best while their owner's queue is full: these are counted."""
@@ -132,7 +132,8 @@ class Importer:
         return left
 
     def _is_full(self, owner_id: str) -> bool:
-        return self.tally.whole_queue_full or owner_id in self.tally.full
+        met = self.tally.limit
+        return owner_id in self.tally.full or (met is not None and met.which.in_all)
 
     def _bad(self, row: BadRow) -> None:
         self.tally.bad += 1
@@ -153,8 +154,7 @@ class Importer:
                 self.tally.before += 1
             case QueueFull():
                 self.tally.full[sent.row.claim.owner_id] += 1
-                self.tally.full_limit = answer.limit
-                self.tally.whole_queue_full = self.tally.whole_queue_full or not answer.per_owner
+                self.tally.limit = answer
             case TokenGone():
                 await self._drop()
                 raise ImportStopped("the token was revoked or has expired; run it again with one that holds")

@@ -66,12 +66,13 @@ def _rejected_before(verdict: ValidationResult) -> str | None:
     return None if found is None else visible_text(found.reason, _SENTENCE)
 
 
-def saved_result(verdict: ValidationResult) -> Saved:
-    """What became of a claim that was sent to be kept."""
+def saved_result(verdict: ValidationResult, asked: OwnPending | None = None) -> Saved:
+    """What became of a claim that was sent to be kept; `asked` is the waiting claim that it repeats, of this agent."""
+    step = None if asked is None else _visible_or_none(asked.next_step, 2 * _SENTENCE)
     return Saved(
         outcome=verdict.outcome,
         reason=visible_text(verdict.reason, _SENTENCE),
-        next_step=next_step(verdict),
+        next_step=step or next_step(verdict),
         memory_id=verdict.memory_id,
         queue_id=verdict.queue_id,
         decision_id=verdict.decision_id,
@@ -225,4 +226,6 @@ def _pending_item(item: OwnPending) -> PendingClaim:
         decided_at=item.decided_at,
         note=_visible_or_none(item.note, _SENTENCE),
         memory_id=item.memory_id,
+        question=_visible_or_none(item.question, _SENTENCE),
+        next_step=_visible_or_none(item.next_step, 2 * _SENTENCE),
     )

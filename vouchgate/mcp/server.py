@@ -24,7 +24,17 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from vouchgate.client import ApiError, AsyncClient, OddAnswer, Unreachable, Unsendable
+from vouchgate.client import (
+    ApiError,
+    AsyncClient,
+    OddAnswer,
+    OwnPending,
+    Unreachable,
+    Unsendable,
+    VouchgateError,
+)
+from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.rules import Rule
 from vouchgate.mcp import results as shown
 from vouchgate.mcp.connection import GateConnection, TokenRefused
 from vouchgate.mcp.tools import (
@@ -33,6 +43,7 @@ from vouchgate.mcp.tools import (
     TOOLS,
     Call,
     CheckClaim,
+    ClaimArguments,
     CorroborateClaim,
     GateDocument,
     GetEvidence,
@@ -117,15 +128,7 @@ async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[s
     """What the gate says to a call, and what of it is for programs. Raises VouchgateError."""
     match call:
         case SaveMemory() | CheckClaim():
-            saves = isinstance(call, SaveMemory)
-            verdict = await (client.save if saves else client.check)(
-                call.content,
-                memory_type=call.memory_type,
-                source=SOURCE,
-                user_id=call.user_id,
-                citations=[each if isinstance(each, str) else each.model_dump() for each in call.citations],
-            )
-            told = shown.saved_result(verdict) if saves else shown.checked_result(verdict)
+            verdict, told = await _send_claim(client, call)
             return told, shown.decision_metadata(verdict)
         case CorroborateClaim():
             sources = [each.model_dump(mode="json", exclude_defaults=True) for each in call.sources]
@@ -153,6 +156,40 @@ async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[s
             return shown.pending_result(items), None
 
 
+async def _send_claim(
+    client: AsyncClient, call: SaveMemory | CheckClaim
+) -> tuple[ValidationResult, ToolResult]:
+    if isinstance(call, SaveMemory) and call.answers is not None:
+        verdict = await client.answer(call.answers, content=call.content, citations=_citations(call))
+        return verdict, shown.saved_result(verdict)
+    saves = isinstance(call, SaveMemory)
+    verdict = await (client.save if saves else client.check)(
+        call.content,
+        memory_type=call.memory_type,
+        source=SOURCE,
+        user_id=call.user_id,
+        citations=_citations(call),
+    )
+    if not saves:
+        return verdict, shown.checked_result(verdict)
+    return verdict, shown.saved_result(verdict, await _asked(client, verdict))
+
+
+def _citations(call: ClaimArguments) -> list[str | dict[str, Any]]:
+    return [each if isinstance(each, str) else each.model_dump() for each in call.citations]
+
+
+async def _asked(client: AsyncClient, verdict: ValidationResult) -> OwnPending | None:
+    """The waiting claim that a claim repeats: its owner may ask the agent something. None where it is another's, or
+    cannot be read: the verdict stands by itself."""
+    if verdict.rule != Rule.ALREADY_PENDING or verdict.queue_id is None:
+        return None
+    try:
+        return await client.pending_claim(verdict.queue_id)
+    except VouchgateError:
+        return None
+
+
 def _faults(error: ValidationError) -> str:
     """What is wrong with the arguments, without the values: they may be huge or hostile."""
     found = error.errors(include_url=False, include_context=False, include_input=False)
@@ -172,7 +209,8 @@ def _refusal(error: Exception) -> str | None:
         case ApiError(status=401):
             return "The gate does not know this token any more; whoever set it up has to give another."
         case ApiError() if error.status < 500:
-            return _sentence(error.detail)
+            step = f" {shown.visible_text(error.next_step, 500)}" if error.next_step else ""
+            return f"{_sentence(error.detail)}{step}"
         case Unsendable():
             return _sentence(str(error))
     return None

@@ -111,6 +111,14 @@ class ClaimArguments(Arguments):
 class SaveMemory(ClaimArguments):
     """Arguments of `save_memory`."""
 
+    answers: Annotated[
+        str | None,
+        Field(
+            max_length=100,
+            description="The queue_id of a claim of yours whose owner asks you something: this is your answer.",
+        ),
+    ] = None
+
 
 class CheckClaim(ClaimArguments):
     """Arguments of `check_claim`."""
@@ -351,6 +359,8 @@ class PendingClaim(ToolResult):
     decided_at: datetime | None
     note: Annotated[str | None, Field(description="What its owner said.")]
     memory_id: Annotated[str | None, Field(description="The memory it became.")]
+    question: Annotated[str | None, Field(description="What its owner asks you.")]
+    next_step: Annotated[str | None, Field(description="What to do about that.")]
 
 
 class PendingClaims(ToolResult):
@@ -481,7 +491,7 @@ TOOLS: tuple[ToolSpec, ...] = (
         "list_my_pending",
         "Claims that wait",
         "Claims you sent that had to wait for their owner, and what became of them. You cannot approve them, only the "
-        "owner can; there is no need to send them again.",
+        "owner can; there is no need to send them again, unless one has a question: answer it with save_memory.",
         ListMyPending,
         PendingClaims,
         reads_only=True,

@@ -15,6 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from vouchgate.api import (
+    attention,
     audit,
     claims,
     corroboration,
@@ -102,6 +103,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         pending.router,
         memories.router,
         deliveries.router,
+        attention.router,  # before what takes any word for an item
         reviews.router,
         spot_checks.router,
         publishers.router,

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.storage.errors import StorageError, StoreUnknown
 from vouchgate.web import (
+    attention,
     history,
     items,
     live,
@@ -100,6 +101,7 @@ _ROUTERS = tuple(
         live,
         queue,
         items,
+        attention,
         memories,
         history,
         spot_checks,

@@ -12,6 +12,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse, Response
 
 from vouchgate.ingest.claims.types import PendingMemory, ValidationResult
+from vouchgate.review.pages.attention import attention_notes
 from vouchgate.review.pages.changes import changes_between
 from vouchgate.review.pages.diff import word_diff
 from vouchgate.review.pages.item import item_view
@@ -73,7 +74,7 @@ def item(request: Request, visitor: SignedIn, item_id: str) -> Response:
 async def approve(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Stores the claim, or the visitor's own wording of it."""
     fields, service = await form(request, visitor), service_of(request)
-    version, note, content = _version(fields), fields.get("note", "").strip(), fields.get("content")
+    version, note, content = version_of(fields), fields.get("note", "").strip(), fields.get("content")
     supersede = parse_supersede(fields)
     unusable = _edit_problem(note, content)
     if unusable is not None:
@@ -93,7 +94,7 @@ async def reject(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Keeps the claim out, with the reason."""
     fields, service = await form(request, visitor), service_of(request)
     version, typed = (
-        _version(fields),
+        version_of(fields),
         FormInput(canned=fields.get("canned", ""), reason=fields.get("reason", "")),
     )
     try:
@@ -108,7 +109,7 @@ async def reject(request: Request, visitor: SignedIn, item_id: str) -> Response:
 async def undo(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Takes an approval or a rejection back: the claim waits again."""
     fields, service = await form(request, visitor), service_of(request)
-    (answer,) = await acts.apply_acts(service, visitor.principal, [acts.Undo(item_id, _version(fields))])
+    (answer,) = await acts.apply_acts(service, visitor.principal, [acts.Undo(item_id, version_of(fields))])
     result = describe_result(item_id, answer, service.policy)
     if result.done:
         return Response(status_code=303, headers={"Location": f"/review/items/{item_id}?done={item_id}"})
@@ -121,7 +122,8 @@ def _owner_of(service: Service, visitor: Visitor, item_id: str) -> str | None:
     return None if found is None else found.owner_id
 
 
-def _version(fields: Form) -> int:
+def version_of(fields: Form) -> int:
+    """The version that a form is about. Raises PageProblem (422)."""
     version = fields.get("version", "")
     if not (version.isascii() and version.isdecimal() and 0 < len(version) <= 9):
         raise PageProblem(422, "This form does not say which version of the claim it is about.")
@@ -189,8 +191,8 @@ def _page(
         undo_until=service.queue.undo_until(shown),
     )
     following = service.queue.neighbours(visitor.principal, shown.id, listing.as_filter())
-    earlier = None
-    if failed is not None and seen and seen != shown.decision_id:
+    earlier, seen = None, seen if failed is not None else shown.asked_decision
+    if seen and seen != shown.decision_id:
         earlier = _decision(service, seen, visitor.owner_id)
     return html(
         request,
@@ -203,6 +205,7 @@ def _page(
         done=find_notice(service, visitor, request.query_params.get("done"), now),
         problem=failed and ActProblem("It was not done.", pieces(failed.message), failed.memory_id),
         changes=changes_between(earlier, answer),
+        attention=attention_notes(shown, around.names, me=visitor.principal.id, now=now),
         edited=word_diff(shown.content, around.became)
         if around.became not in (None, shown.content)
         else None,
@@ -225,11 +228,12 @@ class ItemContext:
 
 def _read_context(service: Service, shown: PendingMemory, now: datetime) -> ItemContext:
     owners = frozenset({shown.owner_id})
+    named = (shown.submitted_by, shown.decided_by, shown.viewer, shown.assigned_to)
     with service.store.read() as connection:
         became = memories.get(connection, shown.memory_id or "", now, owners=owners)
         return ItemContext(
             None if became is None else became.content,
-            tokens.names(connection, {shown.submitted_by, shown.decided_by or ""}),
+            tokens.names(connection, {each for each in named if each}),
         )
 
 

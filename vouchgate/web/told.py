@@ -38,6 +38,7 @@ _DECIDED = {
     ReviewStatus.APPROVED: "It is approved already.",
     ReviewStatus.REJECTED: "It is rejected already.",
     ReviewStatus.EXPIRED: "Its time is over: it has expired.",
+    ReviewStatus.LET_GO: "It was let go.",
     ReviewStatus.PROMOTED: "It is stored already: its citation was verified meanwhile.",
 }
 
@@ -169,10 +170,16 @@ def find_notice(service: Service, visitor: Visitor, item_id: str | None, now: da
     item = None if item_id is None else service.queue.get_by_id(visitor.principal, item_id)
     if item is None:
         return None
+    waits = "It waits again:"
+    if item.sent_back_at is not None:
+        waits = "Sent back to its agent:"
+    elif item.snoozed_until is not None and item.snoozed_until > now:
+        waits = "Snoozed:"
     words = {
+        ReviewStatus.LET_GO: "Let go:",
         ReviewStatus.APPROVED: "Approved:",
         ReviewStatus.REJECTED: "Rejected:",
-        ReviewStatus.PENDING: "It waits again:",
+        ReviewStatus.PENDING: waits,
     }.get(item.status)
     if words is None:
         return None

@@ -35,6 +35,8 @@ from vouchgate.ingest.pipeline import MAX_MENTIONS, Examined, Inspected, examine
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import publishers_of
 from vouchgate.review import acts, recheck
+from vouchgate.review.attending import answering
+from vouchgate.review.attending.answering import Answered, AnswerRefused
 from vouchgate.review.recheck import RecheckResult, Reexamined
 from vouchgate.review.staleness import Standings, compare, refuted
 from vouchgate.storage.claims import publishers
@@ -117,6 +119,17 @@ class Rechecker:
         except Exception:
             log.exception("the sources of %s could not be looked at before its approval", item.id)
 
+    async def answer(
+        self, item: PendingMemory, then: ValidationResult, claim: Claim, *, by: str, key: str | None
+    ) -> Answered | AnswerRefused:
+        """Decides about a waiting item again, as the `claim` of its agent's answer; `then` is its decision so far.
+        Raises ClaimRefused and StorageError."""
+        again = await self._reexamine(item.decision_id, then, self._clock(), fresh=True, claim=claim)
+        settle = partial(
+            answering.settle, seen=item, again=again, then=then, policy=self._policy, by=by, key=key
+        )
+        return await write(self._store, [item.owner_id], settle)
+
     def _decision(self, item: PendingMemory) -> ValidationResult:
         with self._store.read() as connection:
             return acts.stored_answer(connection, item)
@@ -188,10 +201,17 @@ class Rechecker:
             return recheck.decision_to_recheck(connection, due, now)
 
     async def _reexamine(
-        self, decision_id: str, then: ValidationResult, now: datetime, *, fresh: bool
+        self,
+        decision_id: str,
+        then: ValidationResult,
+        now: datetime,
+        *,
+        fresh: bool,
+        claim: Claim | None = None,
     ) -> Reexamined:
+        """The claim of a decision looked at again, or another in its place."""
         begun = time.perf_counter()
-        examined = await self._examine(then.evidence.claim, fresh=fresh)
+        examined = await self._examine(claim or then.evidence.claim, fresh=fresh)
         if examined.similar is None:  # what the owner was shown stays shown
             examined = replace(examined, similar=then.similar)
         if not examined.suggested and then.suggested:

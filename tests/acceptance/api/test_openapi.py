@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from vouchgate.storage.identity import persons
 
 pytestmark = pytest.mark.on("sqlite")
 
+TOMORROW = datetime.now(UTC) + timedelta(days=1)
 # Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
 EVERYBODY = set(Role) - {Role.RECORDER}  # who says who they are, and nothing else yet
 RULE = {"verdict": "reject", "terms": {"template": "the door is of *"}}  # that a rule is about
@@ -41,6 +42,8 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/documents/{document_id}/report.sarif"): (EVERYBODY, None),
     ("POST", "/v1/documents/{document_id}/claims"): ({Role.AGENT}, {}),
     ("GET", "/v1/claims/pending"): ({Role.AGENT}, None),
+    ("GET", "/v1/claims/pending/{queue_id}"): ({Role.AGENT}, None),
+    ("POST", "/v1/claims/pending/{queue_id}/answer"): ({Role.AGENT}, {"content": "The door is 2 m high"}),
     ("GET", "/v1/decisions/{decision_id}"): (EVERYBODY, None),
     ("GET", "/v1/memories"): (EVERYBODY, None),
     ("GET", "/v1/memories/{memory_id}"): (EVERYBODY, None),
@@ -52,6 +55,18 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/reviews/{item_id}/approve"): ({Role.REVIEWER}, {"version": 1}),
     ("POST", "/v1/reviews/{item_id}/reject"): ({Role.REVIEWER}, {"version": 1, "reason": "no"}),
     ("POST", "/v1/reviews/{item_id}/undo"): ({Role.REVIEWER}, {"version": 2}),
+    ("POST", "/v1/reviews/{item_id}/snooze"): ({Role.REVIEWER}, {"until": TOMORROW.isoformat()}),
+    ("POST", "/v1/reviews/{item_id}/resume"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/reviews/{item_id}/assign"): ({Role.REVIEWER}, {"to": "me"}),
+    ("POST", "/v1/reviews/{item_id}/look"): ({Role.REVIEWER}, {}),
+    ("POST", "/v1/reviews/{item_id}/send-back"): (
+        {Role.REVIEWER},
+        {"version": 1, "question": "Who says so?"},
+    ),
+    ("POST", "/v1/reviews/let-go"): ({Role.REVIEWER}, {"q": "door", "reason": "no source"}),
+    ("GET", "/v1/reviews/views"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/reviews/views"): ({Role.REVIEWER}, {"name": "doors", "q": "door"}),
+    ("DELETE", "/v1/reviews/views"): ({Role.REVIEWER}, None),
     ("POST", "/v1/reviews/batch"): (
         {Role.REVIEWER},
         {"items": [{"action": "approve", "id": "x", "version": 1}]},
@@ -87,6 +102,7 @@ NAMING = {
     ("GET", "/v1/publishers/preview"): "publisher=example.com",
     ("DELETE", "/v1/publishers"): "publisher=example.com",
     ("DELETE", "/v1/members"): "member={person}&role=reviewer",
+    ("DELETE", "/v1/reviews/views"): "name=doors",
 }
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
 
@@ -120,6 +136,9 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
     if path.endswith("/undo"):
         decided = {"version": 1, "reason": "it is of iron"}
         assert site.reviewer(owner).post(f"/v1/reviews/{item_id}/reject", json=decided).status_code == 200
+    if path.endswith("/answer"):
+        asked = {"version": 1, "question": "Who measured it?"}
+        assert site.reviewer(owner).post(f"/v1/reviews/{item_id}/send-back", json=asked).status_code == 200
     if path.startswith("/v1/spot-checks/"):
         site.draw(owner, memory_id)
     delivery_id = ""
@@ -129,6 +148,7 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
     filled = path.format(
         memory_id=memory_id,
         item_id=item_id,
+        queue_id=item_id,
         decision_id=memory_id.replace("mem", "dec"),
         delivery_id=delivery_id,
         rule_id=made_rule(site.reviewer(owner)) if "{rule_id}" in path else "",

@@ -46,7 +46,9 @@ class Pair:
 def pair(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> Iterator[Pair]:
     """Two servers with small queues, or one."""
     policy = tmp_path / "policy.toml"
-    policy.write_text(f"[queue]\nper_owner = {PER_OWNER}\ntotal = {TOTAL}\nretry_after_seconds = 77\n")
+    policy.write_text(
+        f"[queue]\nper_agent = {PER_OWNER}\nper_owner = {PER_OWNER}\ntotal = {TOTAL}\nretry_after_seconds = 77\n"
+    )
     agent = make_token(database_url, Role.AGENT, any_owner=True, sources=frozenset({Source.USER}))
     reviewers = {owner: make_token(database_url, Role.REVIEWER, [owner]) for owner in OWNERS}
     with ExitStack() as stack:

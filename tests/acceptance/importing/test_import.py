@@ -147,8 +147,8 @@ def test_bad_rows_are_told_and_spoil_no_other(file: Path, migrated_url: str) -> 
 def test_a_full_queue_is_told_and_what_was_not_sent_is_sent_when_there_is_room(
     file: Path, migrated_url: str
 ) -> None:
-    (file.parent / "small.toml").write_text("[queue]\nper_owner = 3\n")
-    (file.parent / "large.toml").write_text("[queue]\nper_owner = 900\n")
+    (file.parent / "small.toml").write_text("[queue]\nimports_per_owner = 3\n")
+    (file.parent / "large.toml").write_text("[queue]\nimports_per_owner = 900\n")
     rows = [{"text": f"The tap in room {number} drips."} for number in range(600)]
     rows[550] = {"text": "I think the roof leaks."}
     file.write_text(lines(rows))
@@ -157,8 +157,8 @@ def test_a_full_queue_is_told_and_what_was_not_sent_is_sent_when_there_is_room(
     assert done.returncode == 1
     assert _table(done.stdout) == {"queued": 3, "blocked": 1, "not sent": 596}
     told = done.stderr.decode()
-    assert "The review queue of ada is full (its limit is 3)" in told
-    assert "[queue] per_owner" in told
+    assert "The review queue of ada has no place left for imports (the limit is 3)" in told
+    assert "[queue] imports_per_owner" in told
     again = cli("import", file, "--policy", "large.toml", cwd=file.parent, env=env)
     assert _table(again.stdout) == {"queued": 596, "done before": 4}
     assert again.returncode == 0

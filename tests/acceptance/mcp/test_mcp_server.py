@@ -314,3 +314,21 @@ def test_bad_arguments_are_told_in_a_sentence(
     if tool == "save_memory":
         assert said.endswith("Nothing was saved.")
     assert site.events(owner) == before
+
+
+def test_a_question_of_the_owner_is_told_and_answered(site: Site, session: McpSession, owner: str) -> None:
+    reviewer, said = site.reviewer(owner), "The quay is 40 metres long"
+    item = session.result("save_memory", content=said)["queue_id"]
+    asked = {"version": 1, "question": "Which survey\u202e says so?"}
+    assert reviewer.post(f"/v1/reviews/{item}/send-back", json=asked).status_code == 200
+    claims = session.result("list_my_pending", limit=20)["claims"]
+    (found,) = [claim for claim in claims if claim["queue_id"] == item]
+    assert found["question"] == "Which survey⟨U+202E⟩ says so?"
+    assert item in found["next_step"]
+    again = session.result("save_memory", content=said)  # without a source it is only told once more
+    assert (again["queue_id"], again["next_step"]) == (item, found["next_step"])
+    assert "It says and cites what it did" in session.error("save_memory", content=said, answers=item)
+    answered = session.result("save_memory", content="The quay is 42 metres long, see ADR-007", answers=item)
+    assert (answered["outcome"], answered["queue_id"]) == ("queued", item)
+    assert reviewer.get(f"/v1/reviews/{item}").json()["content"].startswith("The quay is 42 metres")
+    assert "There is no such claim" in session.error("save_memory", content=said, answers="rev_" + "0" * 32)

@@ -9,7 +9,7 @@ from tests.claims import examined, policy, submission_of
 from vouchgate.ingest.claims.types import Source
 from vouchgate.storage.claims.submit import Decided, Submission, write_submissions
 from vouchgate.storage.engine import open_engine, writing
-from vouchgate.storage.queue.capacity import QueueFilledMeanwhile, QueueFull
+from vouchgate.storage.queue.capacity import QueueFilledMeanwhile, QueueFull, QueueLimit
 from vouchgate.storage.store import Store
 
 LIMITS = policy(per_owner=5000, total=5000)
@@ -72,7 +72,7 @@ def test_a_queue_that_fills_meanwhile_is_seen_and_never_overflows(database_url: 
         answers = write_submissions(connection, sent, lock_total=True)
     assert isinstance(answers[0], Decided)
     assert isinstance(answers[1], QueueFull)
-    assert not answers[1].per_owner
+    assert answers[1].which is QueueLimit.TOTAL
     assert _total(store) == 5000
     other.dispose()
     store.close()

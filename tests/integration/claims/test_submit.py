@@ -28,7 +28,7 @@ from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.submit import Decided, KeyReused, Repeated, SubmitAnswer
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.queue import pending
-from vouchgate.storage.queue.capacity import QueueFull
+from vouchgate.storage.queue.capacity import QueueFull, QueueLimit
 from vouchgate.storage.store import Store
 
 EARLIER = (
@@ -242,13 +242,13 @@ def _in_one_group(store: Store, submissions: list[Any]) -> list[SubmitAnswer]:
 
 
 def test_a_full_queue_writes_nothing(store: Store) -> None:
-    limits = policy(per_owner=2, total=3)
+    limits = policy(per_agent=9, per_owner=2, total=3)
     waits: dict[str, Any] = {"source": Source.AI_SYNTHESIS, "under": limits}
     _decide(store, "The mailer is green.", **waits)
     _decide(store, "The archive is blue.", **waits)
     before = [_count(store, t) for t in ("pending", "decision", "log_entry", "dedup_key", "idempotency")]
     full = _send(store, "The gateway is red.", key="later", **waits)
-    assert full == QueueFull(True, 2, limits.queue.retry_after_seconds)
+    assert full == QueueFull(QueueLimit.PER_OWNER, 2, limits.queue.retry_after_seconds)
     assert before == [
         _count(store, t) for t in ("pending", "decision", "log_entry", "dedup_key", "idempotency")
     ]
@@ -256,7 +256,7 @@ def test_a_full_queue_writes_nothing(store: Store) -> None:
     assert _decide(store, "The gateway is red.", under=limits).outcome is Outcome.STORED
     _decide(store, "The mailer is green.", owner_id="bob", **waits)
     assert _send(store, "The archive is blue.", owner_id="bob", **waits) == QueueFull(
-        False, 3, limits.queue.retry_after_seconds
+        QueueLimit.TOTAL, 3, limits.queue.retry_after_seconds
     )
     assert _counters(store) == ({"ann": 2, "bob": 1}, 3)
 

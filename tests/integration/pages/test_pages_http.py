@@ -363,3 +363,56 @@ def test_what_the_list_shows_in_part_is_not_approved_from_it(service: Service) -
         assert answer["waiting"] == 0
 
     run(service, "cut", work)
+
+
+def test_what_is_said_of_an_item_without_ruling_on_it(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(4)
+        one, two, three, four = desk.waiting()
+        page = (await desk.get(f"/review/items/{one.id}")).text
+        assert 'action="/review/items/' in page
+        assert 'name="say" value="send-back"' in page
+
+        async def say(item_id: str, **fields: str) -> str:
+            answer = await desk.post(f"/review/items/{item_id}/attend", version="1", **fields)
+            assert answer.status_code == 303, answer.text
+            found: str = answer.headers["location"]
+            return found
+
+        assert await say(one.id, say="look") == f"/review/items/{one.id}?done={one.id}"
+        assert "You are shown as looking at it." in (await desk.get(f"/review/items/{one.id}")).text
+        await say(one.id, say="assign-me")
+        assert "Assigned to you." in (await desk.get(f"/review/items/{one.id}")).text
+        # What leaves the list leads to the next one, where it is told.
+        question = "Who says <b>so</b>?"
+        to = await say(
+            two.id, say="send-back", question=question, next=f"/review/items/{three.id}", back="/review"
+        )
+        assert to == f"/review/items/{three.id}?done={two.id}"
+        assert "Sent back to its agent:" in (await desk.get(to)).text
+        page = (await desk.get(f"/review/items/{two.id}")).text
+        assert f"Its agent was asked: “{html.escape(question)}” It has not been answered yet." in page
+        await say(three.id, say="snooze-3d")
+        assert "it is back in the list in 2 days" in (await desk.get(f"/review/items/{three.id}")).text
+        to = await say(four.id, say="let-go", why="no source", back="/review")
+        assert "Let go:" in (await desk.get(to)).text
+        assert desk.item(four.id).note == "no source"
+        assert [item.id for item in desk.waiting()] == [one.id]
+        shown = (await desk.get("/review")).text
+        assert one.id in shown
+        assert three.id not in shown
+        for fields, status in (
+            ({"say": "dance"}, 422),
+            ({"say": "assign", "to": "nobody there"}, 409),
+            ({"say": "send-back", "question": " "}, 409),
+            ({"say": "send-back", "question": "Why?", "version": "7"}, 409),
+        ):
+            sent = {"version": "1"} | fields
+            answer = await desk.post(f"/review/items/{one.id}/attend", **sent)
+            assert answer.status_code == status, fields
+        refused = await desk.post(f"/review/items/{four.id}/attend", say="look", version="1")
+        assert refused.status_code == 409
+        unknown = await desk.post("/review/items/rev_" + "0" * 32 + "/attend", say="look", version="1")
+        assert unknown.status_code == 404
+
+    run(service, "attended", work)

@@ -22,8 +22,9 @@ from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import head_start
 from vouchgate.review.answers import Rejected
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.storage.queue import pending
-from vouchgate.storage.queue.pending import Facets, Order, QueueFilter
+from vouchgate.storage.queue import overview, pending
+from vouchgate.storage.queue.overview import Facets
+from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
@@ -230,7 +231,7 @@ def test_of_many_groups_the_largest_are_counted(store: Store) -> None:
     put(store, *every)
     counted = queue_of(store).facets(reviewer())
     senders = Counter(item.submitted_by for item in every)
-    assert len(counted.by_sender) == len(counted.by_cited) == pending.MOST_GROUPS
+    assert len(counted.by_sender) == len(counted.by_cited) == overview.MOST_GROUPS
     assert sorted(counted.by_sender.values(), reverse=True) == [n for _, n in senders.most_common(20)]
 
 

@@ -29,7 +29,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.pipeline import examine
 from vouchgate.review.pages.memory import memory_view, parse_query
-from vouchgate.review.relabelling import Shown, lowered
+from vouchgate.review.staleness import Shown, lowered
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import MemoryFilter
 from vouchgate.storage.claims.submit import Decided

@@ -162,7 +162,14 @@ def test_history_says_what_can_be_taken_back(fields: dict[str, Any], undo: str, 
 
 def test_every_ending_can_be_chosen() -> None:
     made = history.filter_choices(ReviewStatus.EXPIRED)
-    assert [choice.label for choice in made] == ["all", "approved", "rejected", "expired", "promoted"]
+    assert [choice.label for choice in made] == [
+        "all",
+        "approved",
+        "rejected",
+        "expired",
+        "let go",
+        "promoted",
+    ]
     assert [choice.label for choice in made if choice.chosen] == ["expired"]
 
 

@@ -37,6 +37,7 @@ from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings, plain
 from vouchgate.sources.repositories import open_repositories, work_tree_here
 from vouchgate.sources.setup import open_sources
+from vouchgate.storage.queue.capacity import QueueFull
 
 _TOLD = 20  # bad rows that are told one by one; the others are counted
 REPORT_NAME = "vouchgate-audit"
@@ -184,17 +185,16 @@ def _show(tally: Tally) -> None:
         show_table(("outcome", "rows", "why"), rows, whole=2)
     else:
         say("There is no row in this file.")
-    if tally.full:
-        hint(_how_to_go_on(tally))
+    if tally.limit is not None:
+        hint(_how_to_go_on(tally, tally.limit))
 
 
-def _how_to_go_on(tally: Tally) -> str:
-    whose, limit = "The review queue of " + _owners(tally.full), "per_owner"
-    if tally.whole_queue_full:
-        whose, limit = "The whole review queue", "total"
+def _how_to_go_on(tally: Tally, met: QueueFull) -> str:
+    whose = "The whole review queue" if met.which.in_all else f"The review queue of {_owners(tally.full)}"
     return (
-        f"{whose} is full (its limit is {tally.full_limit:,}), so {tally.full.total():,} rows were not sent. "
-        f"Clear it, or raise [queue] {limit} in the policy, and run the import again: it sends these rows only."
+        f"{whose} has no place left for imports (the limit is {met.limit:,}), so {tally.full.total():,} rows were not "
+        f"sent. Clear it, or raise [queue] {met.which.value} in the policy, and run the import again: it sends these "
+        "rows only."
     )
 
 

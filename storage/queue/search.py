@@ -1,0 +1,107 @@
+"""A query over pending items, in SQL for both databases.
+
+What a database can tell is asked of it, in the order of the listing. Words are held against the texts here, row by row:
+neither database brings English words to their stems as the other does. What it is asked to leave out first, by parts of
+the words, is most of what would not do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Table, false, func, or_, select
+
+from vouchgate.ingest.citations.detection import detect_citations
+from vouchgate.ingest.claims.types import Lane
+from vouchgate.ingest.scoring.priority import cited_key
+from vouchgate.storage.queue.query import (
+    AssignedTo,
+    ByAgent,
+    ByReason,
+    BySource,
+    Is,
+    Phrase,
+    Query,
+    SentAfter,
+    SentBefore,
+    Standing,
+    Term,
+    Word,
+    needed_parts,
+    text_test,
+)
+from vouchgate.storage.tables.claims import PendingRow, TokenRow
+
+TABLE: Table = PendingRow.metadata.tables["pending"]
+_TOKEN: Table = TokenRow.metadata.tables["token"]
+
+Condition = ColumnElement[bool]
+
+
+def is_listed(now: datetime) -> Condition:
+    """Whether an item stands in the list: neither snoozed nor sent back."""
+    awake = or_(TABLE.c.snoozed_until.is_(None), TABLE.c.snoozed_until <= now)
+    return TABLE.c.sent_back_at.is_(None) & awake
+
+
+def conditions(query: Query, *, me: str, now: datetime) -> list[Condition]:
+    """What a database can tell of a query. `me` is the principal that asks."""
+    parts = [
+        TABLE.c.content.icontains(part, autoescape=True) for part in dict.fromkeys(needed_parts(query.texts))
+    ]
+    return parts + [c for term in query.terms if (c := _condition(term, me, now)) is not None]
+
+
+def text_filter(query: Query) -> Callable[[str], bool] | None:
+    """What is left to be held against each text; None when nothing is."""
+    return text_test(query.texts) if query.texts else None
+
+
+def _condition(term: Term, me: str, now: datetime) -> Condition | None:
+    found: Condition | None
+    match term:
+        case Word() | Phrase():
+            found = None
+        case ByAgent(named):
+            found = _is_token(TABLE.c.submitted_by, named)
+        case ByReason(rule):
+            found = TABLE.c.rule == rule
+        case BySource(named):
+            found = _cites(named)
+        case SentBefore(at):
+            found = TABLE.c.created_at < at
+        case SentAfter(at):
+            found = TABLE.c.created_at >= at
+        case Is(standing):
+            found = _stands(standing, now)
+        case AssignedTo("me"):
+            found = TABLE.c.assigned_to == me
+        case AssignedTo("nobody"):
+            found = TABLE.c.assigned_to.is_(None)
+        case AssignedTo(named):
+            found = _is_token(TABLE.c.assigned_to, named)
+    return found
+
+
+def _stands(standing: Standing, now: datetime) -> Condition:
+    match standing:
+        case Standing.SNOOZED:
+            return TABLE.c.snoozed_until > now
+        case Standing.SENT_BACK:
+            return TABLE.c.sent_back_at.is_not(None)
+        case Standing.ANSWERED:
+            return TABLE.c.question.is_not(None) & TABLE.c.sent_back_at.is_(None)
+        case Standing.IMPORTED:
+            return TABLE.c.lane == Lane.IMPORT.value
+
+
+def _is_token(column: ColumnElement[str | None], named: str) -> Condition:
+    of_name = select(_TOKEN.c.id).where(func.lower(_TOKEN.c.name) == named.lower())
+    return or_(column == named, column.in_(of_name))
+
+
+def _cites(named: str) -> Condition:
+    keys = [cited_key(citation.key) for citation in detect_citations(named)]
+    written = [column.icontains(named, autoescape=True) for column in (TABLE.c.cited, TABLE.c.content)]
+    return or_(false(), *written, *(TABLE.c.cited == key for key in keys))

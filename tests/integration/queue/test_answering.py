@@ -1,0 +1,92 @@
+"""An agent's answer to a question: what of it vouches for the claim, and what is left to the owner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.claims import NOW
+from tests.rechecking import CONTENT, SAYS, Bench, bench
+from tests.reviews import assert_consistent, queue_of, reviewer
+from tests.web import Answer, web_server
+from vouchgate.ingest.citations import parse_citation
+from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus
+from vouchgate.review import acts
+from vouchgate.review.attending import attention
+from vouchgate.review.attending.answering import Answered, AnswerRefused, step_of
+from vouchgate.storage.store import Store
+
+CLAIM = CONTENT.removeprefix("Per ADR-0001 ").capitalize()
+
+
+@pytest.fixture
+def here(store: Store, tmp_path: Path) -> Iterator[Bench]:
+    """A bench under the built-in policy."""
+    with bench(store, tmp_path) as opened:
+        yield opened
+
+
+def asked(here: Bench, content: str = CLAIM, **claim: tuple[str, ...]) -> PendingMemory:
+    """A claim that was sent back."""
+    item = here.item(here.send(content, **claim).queue_id)
+    queue, version = queue_of(here.store), item.version
+    attention.send_back(queue, reviewer(), item.id, version=version, question="Who says so?", now=NOW)
+    return here.item(item.id)
+
+
+def answer(here: Bench, item: PendingMemory, content: str, *cites: str) -> Answered | AnswerRefused:
+    """What the service makes of an answer."""
+    with here.store.read() as connection:
+        then = acts.stored_answer(connection, item)
+    claim = then.evidence.claim.model_copy(
+        update={"content": content, "citations": tuple(map(parse_citation, cites))}
+    )
+    return asyncio.run(here.rechecker.answer(item, then, claim, by=item.submitted_by, key=None))
+
+
+def test_a_page_that_came_to_be_after_the_question_vouches_for_nothing(here: Bench) -> None:
+    with web_server() as web:
+        address = f"{web.url}/port"
+        item = asked(here, cites=(address,))
+        web.routes["/port"] = Answer(SAYS)
+        refused = answer(here, item, f"{CLAIM} It is so.", address)
+        assert isinstance(refused, AnswerRefused)
+        assert refused.code == "page_new"
+        assert here.item(item.id) == item
+    done = answer(here, item, CONTENT)  # another source is as good as at first
+    assert isinstance(done, Answered)
+    assert done.answer.memory_id is not None
+    assert_consistent(here.store)
+
+
+def test_a_record_that_says_so_has_the_claim_stored_in_its_new_words(here: Bench) -> None:
+    item = asked(here)
+    step = step_of(item)
+    assert step is not None
+    assert item.id in step
+    done = answer(here, item, CONTENT)
+    assert isinstance(done, Answered)
+    became = here.item(item.id)
+    assert (became.status, became.content, became.decided_by) == (ReviewStatus.PROMOTED, CONTENT, "service")
+    assert done.answer.memory_id == became.memory_id
+    assert step_of(became) is None
+    assert_consistent(here.store)
+    assert isinstance(answer(here, became, CONTENT), AnswerRefused)
+
+
+def test_an_answer_that_came_too_late_changes_nothing(here: Bench) -> None:
+    item = asked(here)
+    here.clock.now = item.expires_at + timedelta(seconds=1)
+    late = answer(here, item, CONTENT)
+    assert isinstance(late, AnswerRefused)
+    assert late.code == "not_sent_back"
+    here.clock.now = NOW
+    queue = queue_of(here.store)
+    attention.resume(queue, reviewer(), item.id, now=NOW)
+    assert isinstance(answer(here, item, CONTENT), AnswerRefused)
+    assert here.item(item.id).content == CLAIM
+    assert_consistent(here.store)
