@@ -8,6 +8,7 @@ from datetime import datetime
 
 from vouchgate.ingest.claims.owner_rules import OwnerRule, RuleTerms
 from vouchgate.ingest.claims.types import RuleVerdict
+from vouchgate.ingest.scoring.sampling import NOTHING
 from vouchgate.review.trust.owner_rules import DAYS, Proposal, Ruled, RulePreview
 from vouchgate.review.trust.taking_back import RuleEnded, Then
 from vouchgate.storage.claims.owner_rules import RuleCounts
@@ -19,7 +20,7 @@ LABELS = {
     "agent": "sent by",
     "source": "from the source",
     "memory_type": "of the type",
-    "kind": "citing a",
+    "kind": "citing",
     "path": "citing the file or folder",
     "publisher": "citing the publisher",
     "template": "in the words (* is any one word)",
@@ -74,11 +75,11 @@ def term_views(
 ) -> tuple[TermView, ...]:
     """The terms that are named, with what agents are called."""
     said: dict[str, str] = terms.model_dump(mode="json", exclude_none=True)
+    shown = {name: names.get(value, value) if name == "agent" else value for name, value in said.items()}
+    if said.get("kind") == NOTHING:
+        shown["kind"] = "nothing"
     return tuple(
-        TermView(
-            name, LABELS[name], value, names.get(value, value) if name == "agent" else value, name in ticked
-        )
-        for name, value in said.items()
+        TermView(name, LABELS[name], value, shown[name], name in ticked) for name, value in said.items()
     )
 
 
