@@ -10,7 +10,7 @@ import pytest
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import all_memories, assert_consistent, everything, history
-from vouchgate.ingest.claims.types import PendingMemory, Principal, ReviewStatus, Role
+from vouchgate.ingest.claims.types import PendingMemory, Principal, ReviewStatus, Role, Source
 from vouchgate.review.answers import (
     AlreadyDecided,
     ApprovalRefused,
@@ -47,7 +47,7 @@ class Room:
     queue: ReviewQueue
 
     def propose(self, content: str, by: Principal | None = None, **claim: Any) -> str:
-        one = examined(content, owner_id="acme", source="ai_synthesis", **claim)
+        one = examined(content, owner_id="acme", source=Source.AI_SYNTHESIS, **claim)
         answer = self.store.writer.submit(submission_of(one, principal_id=(by or self.agent).id)).result()
         assert isinstance(answer, Decided)
         assert answer.answer.queue_id is not None
