@@ -127,7 +127,9 @@ class QueueReader:
         if not self._rules.rules:
             return ONE
         found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
-        return voting.required_for(connection, self._rules, item, parse_decision(found))
+        answer = parse_decision(found)
+        # Of one that cannot be read anything may be said: nothing is approved on it (`review.acts.stored_answer`).
+        return ONE if answer is None else voting.required_for(connection, self._rules, item, answer)
 
     def decision_of(self, item: PendingMemory) -> ValidationResult | None:
         """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when

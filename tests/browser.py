@@ -232,7 +232,11 @@ def open_chromium() -> Iterator[Chromium]:
 
 def sign_in(site: Site, window: Window, owner: str) -> None:
     """Has the owner's reviewer signed in here, as if by the form: only so many attempts a minute are taken there."""
-    _, token = site.token(Role.REVIEWER, owner)
+    sign_in_with(site, window, site.token(Role.REVIEWER, owner)[1])
+
+
+def sign_in_with(site: Site, window: Window, token: str) -> None:
+    """The same with a reviewer's token that is there."""
     secret = sessions.start(site.store, token, now=datetime.now(UTC))
     assert isinstance(secret, str), secret
     host = urlsplit(window.origin).hostname or ""

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from vouchgate.ingest.claims.types import Label, MemoryType, Source
+from vouchgate.ingest.claims.types import Label, MemoryType, Source, ValidationResult
 from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.rules import Rule
 
@@ -96,7 +96,24 @@ class OwnerRules:
 NO_RULES = OwnerRules()
 
 
-def risk_of(rule: Rule) -> str:
+def facts_of(answer: ValidationResult, agents: Collection[str]) -> Mapping[str, Collection[str]]:
+    """What rules may select a claim by; `agents` are the names of who sent it."""
+    claim, sources = answer.evidence.claim, answer.evidence.sources
+    cited = {citation.value for citation in claim.citations}
+    for reading in sources:
+        cited |= {reading.citation.value, reading.citation.key.partition(":")[2]}
+    return {
+        "owner": (claim.owner_id,),
+        "agent": agents,
+        "type": (claim.memory_type.value,),
+        "source": (claim.source.value,),
+        "path": cited,
+        "label": (answer.evidence.label.value,),
+        "risk": (risk_of(answer.rule),),
+    }
+
+
+def risk_of(rule: str) -> str:
     """`high`, `medium` or `low`."""
     return "high" if rule in HIGH_RISK else "medium" if rule in MEDIUM_RISK else "low"
 

@@ -3,7 +3,6 @@ come one after the other; what it takes is asked anew each time (`review.vouchin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +12,7 @@ from vouchgate.ingest.claims.types import Action, PendingMemory, Person, Princip
 from vouchgate.review import record
 from vouchgate.review.answers import ApprovalRefused, Objected, Voted
 from vouchgate.review.vouching.four_eyes import CODE
-from vouchgate.review.vouching.owner_rules import ONE, OwnerRules, Required, risk_of
+from vouchgate.review.vouching.owner_rules import OwnerRules, Required, facts_of
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity import persons, tokens
 from vouchgate.storage.queue import pending, proposers, votes
@@ -40,35 +39,14 @@ class Ballot:
 
 
 def required_for(
-    connection: Connection, rules: OwnerRules, item: PendingMemory, answer: ValidationResult | None
+    connection: Connection, rules: OwnerRules, item: PendingMemory, answer: ValidationResult
 ) -> Required:
-    """What it takes to approve an item that waits because of this decision (None: it cannot be read, and what it would
-    say matches nothing)."""
-    return rules.required(facts_of(connection, item, answer)) if rules.rules else ONE
-
-
-def facts_of(
-    connection: Connection, item: PendingMemory, answer: ValidationResult | None
-) -> Mapping[str, frozenset[str]]:
-    """What rules may select an item by."""
+    """What it takes to approve an item that waits because of this decision."""
     names = tokens.names(connection, {item.submitted_by})
     person_id = proposers.persons_of(connection, {item.submitted_by}).get(item.submitted_by)
     person = None if person_id is None else persons.find(connection, person_id)
     agents = {item.submitted_by, *names.values(), *(() if person is None else (person.name,))}
-    cited = set[str]()
-    if answer is not None:
-        for reading in answer.evidence.sources:
-            cited |= {reading.citation.value, reading.citation.key.partition(":")[2]}
-        cited |= {citation.value for citation in answer.evidence.claim.citations}
-    return {
-        "owner": frozenset({item.owner_id}),
-        "agent": frozenset(agents),
-        "type": frozenset({item.memory_type.value}),
-        "source": frozenset({item.source.value}),
-        "path": frozenset(cited),
-        "label": frozenset() if answer is None else frozenset({answer.evidence.label.value}),
-        "risk": frozenset({risk_of(item.rule)}),
-    }
+    return rules.required(facts_of(answer, agents))
 
 
 def cast(connection: Connection, item: PendingMemory, ballot: Ballot) -> Voted | ApprovalRefused | list[Vote]:

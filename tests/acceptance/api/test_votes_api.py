@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.acceptance.cli_program import cli
+from tests.acceptance.cli_program import cli, json_lines
 from tests.acceptance.site import Site, is_problem, open_site, queue, store
 from vouchgate.ingest.claims.types import Role
 from vouchgate.storage.identity import persons, sessions, tokens
@@ -134,3 +135,34 @@ def test_what_has_a_fault_stops_the_start(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "line 2" in done.stderr.decode()
     assert "did you mean type?" in done.stderr.decode()
+
+
+def test_the_file_is_checked_and_asked_beforehand(site: Site, owner: str, tmp_path: Path) -> None:
+    item = queue(site.agent(owner), "We salt the steps in winter", memory_type="decision")
+    (tmp_path / "OWNERS").write_text(RULES + "risk:low path:docs/* @beaa\n")
+    rules = ("--rules", "OWNERS")
+    checked = cli("owners", "check", "OWNERS", cwd=tmp_path)
+    assert (checked.returncode, checked.stdout) == (0, b"")
+    named = cli("owners", "check", "OWNERS", "--names", "--database-url", site.url, cwd=tmp_path)
+    assert named.returncode == 1
+    assert named.stdout.decode() == "OWNERS:4: There is no person beaa (did you mean bea?).\n"
+    asked = cli("owners", "who", "--claim", item, *rules, "--database-url", site.url, cwd=tmp_path)
+    board = {"approvals": 2, "asked": ["bea", "cleo"], "line": 3, "rule": "type:decision @board 2"}
+    assert json_lines(asked.stdout) == [board]
+    claims = [
+        {"id": 1, "content": "We salt the steps in winter", "memory_type": "decision"},
+        {"id": 2, "content": "The steps are of oak, see docs/steps.md", "memory_type": "fact"},
+        {"id": 3, "content": "The steps are steep", "memory_type": "fact"},
+    ]
+    lines = "\n".join(map(json.dumps, claims))
+    decided = cli("check", "--offline", cwd=tmp_path, stdin=lines)
+    told = cli("owners", "who", *rules, cwd=tmp_path, stdin=decided.stdout + b"{}\n")
+    first, second, third, bad = json_lines(told.stdout)
+    assert told.returncode == 1
+    assert first == {"id": 1, **board}
+    assert (second["id"], second["asked"], second["line"]) == (2, ["beaa"], 4)
+    assert (third["id"], third["approvals"], third["asked"]) == (3, 1, [])
+    assert bad["error"]["code"] == "decision_invalid"
+    assert cli("owners", "who", cwd=tmp_path).returncode == 2
+    missing = cli("owners", "who", "--claim", "rev_0", *rules, "--database-url", site.url, cwd=tmp_path)
+    assert (missing.returncode, b"there is no item" in missing.stderr) == (1, True)

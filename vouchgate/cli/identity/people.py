@@ -6,19 +6,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vouchgate.cli import operator
 from vouchgate.cli.identity.tokens import ACTOR
-from vouchgate.cli.output import Failure, hint, one_line, say, show_table, write_json
+from vouchgate.cli.output import FAILED, Failure, hint, one_line, say, show_table, write_json
 
 if TYPE_CHECKING:
     from vouchgate.ingest.claims.types import Membership, Person
     from vouchgate.storage.store import Store
 
-owners = typer.Typer(name="owners", help="Make and list owners.", rich_markup_mode=None)
+owners = typer.Typer(
+    name="owners", help="Make and list owners; say who is asked about their claims.", rich_markup_mode=None
+)
 person = typer.Typer(
     name="person", help="Make, list and end the people behind tokens.", rich_markup_mode=None
 )
@@ -72,6 +75,62 @@ def list_owners(
     with _store(database_url) as store, store.read() as connection:
         for name in kept.names(connection, after, _MOST_OWNERS):
             say(one_line(name))
+
+
+@owners.command("check", epilog="Example: vouchgate owners check OWNERS --names")
+def check_rules(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="Or VOUCHGATE_OWNER_RULES.")] = None,
+    *,
+    names: Annotated[
+        bool, typer.Option("--names", help="Look up in the database whether the people are there.")
+    ] = False,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Look for faults in a file of owner rules. Exit status 1 when there are any."""
+    from vouchgate.review.vouching.loading import read_rules
+    from vouchgate.review.vouching.owner_rules import parse, unknown_persons
+    from vouchgate.storage.identity import persons
+
+    path = _rules_file(file)
+    rules, faults = parse(read_rules(path))
+    if names:
+        with _store(database_url) as store, store.read() as connection:
+            there = [one.name for one in persons.listing(connection) if one.ended_at is None]
+        faults += unknown_persons(rules, there)
+    for fault in sorted(faults, key=lambda fault: fault.line):
+        say(one_line(f"{path}:{fault.line}: {fault.message}"))
+    if faults:
+        raise typer.Exit(FAILED)
+    hint(f"{path}: {len(rules.rules)} rules, no fault.")
+
+
+@owners.command("who", epilog="Example: vouchgate check claims.jsonl | vouchgate owners who --rules OWNERS")
+def who_is_asked(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Lines that `check` wrote; - for standard input.")
+    ] = "-",
+    *,
+    claim: Annotated[
+        str | None, typer.Option(metavar="ID", help="A waiting item of the database, instead.")
+    ] = None,
+    rules: Annotated[Path | None, typer.Option(metavar="FILE", help="Or VOUCHGATE_OWNER_RULES.")] = None,
+    agent: Annotated[str, typer.Option(metavar="NAME", help="Who would send the claims.")] = "",
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Say who would be asked about claims, how many must approve, and which line says so."""
+    from vouchgate.cli.identity import rules as command
+
+    if claim is None:
+        raise typer.Exit(command.of_lines(file, _rules_file(rules), agent))
+    with _store(database_url) as store:
+        command.of_item(store, claim, _rules_file(rules))
+
+
+def _rules_file(named: Path | None) -> Path:
+    found = named or operator.settings_from().owner_rules
+    if found is None:
+        raise typer.BadParameter("name a file of owner rules, or set VOUCHGATE_OWNER_RULES")
+    return found
 
 
 @person.command("create", epilog="Example: vouchgate person create ann")
