@@ -18,6 +18,7 @@ from vouchgate.ingest.claims.types import (
     ReviewStatus,
     ValidationResult,
 )
+from vouchgate.ingest.language.stems import searched
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
@@ -122,7 +123,9 @@ class QueueFilter(Frozen):
     sender: str | None = None  # id of the principal that submitted it
     cited: str | None = None  # key of the first thing it cites
     memory_type: MemoryType | None = None
-    text: str | None = None  # substring; letters A to Z match in either case on every database
+    text: str | None = (
+        None  # words that all stand in it, in any form and order; `ingest.language.stems.searched`
+    )
     order: Order = "priority"  # see `ingest.scoring.priority`; `oldest` and `newest` go by when it was sent
     after: str | None = None  # id of the last item of the page before, whatever became of it since
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
@@ -199,12 +202,13 @@ def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
             return []
         beyond.append(_after_item(last, wanted.order))
     # An owner at a time: in the order of one the rows lie in the index, in that of several they would be sorted.
-    items = _items(connection, (_listing(owner_id, wanted, beyond) for owner_id in wanted.owners))
+    items = items_of(connection, (_listing(owner_id, wanted, beyond) for owner_id in wanted.owners))
     items.sort(key=lambda item: _sort_key(item, wanted.order), reverse=wanted.order == "newest")
     return items[: wanted.limit]
 
 
-def _items(connection: Connection, statements: Iterable[Select[Any]]) -> list[PendingMemory]:
+def items_of(connection: Connection, statements: Iterable[Select[Any]]) -> list[PendingMemory]:
+    """The items that these statements find, in their order."""
     return [_item(row) for statement in statements for row in connection.execute(statement).mappings()]
 
 
@@ -218,12 +222,16 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
     ):
         if value is not None:
             conditions.append(column == value)
-    if wanted.text is not None:
-        conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
+    conditions += holding(wanted.text)
     order = [TABLE.c.id.desc() if wanted.order == "newest" else TABLE.c.id]
     if wanted.order == "priority":
         order.insert(0, TABLE.c.priority_at)
     return select(TABLE).where(*conditions).order_by(*order).limit(wanted.limit)
+
+
+def holding(text: str | None) -> list[ColumnElement[bool]]:
+    """The claim has all these words; letters A to Z match in either case on every database."""
+    return [TABLE.c.content.icontains(part, autoescape=True) for part in searched(text or "")]
 
 
 def _sort_key(item: PendingMemory, order: Order) -> tuple[datetime, str] | tuple[str]:
@@ -240,35 +248,6 @@ def _after_item(last: PendingMemory, order: Order) -> ColumnElement[bool]:
             return TABLE.c.id > last.id
         case "newest":
             return TABLE.c.id < last.id
-
-
-def history(
-    connection: Connection,
-    owners: frozenset[str],
-    *,
-    status: ReviewStatus | None,
-    after: str | None,
-    limit: int,
-) -> list[PendingMemory]:
-    """Items of these owners that do not wait any more, in one status or in any, the last decided first.
-
-    `after` is the id of the last item of the page before. One whose decision was taken back since has no place
-    here any more; then the list is given from its beginning.
-    """
-    at = TABLE.c.decided_at
-    conditions: list[ColumnElement[bool]] = [at.is_not(None)]
-    if status is not None:
-        conditions.append(TABLE.c.status == status.value)
-    if after is not None:
-        last = get(connection, after, owners=owners)
-        if last is None:
-            return []
-        if last.decided_at is not None:
-            conditions.append(tuple_(at, TABLE.c.id) < tuple_(last.decided_at, last.id))
-    listing = select(TABLE).where(*conditions).order_by(at.desc(), TABLE.c.id.desc()).limit(limit)
-    items = _items(connection, (listing.where(TABLE.c.owner_id == owner_id) for owner_id in owners))
-    items.sort(key=lambda item: (item.decided_at or item.created_at, item.id), reverse=True)
-    return items[:limit]
 
 
 def facets(connection: Connection, owner_id: str, waiting: int, log_seq: int) -> Facets:
