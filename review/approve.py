@@ -10,11 +10,13 @@ from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.types import (
     Action,
+    Claim,
     DedupFacts,
     DeliveryTarget,
     ItemKind,
     Memory,
     MemoryStatus,
+    Neighbours,
     PendingMemory,
     Principal,
     ReviewStatus,
@@ -28,7 +30,13 @@ from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.review import acts, record
 from vouchgate.review.answers import ApprovalRefused, Approved
-from vouchgate.review.approval import check_conflicts, edit_problem, horizon_problem, stored_only
+from vouchgate.review.approval import (
+    ApprovalAllowed,
+    check_conflicts,
+    edit_problem,
+    horizon_problem,
+    stored_only,
+)
 from vouchgate.storage import ids
 from vouchgate.storage.claims import memories
 from vouchgate.storage.dedup import contradicting, index, vectors
@@ -49,6 +57,9 @@ class Approval:
     bands: tuple[int, ...]  # storage.dedup.similar.keys_of what is to be stored
     known: Comparisons  # of what is to be stored with what the owner had shortly before
     votes: str | None = None  # review.vouching.voting.evidence_of those that it rests on
+    beside: frozenset[str] = (
+        frozenset()
+    )  # memories of the same act: values that differ from theirs are meant to
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +94,7 @@ def check(
     over = horizon_problem(claim.validity_horizon, asked.now)
     if over is not None:
         return over
-    keys = signature_keys(tokens(claim.content), claim.memory_type.value, policy.threshold)
-    allowance = index.new_allowance()
-    every = index.find_neighbours(
-        connection, item.owner_id, keys, asked.now, known=asked.known, allowance=allowance
-    )
-    if allowance.used_up:
-        return ApprovalRefused("dedup_unavailable", "Many claims like this one came just now. Try again.")
-    facts, content, known = stored_only(every), claim.content, asked.known
-    looked_up = contradicting.look_up(
-        connection, item.owner_id, content, claim.memory_type.value, known, now=asked.now, allowance=allowance
-    )
-    facts = stored_only(contradicting.together(facts, looked_up))
-    recorded = _recorded_conflict(connection, item, asked.now)
-    settled = check_conflicts(
-        content, facts, policy, supersede=asked.supersede, recorded=recorded, at_place=at_place, known=known
-    )
+    settled, facts = _settle(connection, item, claim, asked, policy=policy, at_place=at_place)
     return settled if isinstance(settled, ApprovalRefused) else Approvable(answer, facts, settled.replaces)
 
 
@@ -130,6 +126,50 @@ def approve(
     if checked.replaces is not None:
         _replace(connection, checked.replaces, memory, delivery)
     return Approved(acts.reload(connection, item), memory, checked.replaces)
+
+
+def _settle(
+    connection: Connection,
+    item: PendingMemory,
+    claim: Claim,
+    asked: Approval,
+    *,
+    policy: Policy,
+    at_place: str | None,
+) -> tuple[ApprovalAllowed | ApprovalRefused, DedupFacts]:
+    """The claim held against what its owner has by now, and what that was held against."""
+    content, kind, known = claim.content, claim.memory_type.value, asked.known
+    keys = signature_keys(tokens(content), kind, policy.threshold)
+    allowance = index.new_allowance()
+    facts = stored_only(
+        index.find_neighbours(connection, item.owner_id, keys, asked.now, known=known, allowance=allowance)
+    )
+    if allowance.used_up:
+        many = ApprovalRefused("dedup_unavailable", "Many claims like this one came just now. Try again.")
+        return many, facts
+    looked_up = contradicting.look_up(
+        connection, item.owner_id, content, kind, known, now=asked.now, allowance=allowance
+    )
+    facts = stored_only(contradicting.together(facts, looked_up))
+    recorded = _recorded_conflict(connection, item, asked.now)
+
+    def settle(against: DedupFacts) -> ApprovalAllowed | ApprovalRefused:
+        return check_conflicts(
+            content,
+            against,
+            policy,
+            supersede=asked.supersede,
+            recorded=recorded,
+            at_place=at_place,
+            known=known,
+        )
+
+    settled = settle(facts)
+    asks = isinstance(settled, ApprovalRefused) and settled.code == "conflict_unresolved"
+    if asks and asked.beside and isinstance(facts, Neighbours):
+        others = tuple(one for one in facts.items if one.id not in asked.beside)
+        settled = settle(Neighbours(items=others, complete=facts.complete))
+    return settled, facts
 
 
 def _recorded_conflict(connection: Connection, item: PendingMemory, now: datetime) -> str | None:

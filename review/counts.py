@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlalchemy import Connection
 
@@ -14,26 +16,36 @@ from vouchgate.storage.queue import overview
 from vouchgate.storage.queue.overview import Facets
 
 _OWNERS = 1000  # whose counts are remembered: those looked at lately
+# Of a longer queue the groups are counted only so often: a page must not cost more for each claim that waits, and in
+# so many one more or less tells nobody anything. How many wait in all is always as it is.
+_LONG = 1000
+_SECONDS = 5.0
 
 
 class QueueCounts:
     """What was counted lately. Every change of a queue adds to its owner's log, so the number of the last entry
     tells whether a count still holds. Safe to share between threads."""
 
-    def __init__(self) -> None:
-        self._known: OrderedDict[str, Facets] = OrderedDict()
+    def __init__(self, long: int = _LONG) -> None:
+        """`long`: of so many items the groups are counted each time."""
+        self._long = long
+        self._known: OrderedDict[str, tuple[Facets, float]] = OrderedDict()
         self._lock = threading.Lock()
 
     def counts_of(self, connection: Connection, owner_id: str) -> Facets:
-        """The counts of one owner's queue, as it is in this reading transaction."""
+        """The counts of one owner's queue, as it is in this reading transaction; the groups of one in which more than
+        `long` items wait as they were up to _SECONDS ago."""
         log_seq, waiting = owners.log_ends(connection, [owner_id]).get(owner_id, (0, 0))
         with self._lock:
-            known = self._known.get(owner_id)
+            known, counted_at = self._known.get(owner_id, (None, 0.0))
         if known is not None and known.seq == log_seq:
             return known
+        many = known is not None and min(known.waiting, waiting) > self._long
+        if known is not None and many and time.monotonic() - counted_at < _SECONDS:
+            return replace(known, waiting=waiting, seq=log_seq)
         facets = overview.facets(connection, owner_id, waiting, log_seq)
         with self._lock:
-            self._known[owner_id] = facets
+            self._known[owner_id] = facets, time.monotonic()
             self._known.move_to_end(owner_id)
             if len(self._known) > _OWNERS:
                 self._known.popitem(last=False)

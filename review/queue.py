@@ -82,6 +82,7 @@ class ReviewQueue(QueueReader):
         note: str | None = None,
         supersede: bool | None = None,
         edited: Examined | None = None,
+        beside: frozenset[str] = frozenset(),
         now: datetime,
     ) -> Approved | Removed | Voted | NotFound | ItemChanged | AlreadyDecided | ApprovalRefused:
         """Stores the item's claim as a memory that this reviewer vouches for; of an item that asks for a removal,
@@ -90,7 +91,8 @@ class ReviewQueue(QueueReader):
         `supersede` says what becomes of a memory it conflicts with: True replaces it, False keeps both,
         None is refused when there is one (which one is replaced: `review.approval.check_conflicts`). `edited` is the
         reviewer's own wording, examined by the gate: it is stored instead, with a decision of its own; the
-        item keeps the text that was queued. Raises StorageError when nothing could be written, ValueError
+        item keeps the text that was queued. `beside` are memories that the same act stored: to differ from them in
+        a value is no conflict. Raises StorageError when nothing could be written, ValueError
         when `edited` is not about this item's owner and memory type under the queue's policy; after either
         the item waits on, unchanged.
         """
@@ -102,7 +104,9 @@ class ReviewQueue(QueueReader):
         with self._store.read() as connection:
             known = self._compared(connection, seen, content, now)
         suffix = ids.new_id_suffix(now)
-        asked = approving.Approval(principal, now, suffix, note, supersede, edited, bands, known)
+        asked = approving.Approval(
+            principal, now, suffix, note, supersede, edited, bands, known, beside=beside
+        )
 
         def work(connection: Connection, item: PendingMemory) -> Approved | Removed | Voted | ApprovalRefused:
             barred = four_eyes.find_problem(

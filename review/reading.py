@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -16,22 +16,26 @@ from vouchgate.ingest.claims.types import (
     Principal,
     RejectedBefore,
     ReviewStatus,
+    SimilarMemory,
     ValidationResult,
 )
 from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.ingest.dedup.similar import nearest
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
 from vouchgate.review.rules import Act, is_allowed, is_owner
+from vouchgate.review.undo import undo_refusal
 from vouchgate.review.vouching import voting
 from vouchgate.review.vouching.four_eyes import find_problem
 from vouchgate.review.vouching.owner_rules import NO_RULES, ONE, OwnerRules, Required
 from vouchgate.storage.claims import decisions, memories
-from vouchgate.storage.dedup import contradicting, index
-from vouchgate.storage.queue import pending, rechecks, votes
+from vouchgate.storage.dedup import contradicting, index, similar
+from vouchgate.storage.queue import history, pending, rechecks, votes
+from vouchgate.storage.queue.history import EVERYTHING, HistoryFilter
 from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.queue.rejections import rejection_of
@@ -79,7 +83,7 @@ class QueueReader:
         self,
         principal: Principal,
         *,
-        status: ReviewStatus | None = None,
+        wanted: HistoryFilter = EVERYTHING,
         after: str | None = None,
         limit: int = 50,
     ) -> list[PendingMemory]:
@@ -89,9 +93,24 @@ class QueueReader:
         if not owners:
             return []
         with self._store.read() as connection:
-            return pending.history(
-                connection, owners, status=status, after=after, limit=min(max(limit, 1), pending.MAX_PAGE)
+            return history.history(
+                connection, owners, wanted=wanted, after=after, limit=min(max(limit, 1), pending.MAX_PAGE)
             )
+
+    def last_act(self, principal: Principal, now: datetime) -> list[PendingMemory]:
+        """What this principal decided last and can still take back: every item of one act, the last one first. An
+        act on several gives each a time of its own within one thousandth of a second (`server.rulings`)."""
+        window = timedelta(minutes=self._policy.queue.undo_minutes)
+        wanted = HistoryFilter(by=principal.id, since=now - window)
+        found = self.history(principal, wanted=wanted, limit=pending.MAX_PAGE)
+        found = [item for item in found if undo_refusal(item, self._policy, now) is None]
+        return [item for item in found if _millisecond(item) == _millisecond(found[0])]
+
+    def deciders(self, principal: Principal) -> list[str]:
+        """Ids of those who decided something of the reviewer's own queue lately."""
+        owners = own_owners(principal, Act.READ_REVIEWS)
+        with self._store.read() as connection:
+            return sorted({by for owner in owners for by in history.deciders(connection, owner)})
 
     def facets(self, principal: Principal) -> Facets:
         """How many items of the reviewer's own queue wait, in all and in groups; zeros for any other principal.
@@ -174,11 +193,23 @@ class QueueReader:
                 return named
             return memories.get(connection, nearest, now, owners=owners)
 
+    def similar_to(self, item: PendingMemory, now: datetime) -> tuple[SimilarMemory, ...]:
+        """What is stored by now that is like an item which `get_by_id` gave: when it was sent, perhaps nothing was."""
+        kind = item.memory_type.value
+        with self._store.read() as connection:
+            keys = similar.keys_of(item.content, kind)
+            found = similar.candidates(connection, item.owner_id, keys, kind, now=now)
+        return nearest(item.content, found, self._policy.threshold)
+
     def next_check(self, item: PendingMemory) -> datetime | None:
         """When the sources of an item that `get_by_id` gave are read again by themselves; None when they are
         not. While that is under way: when it will be taken for lost."""
         with self._store.read() as connection:
             return rechecks.next_recheck_at(connection, item.owner_id, item.id)
+
+
+def _millisecond(item: PendingMemory) -> int:
+    return int((item.decided_at or item.created_at).timestamp() * 1000)
 
 
 def parse_decision(text: str | None) -> ValidationResult | None:

@@ -69,7 +69,9 @@ def explain(item: PendingMemory, policy: HeadStart, now: datetime) -> Iterator[s
         yield f"expires in {span(left)}"
     weight = head_start(item.rule, policy)
     if weight:
-        yield f"{_RISKS[item.rule]}: counts as {span(weight)} of waiting"
+        both_wait = item.rule == Rule.CONFLICT and item.conflicting_memory_id is None
+        risk = "conflicts with another claim that waits" if both_wait else _RISKS[item.rule]
+        yield f"{risk}: counts as {span(weight)} of waiting"
     yield f"waits {span(now - item.created_at)}"
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from vouchgate.ingest.checks import citations, hedge, support
+from vouchgate.ingest.checks import citations, hedge, statements, support
 from vouchgate.ingest.claims.types import Finding, HedgeCategory, Standing, Verdict
 from vouchgate.review.pages.diff import CHANGED, changed_spans
 from vouchgate.review.pages.source import CONFLICT
 from vouchgate.review.pages.text import UNSEEN, MarkedSpan, Pieces, pieces
 
-HEDGE, CITATION = "hedge", "citation"
+HEDGE, CITATION, UNCOVERED = "hedge", "citation", "uncovered"
 
 _NOTES = 10  # different notes that a legend names for one mark
 _HEDGES: dict[str, str] = {
@@ -32,6 +32,7 @@ _CITED = {
 _WORDS = {
     HEDGE: "hedge",
     CITATION: "citation",
+    UNCOVERED: "no source covers it",
     CHANGED: "differs from what is stored",
     CONFLICT: "the source says otherwise",
     UNSEEN: "cannot be seen",
@@ -53,7 +54,7 @@ def claim_pieces(
     """The claim's text with hedges, citations, words that a source contradicts and values that differ from the
     text it stands `beside` (None: none) marked, and the legend to it."""
     findings = list(findings)
-    spans = [*_hedges(findings), *_cited(content, findings), *_contradicted(findings)]
+    spans = [*_hedges(findings), *_cited(content, findings), *_contradicted(findings), *_uncovered(findings)]
     if beside is not None:
         note = "differs from the earlier claim"
         spans += (
@@ -96,6 +97,14 @@ def _contradicted(findings: Iterable[Finding]) -> Iterator[MarkedSpan]:
         if finding.check == support.CHECK and finding.code == "support_conflict":
             yield from (
                 MarkedSpan(span.start, span.end, CONFLICT, _WORDS[CONFLICT]) for span in finding.spans
+            )
+
+
+def _uncovered(findings: Iterable[Finding]) -> Iterator[MarkedSpan]:
+    for finding in findings:
+        if finding.check == statements.CHECK and finding.code == "uncovered":
+            yield from (
+                MarkedSpan(span.start, span.end, UNCOVERED, _WORDS[UNCOVERED]) for span in finding.spans
             )
 
 

@@ -20,6 +20,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.dedup.compare import changed_values
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.pages.diff import DiffView, word_diff
 from vouchgate.review.pages.text import Pieces, pieces
@@ -27,6 +28,7 @@ from vouchgate.review.pages.times import Moment, moment
 
 LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
 _WAITS = "It waits for review too, and meets this one when its turn comes."
+_CLOSE = 2  # words; of claims that share a form each has more of its own
 _OVER = {
     MemoryStatus.SUPERSEDED: "It has been replaced since.",
     MemoryStatus.RETRACTED: "Its owner has withdrawn it since.",
@@ -57,12 +59,14 @@ class ConflictView:
 
 @dataclass(frozen=True, slots=True)
 class SimilarView:
-    """A stored memory near the claim, which says something else. In `diff` the old text is the memory's."""
+    """A stored memory near the claim, which says something else. In `diff` the old text is the memory's; `close`: a
+    word or two is all that one of them has and the other has not, so it is looked at before the claim is stored too."""
 
     id: str
     similarity: str
     text: Pieces
     diff: DiffView
+    close: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,9 @@ def similar_views(content: str, similar: Sequence[SimilarMemory]) -> Iterator[Si
     """What is near the claim, in the order given."""
     for near in similar:
         diff = word_diff(near.content, content)
-        yield SimilarView(near.memory_id, percent(near.similarity), pieces(near.content), diff)
+        old, new = tokens(near.content), tokens(content)
+        close = min(len(old - new), len(new - old)) <= _CLOSE
+        yield SimilarView(near.memory_id, percent(near.similarity), pieces(near.content), diff, close)
 
 
 def percent(share: float) -> str:

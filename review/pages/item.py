@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from vouchgate.ingest.checks import statements
+from vouchgate.ingest.checks import dedup, statements
 from vouchgate.ingest.claims.types import (
     DeliveryOp,
     Finding,
@@ -147,7 +147,7 @@ def item_view(
     `decider` the names of the tokens that sent it and decided it; `rejected` the rejection of the same words that
     the item names; `undo_until` when its decision can be taken back last, None when it cannot.
     """
-    findings = () if answer is None else answer.findings
+    findings = () if answer is None else tuple(_beside_similar(f, similar) for f in answer.findings)
     decided = () if answer is None else deciding(answer, policy)
     earlier = None if answer is None else earlier_claim(item.content, answer, conflict, policy, now)
     claim, legend = _marked(item, findings, earlier)
@@ -186,6 +186,14 @@ def item_view(
         became=_item_outcome(item, decider, undo_until, now),
         decision_id=item.decision_id,
     )
+
+
+def _beside_similar(finding: Finding, similar: Sequence[SimilarMemory] | None) -> Finding:
+    """The finding in words that hold beside what is shown as similar: unique is what repeats nothing."""
+    if finding.check != dedup.CHECK or finding.code != dedup.UNIQUE.code or not similar:
+        return finding
+    message = "It repeats nothing that is stored, and no rule finds that it contradicts any of it."
+    return finding.model_copy(update={"message": message})
 
 
 _PLACES = {

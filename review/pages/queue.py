@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from vouchgate.ingest.claims.types import MemoryType, PendingMemory
+from vouchgate.ingest.dedup.alike import Alike, Likeness, Span, find_alike
+from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.policy import HeadStart
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, explain, span
-from vouchgate.review.pages.reasons import ReasonKind, kind_of
-from vouchgate.review.pages.text import Piece, is_whole, opening_pieces, plain_line
+from vouchgate.review.pages.diff import CHANGED
+from vouchgate.review.pages.reasons import ReasonKind, kind_of, kind_of_item
+from vouchgate.review.pages.text import (
+    MarkedSpan,
+    Piece,
+    Pieces,
+    is_whole,
+    opening_pieces,
+    pieces,
+    plain_line,
+)
+from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import Order, QueueFilter
 
 ORDERS: tuple[tuple[Order, str], ...] = (
@@ -77,8 +90,18 @@ class FilterGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class RowMember:
+    """One of several claims that are a row: `named` is its id and version, `claim` has marked what differs."""
+
+    named: str
+    claim: Pieces
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
 class QueueRow:
-    """One waiting item in the list."""
+    """One waiting item in the list, or several that are ruled on as one: then all else is of the first of `members`,
+    and `differs` says in a few words what is not the same in all."""
 
     id: str
     version: int
@@ -103,6 +126,19 @@ class QueueRow:
     rule_href: str
     sender_href: str
     cited_href: str
+    likeness: str = ""  # a Likeness, where there are several
+    members: tuple[RowMember, ...] = ()
+    differs: str = ""
+
+    @property
+    def named(self) -> str:
+        """Id and version of every item of it, as a form names them."""
+        return ",".join(one.named for one in self.members) or f"{self.id}:{self.version}"
+
+
+# Each of these is looked at by itself, whatever it is like.
+_ALONE = frozenset({Rule.HIDDEN_TEXT, Rule.INSTRUCTION, Rule.PLACE_CHANGE, Rule.REMOVAL})
+_DIFFERING = 4  # values that a row names
 
 
 def rows_of(
@@ -112,8 +148,10 @@ def rows_of(
     senders: Mapping[str, str],
     head_start: HeadStart,
     now: datetime,
+    words: ValueWords | None = None,
 ) -> list[QueueRow]:
-    """The items as rows. `senders` has the names of their tokens, by id."""
+    """The items as rows. `senders` has the names of their tokens, by id; with the policy's `words`, what is alike is
+    one row, at the place of the first of it."""
     only = QueueListing(order=listing.order)
     # Many rows share these: an address is made once.
     rules = {rule: replace(only, rule=rule).href() for rule in {item.rule for item in items}}
@@ -124,7 +162,72 @@ def rows_of(
         hrefs = (rules[item.rule], agents[item.submitted_by], things[item.cited])
         return _row(item, listing, senders, head_start=head_start, now=now, hrefs=hrefs)
 
-    return [row(item) for item in items]
+    if words is None:
+        return [row(item) for item in items]
+    first: dict[int, QueueRow] = {}
+    others: set[int] = set()
+    for alike in _groups(items, words):
+        texts = [(items[place], spans) for place, spans in zip(alike.members, alike.differs, strict=True)]
+        of_kind = next((item for item, _ in texts if item.rule != Rule.CONFLICT), texts[0][0])
+        made = replace(
+            row(texts[0][0]),
+            kind=kind_of_item(of_kind),
+            likeness=alike.likeness.value,
+            members=tuple(_member(item, spans, listing) for item, spans in texts),
+            differs=_differs(alike.likeness, texts),
+        )
+        others.update(alike.members)
+        first[min(alike.members)] = made
+    return [
+        first[place] if place in first else row(item)
+        for place, item in enumerate(items)
+        if place in first or place not in others
+    ]
+
+
+def _groups(items: Sequence[PendingMemory], words: ValueWords) -> list[Alike]:
+    """What is alike and waits for one reason. A claim that conflicts with another waiting one is of the reason of those
+    that it is like: which of them came first is chance."""
+    may = [
+        place
+        for place, item in enumerate(items)
+        if item.conflicting_memory_id is None
+        and item.rejected_before is None
+        and item.rule not in _ALONE
+        and is_whole(opening_pieces(item.content), item.content)
+    ]
+    found = []
+    for alike in find_alike([(items[place].memory_type, items[place].content) for place in may], words):
+        places = [may[at] for at in alike.members]
+        rules = Counter(items[place].rule for place in places if items[place].rule != Rule.CONFLICT)
+        rule = rules.most_common(1)[0][0] if rules else Rule.CONFLICT
+        kept = [at for at, place in enumerate(places) if items[place].rule in (rule, Rule.CONFLICT)]
+        enough = len(kept) > 1 and (alike.likeness is Likeness.TEMPLATE or kept[0] == 0)
+        if enough:
+            found.append(
+                replace(
+                    alike,
+                    members=tuple(places[at] for at in kept),
+                    differs=tuple(alike.differs[at] for at in kept),
+                )
+            )
+    return found
+
+
+def _member(item: PendingMemory, spans: Sequence[Span], listing: QueueListing) -> RowMember:
+    marked = [MarkedSpan(start, end, CHANGED) for start, end in spans]
+    href = listing.href(f"{PATH}/items/{item.id}")
+    return RowMember(f"{item.id}:{item.version}", pieces(item.content, marked), href)
+
+
+def _differs(likeness: Likeness, texts: Sequence[tuple[PendingMemory, Sequence[Span]]]) -> str:
+    match likeness:
+        case Likeness.WORDINGS:
+            return f"{len(texts)} wordings of one claim"
+        case Likeness.TEMPLATE:
+            values = dict.fromkeys(item.content[slice(*spans[0])] for item, spans in texts)
+            named = ", ".join(plain_line(value, 24) for value in list(values)[:_DIFFERING])
+            return f"{named}{', …' if len(values) > _DIFFERING else ''}"
 
 
 def _row(
@@ -141,8 +244,8 @@ def _row(
         id=item.id,
         version=item.version,
         rule=item.rule,
-        kind=kind_of(item.rule),
-        conflict=item.rule == Rule.CONFLICT or item.conflicting_memory_id is not None,
+        kind=kind_of_item(item),
+        conflict=item.conflicting_memory_id is not None,
         cut=not is_whole(claim, item.content),
         content=item.content,
         claim=claim,
@@ -213,6 +316,22 @@ def by_cited(counts: Mapping[str, int], listing: QueueListing) -> list[FilterGro
         for cited, count in counts.items()
         if count > 1 or listing.cited == cited
     ]
+
+
+def matching(listing: QueueListing, facets: Facets) -> str:
+    """How many items a listing has, where that is counted: of one group, or of all. Empty where it is not."""
+    given = {name for name, _ in listing.query} - {"order"}
+    match sorted(given):
+        case []:
+            return str(facets.waiting)
+        case ["rule"] if listing.rule in facets.by_rule:
+            return str(facets.by_rule[listing.rule])
+        case ["sender"] if listing.sender in facets.by_sender:
+            return str(facets.by_sender[listing.sender])
+        case ["cited"] if listing.cited in facets.by_cited:
+            return str(facets.by_cited[listing.cited])
+        case _:
+            return ""
 
 
 def filter_words(listing: QueueListing, senders: Mapping[str, str]) -> str:

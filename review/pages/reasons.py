@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from vouchgate.ingest.claims.types import PendingMemory
 from vouchgate.ingest.rules import Rule
 
 
@@ -39,16 +40,25 @@ _KINDS: Mapping[str, ReasonKind] = {
     Rule.PLACE_CHANGE: ReasonKind("change", "Change", "would change what is stored"),
     Rule.REMOVAL: ReasonKind("removal", "Removal", "would remove what is stored"),
 }
+BOTH_WAIT = ReasonKind("conflict", "Conflict, both wait", "conflict with a claim that waits too")
 OTHER = ReasonKind("other", "Waits", "wait for another reason")
 
+KNOWN = "Already known in other words"
 # Offered in this order; the first five have the keys 1 to 5.
 CANNED = (
     "Not true",
     "Out of date",
     "Cannot be verified",
     "Not worth keeping",
-    "Already known in other words",
+    KNOWN,
 )
+
+
+def kind_of_item(item: PendingMemory) -> ReasonKind:
+    """What one item is called: a conflict says whether what it conflicts with is stored."""
+    if item.rule == Rule.CONFLICT and item.conflicting_memory_id is None:
+        return BOTH_WAIT
+    return kind_of(item.rule)
 
 
 def kind_of(rule: str) -> ReasonKind:

@@ -20,6 +20,7 @@ from vouchgate.ingest.claims.types import (
     ReviewStatus,
     ValidationResult,
 )
+from vouchgate.ingest.language.stems import searched
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
@@ -127,7 +128,9 @@ class QueueFilter(Frozen):
     sender: str | None = None  # id of the principal that submitted it
     cited: str | None = None  # key of the first thing it cites
     memory_type: MemoryType | None = None
-    text: str | None = None  # substring; letters A to Z match in either case on every database
+    text: str | None = (
+        None  # words that all stand in it, in any form and order; `ingest.language.stems.searched`
+    )
     query: Query = NO_QUERY
     me: str = ""  # the principal that asks, for `assigned:me`
     away: bool = False  # also what is snoozed or sent back, which a query can ask for, too
@@ -207,14 +210,15 @@ def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
     listings = [_listing(owner_id, wanted, beyond) for owner_id in sorted(wanted.owners)]
     holds = search_terms.text_filter(wanted.query)
     if holds is None:
-        items = _items(connection, (listing.limit(wanted.limit) for listing in listings))
+        items = items_of(connection, (listing.limit(wanted.limit) for listing in listings))
     else:
         items = [i for listing in listings for i in _that_hold(connection, listing, holds, wanted.limit)]
     items.sort(key=lambda item: _sort_key(item, wanted.order), reverse=wanted.order == "newest")
     return items[: wanted.limit]
 
 
-def _items(connection: Connection, statements: Iterable[Select[Any]]) -> list[PendingMemory]:
+def items_of(connection: Connection, statements: Iterable[Select[Any]]) -> list[PendingMemory]:
+    """The items that these statements find, in their order."""
     return [_item(row) for statement in statements for row in connection.execute(statement).mappings()]
 
 
@@ -237,8 +241,7 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
     ):
         if value is not None:
             conditions.append(column == value)
-    if wanted.text is not None:
-        conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
+    conditions += holding(wanted.text)
     conditions += search_terms.conditions(wanted.query, me=wanted.me, now=wanted.now)
     if wanted.status is ReviewStatus.PENDING and not (wanted.away or wanted.query.names_away):
         conditions.append(search_terms.is_listed(wanted.now))
@@ -246,6 +249,11 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
     if wanted.order == "priority":
         order.insert(0, TABLE.c.priority_at)
     return select(TABLE).where(*conditions).order_by(*order)
+
+
+def holding(text: str | None) -> list[ColumnElement[bool]]:
+    """The claim has all these words; letters A to Z match in either case on every database."""
+    return [TABLE.c.content.icontains(part, autoescape=True) for part in searched(text or "")]
 
 
 def _sort_key(item: PendingMemory, order: Order) -> tuple[datetime, str] | tuple[str]:
@@ -262,35 +270,6 @@ def _after_item(last: PendingMemory, order: Order) -> ColumnElement[bool]:
             return TABLE.c.id > last.id
         case "newest":
             return TABLE.c.id < last.id
-
-
-def history(
-    connection: Connection,
-    owners: frozenset[str],
-    *,
-    status: ReviewStatus | None,
-    after: str | None,
-    limit: int,
-) -> list[PendingMemory]:
-    """Items of these owners that do not wait any more, in one status or in any, the last decided first.
-
-    `after` is the id of the last item of the page before. One whose decision was taken back since has no place
-    here any more; then the list is given from its beginning.
-    """
-    at = TABLE.c.decided_at
-    conditions: list[ColumnElement[bool]] = [at.is_not(None)]
-    if status is not None:
-        conditions.append(TABLE.c.status == status.value)
-    if after is not None:
-        last = get(connection, after, owners=owners)
-        if last is None:
-            return []
-        if last.decided_at is not None:
-            conditions.append(tuple_(at, TABLE.c.id) < tuple_(last.decided_at, last.id))
-    listing = select(TABLE).where(*conditions).order_by(at.desc(), TABLE.c.id.desc()).limit(limit)
-    items = _items(connection, (listing.where(TABLE.c.owner_id == owner_id) for owner_id in owners))
-    items.sort(key=lambda item: (item.decided_at or item.created_at, item.id), reverse=True)
-    return items[:limit]
 
 
 def due(connection: Connection, now: datetime, limit: int) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from starlette.concurrency import run_in_threadpool
 
@@ -71,30 +71,48 @@ ActOutcome = (
 MOST = 100  # acts in one call
 
 
-async def apply_acts(service: Service, principal: Principal, rows: Sequence[ReviewAct]) -> list[ActOutcome]:
+async def apply_acts(
+    service: Service, principal: Principal, rows: Sequence[ReviewAct], *, as_one: bool = False
+) -> list[ActOutcome]:
     """Acts on items, in order; each stands for itself, and what goes wrong with one is its answer. The sources of all
     that are to be approved are looked at again together, in the time of one: where one has turned out otherwise, the
-    answer is ItemChanged."""
+    answer is ItemChanged.
+
+    `as_one`: they are claims of one template, which differ in their values and are all meant; or an approval and the
+    rejections that follow from it, which are left out, with their answers, when it is refused. Each is decided a
+    millionth of a second after the one before, all within one thousandth: what was done at once is known to be."""
     await _recheck_before_approval(service, principal, [row for row in rows if isinstance(row, Approve)])
     answers: list[ActOutcome] = []
-    for row in rows:
+    beside: set[str] = set()
+    started = datetime.now(UTC)
+    started = started.replace(microsecond=started.microsecond // 1000 * 1000)
+    for number, row in enumerate(rows):
+        if as_one and isinstance(row, Reject) and isinstance(rows[0], Approve) and not beside:
+            break
+        at = started + timedelta(microseconds=number)
         try:
-            answers.append(await _act(service, principal, row))
+            answer = await _act(service, principal, row, at, frozenset(beside))
         except (ClaimRefused, StorageError) as error:
             answers.append(error)
+            continue
+        answers.append(answer)
+        if as_one and isinstance(answer, Approved):
+            beside.add(answer.memory.id)
     return answers
 
 
-async def _act(service: Service, principal: Principal, row: ReviewAct) -> ReviewAnswer:
+async def _act(
+    service: Service, principal: Principal, row: ReviewAct, at: datetime, beside: frozenset[str]
+) -> ReviewAnswer:
     match row:
         case Approve():
-            return await _approve(service, principal, row)
+            return await _approve(service, principal, row, at, beside)
         case Reject():
             if not row.reason.strip():
                 raise ClaimRefused("reason_missing", "a rejection needs a reason")
             return await run_in_threadpool(
                 lambda: service.queue.reject(
-                    principal, row.id, version=row.version, reason=row.reason, now=datetime.now(UTC)
+                    principal, row.id, version=row.version, reason=row.reason, now=at
                 )
             )
         case Undo():
@@ -114,7 +132,9 @@ async def _undo(service: Service, principal: Principal, row: Undo) -> UndoAnswer
     )
 
 
-async def _approve(service: Service, principal: Principal, row: Approve) -> ApproveAnswer:
+async def _approve(
+    service: Service, principal: Principal, row: Approve, at: datetime, beside: frozenset[str]
+) -> ApproveAnswer:
     edited: Examined | None = None
     if row.content is not None:
         item = await run_in_threadpool(service.queue.get_by_id, principal, row.id)
@@ -129,7 +149,8 @@ async def _approve(service: Service, principal: Principal, row: Approve) -> Appr
             note=row.note,
             supersede=row.supersede,
             edited=edited,
-            now=datetime.now(UTC),
+            beside=beside,
+            now=at,
         )
     )
 

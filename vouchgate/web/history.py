@@ -2,42 +2,77 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from vouchgate.ingest.claims.types import ReviewStatus
-from vouchgate.review.pages.history import PATH, filter_choices, rows_of
+from vouchgate.review.pages.history import PATH, filter_choices, href, rows_of
 from vouchgate.server.state import service_of
+from vouchgate.storage.claims import memories
+from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.identity import tokens
+from vouchgate.storage.queue.history import HistoryFilter
+from vouchgate.web.listing import MOST_TEXT
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import SignedIn
 
 router = APIRouter(include_in_schema=False)
 
 PAGE = 50
+_FIELDS = ("q", "by", "since", "until", "status")
 
 
 @router.get(PATH)
 def history(request: Request, visitor: SignedIn) -> Response:
     """Items that do not wait any more, the last decided first."""
     service, now = service_of(request), datetime.now(UTC)
-    text = request.query_params.get("status", "")
-    if text and (text not in set(ReviewStatus) or text == ReviewStatus.PENDING):
-        raise PageProblem(422, "This address names an ending that there is not.")
-    status = ReviewStatus(text) if text else None
+    query = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
+    wanted = _wanted(query)
     after = request.query_params.get("after")
-    items = service.queue.history(visitor.principal, status=status, after=after, limit=PAGE)
+    items = service.queue.history(visitor.principal, wanted=wanted, after=after, limit=PAGE)
+    deciders = service.queue.deciders(visitor.principal)
     with service.store.read() as connection:
-        names = tokens.names(connection, {item.decided_by or "" for item in items})
-    more = f"{PATH}?{'status=' + text + '&' if text else ''}after={items[-1].id}" if items else ""
+        names = tokens.names(connection, {*deciders, *(item.decided_by or "" for item in items)})
+        became = {item.memory_id for item in items if item.memory_id is not None}
+        stored = memories.by_ids(connection, visitor.owner_id, became, now)
     return html(
         request,
         "history.html",
         here="history",
         waiting=service.queue.facets(visitor.principal).waiting,
-        kinds=filter_choices(status),
-        rows=rows_of(items, names=names, policy=service.policy, now=now),
-        next_href=more if len(items) == PAGE else None,
+        kinds=filter_choices(wanted.status, query),
+        query=query,
+        reviewers=[(one, names[one]) for one in deciders if one in names],
+        rows=rows_of(items, names=names, stored=stored, policy=service.policy, now=now),
+        next_href=href(query, after=items[-1].id) if len(items) == PAGE else None,
     )
+
+
+def _wanted(query: Mapping[str, str]) -> HistoryFilter:
+    """What a query asks for. Raises PageProblem (422) for a value that makes no sense."""
+    status, text = query["status"], query["q"]
+    if status and (status not in set(ReviewStatus) or status == ReviewStatus.PENDING):
+        raise PageProblem(422, "This address names an ending that there is not.")
+    if len(text) > MOST_TEXT or len(query["by"]) > MOST_TEXT or not storable(text + query["by"]):
+        raise PageProblem(422, f"A search has at most {MOST_TEXT} characters, none of them NUL.")
+    until = _day(query["until"])
+    return HistoryFilter(
+        status=ReviewStatus(status) if status else None,
+        by=query["by"] or None,
+        since=_day(query["since"]),
+        until=None if until is None else until + timedelta(days=1),
+        text=text or None,
+    )
+
+
+def _day(text: str) -> datetime | None:
+    """The beginning of a day (UTC)."""
+    if not text:
+        return None
+    try:
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError as error:
+        raise PageProblem(422, "A day is written like 2026-11-22.") from error

@@ -11,24 +11,23 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from vouchgate.ingest.claims.types import PendingMemory, ValidationResult
+from vouchgate.ingest.claims.types import ValidationResult
 from vouchgate.review.pages.attention import attention_notes
 from vouchgate.review.pages.changes import changes_between
 from vouchgate.review.pages.diff import word_diff
-from vouchgate.review.pages.item import item_view
 from vouchgate.review.pages.queue import QueueListing
-from vouchgate.review.pages.reasons import CANNED, kind_of
-from vouchgate.review.pages.text import pieces
+from vouchgate.review.pages.reasons import CANNED, kind_of_item
+from vouchgate.review.pages.text import is_whole, opening_pieces, pieces
 from vouchgate.review.pages.votes import votes_view
 from vouchgate.review.reading import parse_decision
 from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
 from vouchgate.service import Service
-from vouchgate.storage.claims import decisions, memories
-from vouchgate.storage.identity import tokens
+from vouchgate.storage.claims import decisions
 from vouchgate.storage.queue import pending
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.pane import read_item
 from vouchgate.web.queue import MOST_REASON, parse_reason, parse_supersede, redirect_with_result
 from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path, set_owner
 from vouchgate.web.told import ActResult, describe_result, find_notice
@@ -68,6 +67,25 @@ def item(request: Request, visitor: SignedIn, item_id: str) -> Response:
         set_owner(request, answer, whose)
         return answer
     return _page(request, visitor, item_id, listing_of(request.query_params))
+
+
+@router.get("/review/items/{item_id}/pane")
+def pane(request: Request, visitor: SignedIn, item_id: str) -> Response:
+    """The part of one item that is shown beside the list."""
+    service, now = service_of(request), datetime.now(UTC)
+    shown = service.queue.get_by_id(visitor.principal, item_id)
+    if shown is None:
+        raise PageProblem(404, "There is no such claim.")
+    listing = listing_of(request.query_params)
+    view = read_item(service, shown, now).view
+    return html(
+        request,
+        "_pane.html",
+        item=view,
+        kind=kind_of_item(shown),
+        cut=not is_whole(opening_pieces(shown.content), shown.content),
+        href=listing.href(f"/review/items/{item_id}"),
+    )
 
 
 @router.post("/review/items/{item_id}/approve")
@@ -175,21 +193,7 @@ def _page(
     shown = service.queue.get_by_id(visitor.principal, item_id)
     if shown is None:
         raise PageProblem(404, "There is no such claim.")
-    answer = service.queue.decision_of(shown)
-    around = _read_context(service, shown, now)
-    view = item_view(
-        shown,
-        answer,
-        conflict=service.queue.memory_to_compare(shown, now),
-        similar=None if answer is None else answer.similar,
-        sender=around.names.get(shown.submitted_by),
-        decider=around.names.get(shown.decided_by or ""),
-        next_check=service.queue.next_check(shown),
-        rejected=service.queue.rejected_before(shown),
-        policy=service.policy,
-        now=now,
-        undo_until=service.queue.undo_until(shown),
-    )
+    read = read_item(service, shown, now)
     following = service.queue.neighbours(visitor.principal, shown.id, listing.as_filter())
     earlier, seen = None, seen if failed is not None else shown.asked_decision
     if seen and seen != shown.decision_id:
@@ -200,15 +204,13 @@ def _page(
         200 if failed is None else failed.status,
         here="queue",
         waiting=service.queue.facets(visitor.principal).waiting,
-        item=view,
-        kind=kind_of(shown.rule),
+        item=read.view,
+        kind=kind_of_item(shown),
         done=find_notice(service, visitor, request.query_params.get("done"), now),
         problem=failed and ActProblem("It was not done.", pieces(failed.message), failed.memory_id),
-        changes=changes_between(earlier, answer),
-        attention=attention_notes(shown, around.names, me=visitor.principal.id, now=now),
-        edited=word_diff(shown.content, around.became)
-        if around.became not in (None, shown.content)
-        else None,
+        changes=changes_between(earlier, read.answer),
+        attention=attention_notes(shown, read.names, me=visitor.principal.id, now=now),
+        edited=word_diff(shown.content, read.became) if read.became not in (None, shown.content) else None,
         typed=typed or FormInput(),
         votes=votes_view(shown, service.queue.votes_of(shown), visitor.principal.person, now),
         barred=service.queue.barred(visitor.principal, shown, now),
@@ -216,25 +218,6 @@ def _page(
         next_href=listing.href(f"/review/items/{following}") if following else None,
         canned_reasons=CANNED,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ItemContext:
-    """What else is read to show an item: the text of the memory that it became, and what the tokens are called."""
-
-    became: str | None
-    names: dict[str, str]
-
-
-def _read_context(service: Service, shown: PendingMemory, now: datetime) -> ItemContext:
-    owners = frozenset({shown.owner_id})
-    named = (shown.submitted_by, shown.decided_by, shown.viewer, shown.assigned_to)
-    with service.store.read() as connection:
-        became = memories.get(connection, shown.memory_id or "", now, owners=owners)
-        return ItemContext(
-            None if became is None else became.content,
-            tokens.names(connection, {each for each in named if each}),
-        )
 
 
 def _decision(service: Service, decision_id: str, owner_id: str) -> ValidationResult | None:

@@ -11,8 +11,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from vouchgate.ingest.claims.types import ReviewStatus
-from vouchgate.review.pages.queue import ORDERS, by_cited, by_reason, by_sender, filter_words, rows_of
-from vouchgate.review.pages.reasons import CANNED
+from vouchgate.review.pages.queue import (
+    ORDERS,
+    by_cited,
+    by_reason,
+    by_sender,
+    filter_words,
+    matching,
+    rows_of,
+)
+from vouchgate.review.pages.reasons import CANNED, KNOWN
 from vouchgate.review.pages.text import is_whole, opening_pieces
 from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
@@ -20,6 +28,7 @@ from vouchgate.service import Service
 from vouchgate.storage.identity import tokens
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.pane import read_item
 from vouchgate.web.session import BULK_BYTES, Form, SignedIn, Visitor, form, own_path
 from vouchgate.web.told import ActResult, describe_result, find_notice
 
@@ -41,6 +50,9 @@ def queue(request: Request, visitor: SignedIn) -> Response:
     items = service.queue.search(visitor.principal, listing.as_filter(after=after, limit=PAGE))
     senders = _names(service, {*facets.by_sender, *(item.submitted_by for item in items)})
     head_start = service.policy.queue.head_start_days
+    words = service.policy.values
+    rows = rows_of(items, listing, senders=senders, head_start=head_start, now=now, words=words)
+    chosen = next((item for item in items if rows and item.id == rows[0].id), None)
     return html(
         request,
         "queue.html",
@@ -59,7 +71,10 @@ def queue(request: Request, visitor: SignedIn) -> Response:
         q=listing.q or "",
         order=listing.order,
         orders=ORDERS,
-        rows=rows_of(items, listing, senders=senders, head_start=head_start, now=now),
+        rows=rows,
+        listed=len(items),
+        matching=matching(listing, facets) or (f"{PAGE}+" if len(items) == PAGE else str(len(items))),
+        item=None if chosen is None else read_item(service, chosen, now).view,
         here_href=listing.href(),
         next_href=listing.href(after=items[-1].id) if len(items) == PAGE else None,
         canned_reasons=CANNED,
@@ -73,11 +88,13 @@ def _names(service: Service, token_ids: set[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _ActRequest:
-    """What a form of the list asks for: one act on each of `rows`."""
+    """What a form of the list asks for: one act on each of `rows`. `keep` approves the first and rejects the others,
+    which say the same in other words; `as_one`: the rows are one row of the list."""
 
-    verb: str  # approve, reject or undo
+    verb: str  # approve, keep, reject or undo
     rows: tuple[tuple[str, int], ...]  # id and version
     several: bool
+    as_one: bool = False
 
 
 @router.post("/review/act")
@@ -85,15 +102,21 @@ async def act(request: Request, visitor: SignedIn) -> Response:
     """One act on one row or on several. A stale, decided, foreign or unknown one spoils no other; of the last two
     nothing is said that tells them apart."""
     fields = await form(request, visitor, limit=BULK_BYTES)
-    asked = _parse_request(fields)
     service = service_of(request)
+    asked = _undo_request(service, visitor) if fields.get("do") == "undo-last" else _parse_request(fields)
     unread = await run_in_threadpool(_unread_results, service, visitor, asked)
     rows = [row for row in _parse_rows(asked, fields) if row.id not in unread]
-    answers = iter(await acts.apply_acts(service, visitor.principal, rows))
-    results = [
-        unread[item_id] if item_id in unread else describe_result(item_id, next(answers), service.policy)
-        for item_id, _ in asked.rows
-    ]
+    if asked.verb == "keep" and unread:
+        rows = []
+    answers = iter(await acts.apply_acts(service, visitor.principal, rows, as_one=asked.as_one))
+    results = []
+    for item_id, _ in asked.rows:
+        if item_id in unread:
+            results.append(unread[item_id])
+        elif (
+            answer := next(answers, None)
+        ) is not None:  # what followed from an approval that failed has none
+            results.append(describe_result(item_id, answer, service.policy))
     waiting = (await run_in_threadpool(service.queue.facets, visitor.principal)).waiting
     summary = _summary(asked.verb, results)
     if "application/json" in request.headers.get("accept", ""):
@@ -121,7 +144,7 @@ async def act(request: Request, visitor: SignedIn) -> Response:
 
 def _unread_results(service: Service, visitor: Visitor, asked: _ActRequest) -> dict[str, ActResult]:
     """What is told of the claims that the list has shown in part only: nobody vouches for what they have not seen."""
-    if asked.verb != "approve":
+    if asked.verb not in ("approve", "keep"):
         return {}
     items = [service.queue.get_by_id(visitor.principal, item_id) for item_id, _ in asked.rows]
     waiting = [item for item in items if item is not None and item.status is ReviewStatus.PENDING]
@@ -141,18 +164,30 @@ def _claims(service: Service, visitor: Visitor, results: Sequence[ActResult]) ->
 def _parse_request(fields: Form) -> _ActRequest:
     """Raises PageProblem (422) for what no button of the page asks for."""
     what = fields.get("do", "")
-    verb, _, row = what.partition(":")
-    if row and verb in ("approve", "reject", "undo"):
-        return _ActRequest(verb, (_parse_row(row),), several=False)
+    verb, _, named = what.partition(":")
+    if named and verb in ("approve", "keep", "reject", "undo"):
+        rows = tuple(map(_parse_row, named.split(",")))
+        return _ActRequest(verb, _not_too_many(rows), several=len(rows) > 1, as_one=len(rows) > 1)
     verb, _, which = what.partition("-")
     if verb in ("approve", "reject", "undo") and which in ("ticked", "listed"):
         rows = tuple(map(_parse_row, fields.getlist("row" if which == "ticked" else "listed")))
         if not rows:
             raise PageProblem(422, "Nothing is ticked, so nothing was done.")
-        if len(rows) > PAGE:
-            raise PageProblem(422, f"At most {PAGE} at once; nothing was done.")
-        return _ActRequest(verb, rows, several=True)
+        return _ActRequest(verb, _not_too_many(rows), several=True)
     raise PageProblem(422, "This form asks for nothing that can be done here.")
+
+
+def _not_too_many(rows: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    if len(rows) > PAGE:
+        raise PageProblem(422, f"At most {PAGE} at once; nothing was done.")
+    return rows
+
+
+def _undo_request(service: Service, visitor: Visitor) -> _ActRequest:
+    """What this visitor did last, as the store knows it, to be taken back: the last first, which may have replaced
+    what one before it stored."""
+    last = service.queue.last_act(visitor.principal, datetime.now(UTC))
+    return _ActRequest("undo", tuple((item.id, item.version) for item in last), several=len(last) != 1)
 
 
 def _parse_row(text: str) -> tuple[str, int]:
@@ -167,6 +202,10 @@ def _parse_rows(asked: _ActRequest, fields: Form) -> Iterator[acts.ReviewAct]:
         match asked.verb:
             case "approve":
                 yield acts.Approve(item_id, version, supersede=parse_supersede(fields))
+            case "keep" if item_id == asked.rows[0][0]:
+                yield acts.Approve(item_id, version)
+            case "keep":
+                yield acts.Reject(item_id, version, reason=KNOWN)
             case "reject":
                 yield acts.Reject(item_id, version, reason=parse_reason(fields))
             case _:
@@ -194,8 +233,12 @@ def parse_reason(fields: Form) -> str:
 
 
 def _summary(verb: str, results: Sequence[ActResult]) -> str:
-    past = {"approve": "approved", "reject": "rejected", "undo": "taken back"}[verb]
+    if verb == "undo" and not results:
+        return "There is nothing of yours to take back."
     done = sum(result.done for result in results)
+    if verb == "keep" and done > 1:
+        return f"1 approved, {done - 1} rejected as other words for it"
+    past = {"approve": "approved", "keep": "approved", "reject": "rejected", "undo": "taken back"}[verb]
     if done == len(results):
         return f"{done} {past}"
     kinds: dict[str, int] = {}

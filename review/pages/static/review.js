@@ -7,7 +7,6 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const { page, csrf } = document.body.dataset;
   const live = one("#live");
-  const undoable = []; // what this page did, an act at a time: the items of each with their versions
 
   function announce(text) {
     live.textContent = "";
@@ -36,9 +35,102 @@
     if (!row) return;
     row.setAttribute("aria-current", "true");
     if (focus) one("a.open", row).focus({ preventScroll: true });
-    if (scroll) row.scrollIntoView({ block: "nearest" });
+    if (scroll) list().style.paddingTop = "";
+    if (scroll && onCard()) scrollTo(0, 0);
+    else if (scroll) row.scrollIntoView({ block: "nearest" });
+    show(row);
     offerGroups();
   }
+
+  // --- the pane beside the list: what the page of the chosen claim says -----------------------------------------
+
+  const GLANCE = 300; // milliseconds for which something must have been in sight to have been seen
+  const pane = () => one("#pane");
+  const onCard = () => matchMedia("(max-width: 48rem)").matches; // one claim at a time, as on a phone
+  const panes = new Map(); // by item and version: what was read, or is being read
+  let glance = 0; // the timer after which what is shown counts as seen
+
+  const keyOf = (row) => `${row.dataset.id}:${row.dataset.version}`;
+
+  async function read(row, anew = false) {
+    const key = keyOf(row);
+    let kept = panes.get(key);
+    if (!kept || anew) {
+      if (panes.size > 200) panes.clear();
+      const query = new URLSearchParams(location.search);
+      query.delete("done");
+      kept = { html: kept?.html ?? null, stale: false };
+      kept.ready = fetch(`/review/items/${row.dataset.id}/pane?${query}`, { headers: { Accept: "text/html" } })
+        .then(async (answer) => { if (answer.ok && !answer.redirected) kept.html = await answer.text(); })
+        .catch(() => {}) // it can be opened on its own page, and is asked for again
+        .then(() => { if (kept.html === null) panes.delete(key); });
+      panes.set(key, kept);
+    }
+    await kept.ready;
+    return kept.html;
+  }
+
+  function show(row) {
+    if (!pane()) return;
+    const key = keyOf(row);
+    if (!shows(row)) {
+      clearTimeout(glance);
+      pane().classList.remove("seen");
+    }
+    const kept = panes.get(key);
+    if (kept?.html) put(row, kept.html);
+    else pane().classList.add("waiting");
+    if (!kept?.html || kept.stale) {
+      read(row, kept?.stale).then((html) => {
+        if (chosen() !== row || keyOf(row) !== key) return;
+        if (html === null) pane().replaceChildren(element("p", {}, element("a", { href: one("a.open", row).href }, "Open this claim")));
+        else if (html !== kept?.html && !pane().contains(document.activeElement)) put(row, html);
+      });
+    }
+    const every = rows();
+    for (const next of every.slice(every.indexOf(row) + 1, every.indexOf(row) + 3)) read(next);
+  }
+
+  function put(row, html) {
+    pane().classList.remove("waiting");
+    if (pane().dataset.shows === `${shownAs(row)}${html}`) return;
+    if (!shows(row)) glance = setTimeout(() => pane().classList.add("seen"), GLANCE);
+    pane().dataset.shows = `${shownAs(row)}${html}`;
+    pane().innerHTML = html; // of our own server, which escaped what is of others
+    pane().scrollTop = 0;
+    members(row);
+  }
+
+  const shownAs = (row) => `${keyOf(row)} ${row.dataset.named ?? ""} `;
+  const shows = (row) => Boolean(pane()?.dataset.shows?.startsWith(shownAs(row)));
+
+  // Of several that are one row, each, ticked: who unticks one leaves it for later.
+  function members(row) {
+    const from = one(".group ol", row);
+    const to = one(".members", pane());
+    if (!from || !to) return;
+    const listed = from.cloneNode(true);
+    all("input", listed).forEach((box) => {
+      box.checked = true;
+      ["name", "form"].forEach((name) => box.removeAttribute(name));
+    });
+    const words = row.dataset.likeness === "wordings"
+      ? "Approving stores the first that is ticked; the others are rejected as known in other words."
+      : "Approving or rejecting is for all that are ticked.";
+    to.replaceChildren(element("p", { class: "small soft" }, words), listed);
+    const button = one("[data-act=approve] .word", pane());
+    if (button) button.textContent = row.dataset.likeness === "wordings" ? "Approve one" : `Approve ${listed.children.length}`;
+  }
+
+  // The items of a row with their versions: of several those that are ticked beside the list.
+  function named(row) {
+    const every = row.dataset.named?.split(",") ?? [keyOf(row)];
+    const boxes = shows(row) ? all(".members input", pane()) : [];
+    return boxes.length ? boxes.filter((box) => box.checked).map((box) => box.value) : every;
+  }
+
+  const itemsOf = (row) => row.dataset.named?.split(",") ?? [keyOf(row)];
+  const holder = (id) => rows().find((row) => itemsOf(row).some((each) => each.startsWith(`${id}:`)));
 
   function step(by) {
     const row = chosen();
@@ -74,32 +166,34 @@
 
   const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
 
-  // A message over the list, with the way back.
-  function say(text, kind = "", undo = null) {
-    all("main > .said.by-script").forEach((old) => old.remove());
-    const bar = element("div", { class: `said by-script ${kind}` }, element("p", {}, text));
+  // A message that stays in sight wherever the page is scrolled to, with the way back.
+  function say(text, kind = "", undo = false) {
+    all("main > .said.toast").forEach((old) => old.remove());
+    const bar = element("div", { class: `said toast by-script ${kind}` }, element("p", {}, text));
     if (undo) {
       const button = element("button", { type: "button" }, "Undo ", element("kbd", { "aria-hidden": "true" }, "u"));
       button.addEventListener("click", takeBack);
       bar.append(button);
     }
+    const close = element("button", { type: "button", class: "quiet", "aria-label": "Close" }, "×");
+    close.addEventListener("click", () => bar.remove());
+    bar.append(close);
     one("main").prepend(bar);
     announce(text);
   }
 
-  async function act(fields, several = false) {
+  async function act(fields, left = null) {
     // A single row is left at once: the next key is for the next row, however long the answer takes.
-    const left = several ? null : document.getElementById(fields.do.split(":")[1]);
     if (left) leave(left);
     const answer = await send(fields);
     left?.classList.remove("leaving");
     if (!answer) return;
     overtaken = true;
+    panes.forEach((kept) => { kept.stale = true; }); // what was stored may stand against what waits
     const current = chosen();
     const after = current && rows().slice(rows().indexOf(current) + 1).find((row) => !answer.results.some((r) => r.id === row.dataset.id));
     let done = 0;
-    const back = answer.results.filter((result) => result.undo_version).map((result) => `${result.id}:${result.undo_version}`);
-    if (back.length) undoable.push(back.reverse()); // the last first: it may have replaced what one before it stored
+    const back = answer.results.some((result) => result.undo_version);
     for (const result of answer.results) {
       const row = document.getElementById(result.id);
       if (result.done) {
@@ -110,15 +204,19 @@
         row.append(element("p", { class: "outcome", role: "alert" }, result.message));
         one("input[name=row]", row).checked = false;
         if (result.asks) row.dataset.conflict = "";
+        if (row === chosen()) show(row);
       }
     }
     setWaiting(answer.waiting);
     const [first] = answer.results;
-    if (several) {
+    const failed = answer.results.find((result) => !result.done);
+    if (!left) {
       showResults(answer);
-      say(answer.summary, done === answer.results.length ? "" : "doubt", back.length > 0);
+      say(answer.summary, failed ? "doubt" : "", back);
+    } else if (answer.results.length > 1) {
+      say(`${answer.summary}.${failed ? ` ${failed.message}` : ""}`, failed ? "doubt" : "", back);
     } else if (first) {
-      say(first.message, first.done ? "" : "bad", first.done && Boolean(first.undo_version));
+      say(first.message, first.done ? "" : "bad", first.done && back);
     }
     if (current && !current.isConnected) choose(after || rows().at(-1) || null);
     ticked();
@@ -141,28 +239,23 @@
     (one("#bulk") || one("section[aria-labelledby=waiting]")).append(shown);
   }
 
+  // What this person did last, as the service knows it: here, before the page was loaded, or in another window.
   async function takeBack() {
-    const last = undoable.pop();
-    if (!last) {
-      const form = one('.said form[action$="/undo"]');
-      if (form) form.requestSubmit();
-      else announce("There is nothing to undo here.");
-      return;
-    }
-    const answer = await send({ do: "undo-ticked", row: last });
-    if (!answer) { undoable.push(last); return; }
+    const answer = await send({ do: "undo-last" });
+    if (!answer) return;
     overtaken = true;
-    const failed = answer.results.filter((result) => !result.done);
-    const [first] = failed.length ? failed : answer.results;
-    say(last.length > 1 ? `${answer.summary}${failed.length ? `. ${first.message}` : ""}` : first.message, failed.length ? "bad" : "");
+    panes.forEach((kept) => { kept.stale = true; });
+    const [last] = answer.results;
+    const first = answer.results.find((result) => !result.done) || last;
+    const failed = first && !first.done;
+    if (!first) say(`${answer.summary}`, "doubt");
+    else say(answer.results.length > 1 ? `${answer.summary}${failed ? `. ${first.message}` : ""}` : first.message, failed ? "bad" : "");
     setWaiting(answer.waiting);
     one("#results")?.remove();
     await refresh();
-    const row = document.getElementById(first.id);
+    const row = last && holder(last.id);
     if (row) choose(row);
   }
-
-  const named = (row) => `${row.dataset.id}:${row.dataset.version}`;
 
   // The dialog's answer: the value of the button that closed it, or null.
   function ask(dialog, claim) {
@@ -184,33 +277,67 @@
     return Boolean(row) && !gone;
   }
 
-  async function approve(row) {
+  // What stands against it, or is like it, is looked at before it is stored beside that.
+  async function approve(row, supersede = null) {
     if (!waits(row)) return undefined;
     if ("cut" in row.dataset) { location.assign(one("a.open", row).href); return undefined; } // there is more of it
-    if (!("conflict" in row.dataset)) return act({ do: `approve:${named(row)}` });
-    const answer = await ask(one("#conflict-dialog"), one("a.open", row));
+    const key = keyOf(row);
+    const seen = shows(row) && pane().classList.contains("seen");
+    const several = "named" in row.dataset;
+    if (supersede) return act({ do: `approve:${key}`, supersede }, row);
+    if (!("conflict" in row.dataset)) {
+      const ready = panes.get(key)?.html;
+      if (!ready) leave(row);
+      const read_ = ready ?? (await read(row));
+      row.classList.remove("leaving");
+      const found = parsed(read_ ?? "");
+      if (one("[data-asks]", found)) row.dataset.conflict = "";
+      else if ((one("[data-near]", found) || several) && !seen) {
+        choose(row);
+        one(".outcome", row)?.remove();
+        const words = several ? "Look at what is alike, then approve it." : "Look at what it is like, then approve it.";
+        row.append(element("p", { class: "outcome", role: "alert" }, words));
+        return undefined;
+      }
+    }
+    if (!("conflict" in row.dataset)) {
+      const rows_ = named(row);
+      if (!rows_.length) { say("Nothing is ticked.", "doubt"); return undefined; }
+      return act({ do: `${row.dataset.likeness === "wordings" ? "keep" : "approve"}:${rows_}` }, row);
+    }
+    if (row !== chosen()) choose(row);
+    if (!panes.get(key)?.html) await read(row); // else at once: the next key is the answer
+    show(row);
+    const dialog = one("#conflict-dialog");
+    const diff = all(".earlier .versus, .near .versus", pane()).slice(0, 1).map((node) => node.cloneNode(true));
+    one("#conflict-diff").replaceChildren(...diff);
+    const answer = await ask(dialog, one("a.open", row));
     if (answer === "look") location.assign(one("a.open", row).href);
-    else if (answer) await act({ do: `approve:${named(row)}`, supersede: answer });
+    else if (answer) await act({ do: `approve:${key}`, supersede: answer }, row);
     return undefined;
   }
 
   async function reject(row) {
     if (!waits(row)) return;
+    const rows_ = named(row);
+    if (!rows_.length) { say("Nothing is ticked.", "doubt"); return; }
     const dialog = one("#reject-dialog");
+    one("h2", dialog).textContent = rows_.length > 1 ? `Reject all ${rows_.length}` : "Reject";
     const answer = await ask(dialog, one("a.open", row));
     if (answer !== "ok") return;
     const canned = one("input[name=canned]:checked", dialog)?.value;
     const reason = one("[name=reason]", dialog).value;
-    await act({ do: `reject:${named(row)}`, canned, reason });
+    await act({ do: `reject:${rows_}`, canned, reason }, row);
   }
 
   // --- several at once ----------------------------------------------------------------------------------------
 
   function ticked() {
-    const boxes = all("#queue input[name=row]:checked");
-    all(".listed").forEach((shown) => { shown.textContent = rows().length; });
-    const shown = one("#ticked");
-    if (shown) shown.textContent = boxes.length ? `: ${boxes.length} ticked` : "";
+    const boxes = all("#queue .tick input:checked");
+    const listed = rows().flatMap(itemsOf).length;
+    all(".listed").forEach((count) => { count.textContent = listed; });
+    const count = one("#ticked");
+    if (count) count.textContent = boxes.length ? `: ${boxes.length} ticked` : "";
     offerGroups();
     return boxes;
   }
@@ -218,7 +345,7 @@
   function offerGroups() {
     const place = one("#groups");
     if (!place) return;
-    const row = one("#queue input[name=row]:checked")?.closest(".row") || chosen();
+    const row = one("#queue .tick input:checked")?.closest(".row") || chosen();
     const offers = [];
     for (const [key, words] of [["rule", "for the same reason"], ["sender", "from the same agent"], ["cited", "that cite the same"]]) {
       const value = row?.dataset[key];
@@ -256,13 +383,18 @@
     }
     const data = new FormData(event.target);
     const fields = { do: what, canned: data.get("canned"), supersede: data.get("supersede"), row: [], listed: [] };
-    if (what.endsWith("-listed")) fields.listed = rows().map(named);
-    else fields.row = data.getAll("row");
+    if (what.endsWith("-listed")) fields.listed = rows().flatMap(itemsOf);
+    else fields.row = ticked().flatMap((box) => itemsOf(box.closest(".row")));
+    if (what.startsWith("reject") && !fields.canned) {
+      say("Choose a reason for the rejection.", "doubt");
+      one("#bulk-reason").focus();
+      return;
+    }
     if (!fields.row.length && !fields.listed.length) { say("Nothing is ticked.", "doubt"); return; }
     if (busy) return;
     busy = true;
     say("Working on it…");
-    act(fields, true).finally(() => { busy = false; });
+    act(fields).finally(() => { busy = false; });
   }
 
   // --- what changes elsewhere ---------------------------------------------------------------------------------
@@ -325,20 +457,28 @@
     one("#waiting").textContent = one("#waiting", fresh).textContent;
     setWaiting(Number(one("#badge", fresh).dataset.waiting));
     swap(".side", fresh);
+    if (!one("#queue", fresh)) pane()?.replaceChildren();
     if (list() && one("#queue", fresh)) {
       one("#queue > [aria-current]", fresh).removeAttribute("aria-current"); // the first row of a page; here one is chosen
       reconcile(list(), one("#queue", fresh));
       one("#act").replaceWith(one("#act", fresh));
       one(".more")?.remove();
       list().after(...all(".more", fresh));
+      if (chosen()) show(chosen());
     } else if (Boolean(list()) !== Boolean(one("#queue", fresh))) {
       if (one("section[aria-labelledby=waiting]").contains(document.activeElement)) one("main").focus();
       const results = one("#results");
       swap("section[aria-labelledby=waiting]", fresh);
       if (results && !results.isConnected) one("section[aria-labelledby=waiting]").append(results);
+      if (chosen()) show(chosen());
     }
     ticked();
-    if (anchor?.isConnected && before !== undefined) scrollBy(0, anchor.getBoundingClientRect().top - before);
+    if (!anchor?.isConnected || before === undefined || onCard()) return;
+    scrollBy(0, anchor.getBoundingClientRect().top - before);
+    // A list that is shorter than the window cannot be scrolled: room is left above it until the next is chosen.
+    const off = before - anchor.getBoundingClientRect().top;
+    const room = Math.max(0, (parseFloat(list()?.style.paddingTop) || 0) + off);
+    if (list()) list().style.paddingTop = room ? `${room}px` : "";
   }
 
   function swap(selector, fresh) {
@@ -354,8 +494,19 @@
 
   function reconcile(old, fresh) {
     const wanted = new Map([...fresh.children].map((row) => [row.id, row]));
+    // What somebody looks at does not grow under their eyes: others that are like it come when it is left.
+    const mine = chosen();
+    const held = mine && !mine.matches(".gone, .leaving")
+      && [...wanted.values()].find((made) => itemsOf(mine).every((each) => itemsOf(made).includes(each)));
     for (const row of [...old.children]) {
       const now = wanted.get(row.id);
+      if (row === mine && held) continue;
+      const within = now ? null : [...wanted.values()].find((made) => itemsOf(row).some((each) => itemsOf(made).includes(each)));
+      if (within && row === mine) { // another stands for those that are left
+        row.id = row.dataset.id = within.id;
+        row.dataset.version = "0";
+        continue;
+      }
       if (now || row.matches(".leaving")) continue; // what becomes of one that is left, its act will say
       if (row !== chosen()) { row.remove(); continue; }
       if (row.matches(".gone")) continue;
@@ -366,8 +517,9 @@
     }
     let place = null; // the row after which the next one belongs
     for (const made of wanted.values()) {
+      if (made === held && (made.id !== mine.id || made.dataset.named !== mine.dataset.named)) { place = mine; continue; }
       const row = document.getElementById(made.id);
-      if (row && row.dataset.version === made.dataset.version) {
+      if (row && row.dataset.version === made.dataset.version && row.dataset.named === made.dataset.named) {
         // How long it waits, how often it was sent and what is said of why change without a new version.
         const is = all(".chips", made);
         all(".chips", row).forEach((was, at) => {
@@ -430,6 +582,7 @@
   }
 
   const onQueue = {
+    Enter: () => onQueue.o(),
     j: () => step(1),
     k: () => step(-1),
     s: () => step(1),
@@ -483,6 +636,7 @@
       return;
     }
     const key = letter(event);
+    if (key === "Enter" && event.target.closest("a, button, input, select, summary")) return; // it has a meaning there
     const action = { ...everywhere, ...(page === "queue" ? onQueue : page === "item" ? onItem : {}) }[key];
     if (action && !event.repeat) { event.preventDefault(); action(); }
     else if (action && (key === "j" || key === "k")) { event.preventDefault(); action(); }
@@ -513,7 +667,10 @@
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
     const row = link.closest("#queue > .row");
     // The second half of a double click would be for the next row, which may have moved here.
-    if (row && event.detail > 1 && link.matches(".acts > *")) event.preventDefault();
+    if (event.detail > 1 && link.matches(".acts > *")) event.preventDefault();
+    else if (link.dataset.act && chosen()) ({
+      approve: () => approve(chosen(), link.dataset.supersede ?? null), reject: () => reject(chosen()), next: () => step(1),
+    })[link.dataset.act]();
     else if (link.matches(".cancel")) link.closest("dialog").close("");
     else if (link.id === "help-open") help.showModal();
     else if (row && link.matches("a.reject")) { event.preventDefault(); choose(row, { focus: false }); reject(row); }
@@ -534,5 +691,12 @@
     if (event.persisted) { listen(); refreshSoon(0); } // the browser had kept the page as it was
   });
   document.addEventListener("visibilitychange", () => (document.hidden && page !== "queue" ? rest() : listen()));
+  if (pane() && chosen()) { // the first comes with the page
+    panes.set(keyOf(chosen()), { html: pane().innerHTML, stale: false, ready: Promise.resolve() });
+    pane().dataset.shows = `${shownAs(chosen())}${pane().innerHTML}`;
+    pane().classList.add("seen");
+    members(chosen());
+    show(chosen());
+  }
   listen();
 })();

@@ -60,7 +60,7 @@ def test_two_people_agree_in_two_browsers_and_nobody_on_their_own_agents_claim(
         page.set_viewport_size({"width": size[0], "height": size[1]})
         assert overflow(page) == 0, (size, widest(page))
         for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+            page.emulate_media(color_scheme=theme)
             assert faults_of_access(page) == [], (size, theme)
     other = desks["cleo"].go(address)
     other.locator("#approve-form button.approve").click()

@@ -21,8 +21,10 @@ from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, 
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import head_start
 from vouchgate.review.answers import Rejected
+from vouchgate.review.counts import QueueCounts
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.queue import overview, pending
+from vouchgate.storage.queue.history import HistoryFilter
 from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.store import Store
@@ -223,6 +225,22 @@ def test_groups_are_counted_once_for_each_state_of_the_queue(store: Store) -> No
     assert fewer.seq > counted.seq
 
 
+def test_the_groups_of_a_long_queue_are_not_counted_for_every_change(store: Store) -> None:
+    items = some(6)
+    put(store, *items)
+    counts = QueueCounts(long=4)
+    with store.read() as connection:
+        counted = counts.counts_of(connection, "ann")
+    for left, item in zip((5, 4), items[:2], strict=True):
+        queue_of(store).reject(reviewer(), item.id, version=1, reason="No.", now=LATER)
+        with store.read() as connection, statements(store) as seen:
+            now = counts.counts_of(connection, "ann")
+        assert (now.waiting, now.seq > counted.seq) == (left, True)
+        recounted = any("GROUP BY" in statement for statement in seen)
+        assert recounted is (left == 4)  # it is no long one any more
+        assert (now.by_rule == counted.by_rule) is not recounted
+
+
 def test_of_many_groups_the_largest_are_counted(store: Store) -> None:
     every = [
         item.model_copy(update={"submitted_by": f"agent-{place % 30:02}", "cited": f"adr:{place % 25:02}"})
@@ -257,7 +275,7 @@ def test_the_history_is_what_was_decided_last_first(store: Store) -> None:
             seen += [item.id for item in page]
             after = page[-1].id
         assert seen == expired + decided
-    found = queue.history(reviewer(), status=ReviewStatus.APPROVED)
+    found = queue.history(reviewer(), wanted=HistoryFilter(status=ReviewStatus.APPROVED))
     assert [item.id for item in found] == [items[1].id, items[3].id]
     assert queue.history(reviewer("bob"), after=items[0].id) == []
     # A decision that was taken back has no place in it any more: what follows it is given from the beginning.

@@ -78,7 +78,8 @@ def test_a_row_says_who_what_and_since_when() -> None:
 @pytest.mark.parametrize(
     ("fields", "conflict"),
     [
-        ({"rule": "conflict"}, True),
+        ({"rule": "conflict", "conflicting_memory_id": "mem_1"}, True),
+        ({"rule": "conflict"}, False),  # with another claim that waits
         ({"rule": "technical_hedge", "conflicting_memory_id": "mem_1"}, True),
         ({"rule": "technical_hedge"}, False),
     ],
@@ -154,14 +155,16 @@ def test_a_listing_in_words() -> None:
 )
 def test_history_says_what_can_be_taken_back(fields: dict[str, Any], undo: str, by: str, mark: str) -> None:
     decided = item(decided_at=NOW - timedelta(minutes=10), **fields)
-    (made,) = history.rows_of([decided], names={"r": "rita"}, policy=load_policy(), now=NOW)
+    (made,) = history.rows_of([decided], names={"r": "rita"}, stored={}, policy=load_policy(), now=NOW)
     assert (made.undo, made.by, made.mark) == (undo, by, mark)
-    (late,) = history.rows_of([decided], names={}, policy=load_policy(), now=NOW + timedelta(minutes=50))
+    late_at = NOW + timedelta(minutes=50)
+    (late,) = history.rows_of([decided], names={}, stored={}, policy=load_policy(), now=late_at)
     assert late.undo == ""
 
 
 def test_every_ending_can_be_chosen() -> None:
-    made = history.filter_choices(ReviewStatus.EXPIRED)
+    made = history.filter_choices(ReviewStatus.EXPIRED, {"q": "bowl", "status": "expired"})
+    assert query(made[1].href) == {"q": "bowl", "status": "approved"}
     assert [choice.label for choice in made] == [
         "all",
         "approved",

@@ -1,0 +1,280 @@
+"""The list with the chosen claim beside it, in a real browser: what is in sight, and what it costs to clear a queue."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.acceptance.site import Site, open_site
+from tests.acceptance.site import claim as body
+from tests.browser import Chromium, Window, faults_of_access, moved, overflow, sign_in
+from tests.repos import TestRepository
+from tests.running.waiting import names
+
+pytestmark = pytest.mark.on("sqlite")
+
+POLICY = "[queue]\nper_owner = 400\ntotal = 1000\n"
+ADR = "# 1. Orders\n\n## Status\n\nAccepted\n\n## Decision\n\nOrders are rows in PostgreSQL.\n"
+WRONG = re.compile(r"by Zed|ADR-9|may time out|moon")  # what the person of these tests knows to be so
+DEPOT = (
+    "Shipping of {0} happens from the {1} depot.",
+    "The {1} depot ships {0}.",
+    "{0} are shipped from the {1} depot.",
+    "{0} ship from the depot in {1}.",
+)
+
+
+@pytest.fixture(scope="module")
+def site(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("desk")
+    repository = TestRepository(folder / "repository")
+    repository.commit("Write down where orders are kept", {"docs/adrs/0001-orders.md": ADR})
+    policy = Path(folder / "policy.toml")
+    policy.write_text(POLICY)
+    with open_site(module_database_url, repos=[repository.path], policy=policy) as opened:
+        yield opened
+
+
+def send(site: Site, owner: str, texts: list[str], source: str = "ai_synthesis") -> Counter[str]:
+    """Sends claims; how many were decided by which rule."""
+    agent = site.agent(owner)
+    rules: Counter[str] = Counter()
+    for start in range(0, len(texts), 50):
+        claims = [body(text, source) for text in texts[start : start + 50]]
+        answer = agent.post("/v1/claims/batch", json={"claims": claims})
+        assert answer.status_code == 200, answer.text
+        rules.update(row["rule"] for row in answer.json()["results"])
+    return rules
+
+
+def open_queue(site: Site, windows: Chromium, owner: str, **options: Any) -> Window:
+    window = windows.window(site.running.url, **options)
+    sign_in(site, window, owner)
+    width, height = (390, 844) if options.get("phone") else (1280, 900)
+    window.page.set_viewport_size({"width": width, "height": height})
+    window.go("/review")
+    return window
+
+
+def waits(page: Page, count: int) -> None:
+    expect(page.locator("#badge")).to_have_attribute("data-waiting", str(count))
+
+
+def statuses(site: Site, owner: str) -> dict[str, str]:
+    """What became of each claim of the owner's, by its text."""
+    found = {}
+    for status in ("pending", "approved", "rejected"):
+        params: dict[str, Any] = {"status": status, "limit": 200}
+        while params:
+            page = site.reviewer(owner).get("/v1/reviews", params=params).json()
+            found.update({item["content"]: status for item in page["items"]})
+            params = params | {"after": page["next"]} if page.get("next") else {}
+    return found
+
+
+def test_what_is_in_sight_stays_in_sight(site: Site, windows: Chromium, owner: str) -> None:
+    name = names(3)
+    send(site, owner, ["The Oslo shop opens at 8:00."], "user")
+    send(site, owner, ["The Oslo shop opens at 7:00."])
+    send(
+        site,
+        owner,
+        [f"The {next(name)} desk keeps {next(name)} beside the {next(name)} till." for _ in range(30)],
+    )
+    window = open_queue(site, windows, owner)
+    page = window.page
+    assert moved(page) == []
+    assert faults_of_access(page) == []
+    rows = "[...document.querySelectorAll('.row')].filter(row => row.getBoundingClientRect().bottom <= innerHeight)"
+    assert page.evaluate(f"{rows}.length") >= 12
+    # The pane has the neighbour with its difference, and Enter works before anything else was pressed.
+    expect(page.locator("#pane del.changed")).to_have_text("8:00")
+    expect(page.locator("#pane")).to_contain_text("It conflicts with what is stored")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/review/items/**")
+    window.go("/review")
+
+    # `a` offers what fits; what was done and the way back stay in sight, however far down.
+    page.keyboard.press("a")
+    expect(page.locator("#conflict-dialog del.changed")).to_have_text("8:00")
+    page.keyboard.press("2")
+    waits(page, 30)
+    for _ in range(25):
+        page.keyboard.press("j")
+    toast = page.locator(".toast")
+    expect(toast).to_be_in_viewport(ratio=1)
+    expect(toast.get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("scrollY") > 300
+    assert faults_of_access(page, within=".toast", looks_only=True) == []
+
+    # The next row is there at once: what is beside it was read before it was asked for.
+    page.keyboard.press("k")
+    expect(page.locator("#pane")).to_contain_text(page.locator(".row[aria-current] a.open").inner_text())
+    took = page.evaluate(
+        """async () => {
+            const times = [];
+            for (let at = 0; at < 5; at++) {
+                await new Promise(done => setTimeout(done, 150));
+                const start = performance.now();
+                document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'k', bubbles: true}));
+                const id = document.querySelector('.row[aria-current]').dataset.id;
+                while (!document.querySelector(`#pane article[data-for^="${id}"]`))
+                    await new Promise(done => setTimeout(done));
+                times.push(performance.now() - start);
+            }
+            return times.sort((a, b) => a - b)[2];
+        }"""
+    )
+    assert took < 50
+
+    # What was done is known to the service: `u` takes it back after a reload, and says when there is nothing more.
+    page.reload()
+    page.keyboard.press("u")
+    waits(page, 31)
+    expect(page.locator(".toast")).to_contain_text("Taken back")
+    page.keyboard.press("u")
+    expect(page.locator(".toast")).to_contain_text("nothing of yours to take back")
+
+
+def test_on_a_phone_there_is_one_claim_with_its_buttons_under_the_thumb(
+    site: Site, windows: Chromium, owner: str
+) -> None:
+    send(site, owner, ["The Oslo shop opens at 8:00."], "user")
+    send(
+        site, owner, ["The Oslo shop opens at 7:00.", "The pantry may be locked.", "Bea keeps the spare key."]
+    )
+    window = open_queue(site, windows, owner, phone=True, dark=True)
+    page = window.page
+    assert moved(page) == []
+    assert overflow(page) == 0
+    assert faults_of_access(page) == []
+    assert (
+        page.locator("#pane p.claim").first.evaluate("node => node.getBoundingClientRect().bottom") < 844 / 3
+    )
+    assert page.locator(".row:visible a.open:visible").count() == 0
+    for button in ("Replace", "Keep both", "Reject…", "Next"):
+        expect(page.locator("#pane").get_by_role("button", name=button)).to_be_in_viewport(ratio=1)
+    page.locator("#pane").get_by_role("button", name="Next").click()
+    expect(page.locator("#pane .claim").first).to_have_text("The pantry may be locked.")
+    page.locator("#pane").get_by_role("button", name="Approve").click()
+    waits(page, 2)
+    expect(page.locator("#pane .claim").first).to_have_text("Bea keeps the spare key.")
+    undo = page.locator(".toast").get_by_role("button", name="Undo")
+    expect(undo).to_be_in_viewport(ratio=1)
+    undo.click()
+    waits(page, 3)
+    expect(page.locator("#pane .claim").first).to_have_text("The pantry may be locked.")
+    assert faults_of_access(page, looks_only=True) == []
+
+
+def test_what_is_like_a_memory_or_alike_is_not_approved_before_it_was_in_sight(
+    site: Site, windows: Chromium, owner: str
+) -> None:
+    send(site, owner, ["Refunds above 500 euros wait for a manager of the Bergen desk."], "user")
+    near = "Refunds above 500 euros wait for a manager of the Bergen desk, and are paid on Mondays."
+    builds = [f"Build {number} of the harbour app passed all tests." for number in (510, 511, 512)]
+    send(site, owner, ["Bea keeps the spare key.", near, *builds])
+    page = open_queue(site, windows, owner).page
+    page.keyboard.press("a")
+    page.keyboard.press("a")  # of what nobody can have read in no time
+    expect(page.locator(".row[aria-current] .outcome")).to_contain_text("Look at what it is like")
+    waits(page, 4)
+    expect(page.locator("#pane ins").first).to_contain_text("and are paid on Mondays")
+    page.wait_for_selector("#pane.seen")
+    page.keyboard.press("a")
+    waits(page, 3)
+    page.wait_for_selector("#pane.seen .members li:nth-child(3)")
+    page.locator("#pane .members input").nth(1).uncheck()
+    page.keyboard.press("a")
+    waits(page, 1)
+    expect(page.locator(".row a.open")).to_have_text(builds[1])
+
+
+@dataclass
+class Person:
+    """Somebody who looks at the claim beside the list, and rules by what it says."""
+
+    page: Page
+    keys: int = 0
+    ruled: Counter[str] = field(default_factory=Counter)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.keys += 1
+
+    def rule(self) -> bool:
+        """Rules on the chosen row; False when nothing waits."""
+        page = self.page
+        if page.locator("#empty").count():
+            return False
+        page.wait_for_selector("#pane.seen")
+        text = page.locator("#pane p.claim").first.inner_text()
+        before = page.locator("#badge").get_attribute("data-waiting")
+        members = {one.inner_text(): one for one in page.locator("#pane .members li").all()}
+        wrong = [member for member in members or (text,) if WRONG.search(member)]
+        if page.locator("#pane article[data-asks]").count():
+            self.press("a", "1")
+        elif len(wrong) == max(len(members), 1):
+            self.press("r", "1", "Enter")
+        else:
+            for member in wrong:
+                members[member].locator("input").uncheck()
+            self.press("a")
+        expect(page.locator("#badge")).not_to_have_attribute("data-waiting", before or "")
+        page.wait_for_function(  # the list has what the badge says, or is full
+            """() => { const waiting = Number(document.querySelector('#badge').dataset.waiting);
+                const listed = document.querySelectorAll('#act input[name=listed]').length;
+                return listed === Math.min(waiting, 100) || (!waiting && document.querySelector('#empty')); }"""
+        )
+        self.ruled[text.split()[0]] += 1
+        return True
+
+
+def test_three_hundred_mixed_claims_in_under_120_keys_and_none_ruled_on_wrongly(
+    site: Site, windows: Chromium, owner: str
+) -> None:
+    """Ten conflicts, 120 tickets (three by one who closes none), 60 builds, 20 that cite what is not there, 20 hedges,
+    40 that are four wordings of ten claims, and 30 of no kind, six of them nonsense."""
+    name = names(11)
+    shops = [next(name).capitalize() for _ in range(10)]
+    send(site, owner, [f"The {shop} shop opens at 7:00." for shop in shops], "user")
+    closers = ["Ann", "Bob", "Cy"]
+    tickets = [
+        f"Ticket #{48210 + n} was closed on {1 + n % 28} May by {'Zed' if n in (31, 32, 33) else closers[n % 3]}."
+        for n in range(120)
+    ]
+    builds = [f"Build {500 + n} of the harbour app passed all tests." for n in range(60)]
+    cites = [f"The {next(name)} ledger is kept for {2 + n} years, as ADR-{901 + n} says." for n in range(20)]
+    hedged = [f"The {next(name)} importer may time out on files of {10 + n} MB." for n in range(20)]
+    goods = [(f"{next(name)}s", next(name).capitalize()) for _ in range(10)]
+    wordings = [[wording.format(thing, town) for wording in DEPOT] for thing, town in goods]
+    plain = [f"The {next(name)} desk keeps {next(name)} beside the {next(name)} till." for _ in range(24)]
+    nonsense = [f"The {next(name)} of the {next(name)} is made of moon {next(name)}." for _ in range(6)]
+    mixed = [f"The {shop} shop opens at 8:00." for shop in shops]
+    columns = [tickets, builds, cites, hedged, [text for four in wordings for text in four], plain, nonsense]
+    while any(columns):  # as agents send them: a few of this, a few of that
+        for column in columns:
+            mixed += [column.pop(0) for _ in range(min(len(column), 4))]
+    wrong = {text for text in mixed if WRONG.search(text)}
+    assert len(mixed) == len(set(mixed)) == 300
+    send(site, owner, mixed)
+    page = open_queue(site, windows, owner).page
+    waits(page, 300)
+    person = Person(page)
+    while person.rule():
+        assert person.keys < 120, person.ruled
+    found = statuses(site, owner)
+    known = {text for four in wordings for text in four}
+    assert {text for text, status in found.items() if status == "rejected" and text not in known} == wrong
+    for four in wordings:  # one of them is kept
+        assert Counter(found[text] for text in four) == {"approved": 1, "rejected": 3}
+    assert {status for text, status in found.items() if text not in wrong | known} == {"approved"}
+    print(f"{person.keys} keys: {dict(person.ruled)}")
