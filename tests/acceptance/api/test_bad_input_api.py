@@ -244,7 +244,7 @@ ODD_QUERIES = {
         *("owner=ada", "limits=3", "%00=1", "text=a&text_=b"),
     ],
     "/v1/reviews": [
-        *("limit=0", "limit=1000", "after=mem_x", "after=%00", "status=open", "user_id=ada", "x"),
+        *("limit=0", "limit=1000", "after=mem_x", "after=%00", "status=open", "user_id=%00", "x"),
         *(
             "order=best",
             "rule=x",

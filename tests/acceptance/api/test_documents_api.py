@@ -41,7 +41,7 @@ GOOD = """Deploys stop on Fridays at noon (ADR-007).
 
 Nothing is deployed on a weekend (ADR-007).
 """
-POLICY = """deadline_seconds = 2
+POLICY = """deadline_seconds = 4
 [web]
 spacing_seconds = 0
 [documents]
