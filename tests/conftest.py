@@ -193,8 +193,9 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs what needs a database on each kind. A test of what the service says and shows names one with the mark `on`:
-    what is asked of SQL there, the tests of `storage` and `review` ask of both."""
+    """Runs what needs a database on each kind: what is about statements, locks, races, transactions, leases, counters
+    and jobs. A test of what follows from what was read names one with the mark `on`: SQLite, or PostgreSQL where that
+    takes fewer texts and smaller numbers. Each statement it leads to is asked of PostgreSQL by some other test."""
     mark = metafunc.definition.get_closest_marker("on")
     for fixture in ("empty_database_url", "database_url", "module_database_url"):
         if fixture in metafunc.fixturenames:

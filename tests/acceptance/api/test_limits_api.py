@@ -9,6 +9,8 @@ import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
 
+pytestmark = pytest.mark.on("sqlite")
+
 JSON = {"Content-Type": "application/json"}
 MIB = 1024 * 1024
 

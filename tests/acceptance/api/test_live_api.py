@@ -28,6 +28,8 @@ from vouchgate.storage.store import Store
 from vouchgate.web.live import CROWDED_MS
 from vouchgate.web.session import COOKIE
 
+pytestmark = pytest.mark.on("sqlite")
+
 BROWSER = {"Accept": "text/event-stream"}  # what every browser says when a page opens a stream
 
 

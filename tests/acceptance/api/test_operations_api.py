@@ -17,6 +17,8 @@ from tests.repos import TestRepository
 from tests.running.service import make_token, serve
 from vouchgate.ingest.claims.types import Role
 
+pytestmark = pytest.mark.on("sqlite")
+
 RECORD = "# 7. Heat with wood\n\n## Status\n\nAccepted\n\n## Decision\n\nThe house is heated with wood.\n"
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, queue, store, submit
 from vouchgate.ingest.claims.types import Role
+
+pytestmark = pytest.mark.on("sqlite")
 
 STORED = "The invoice service retries a failed upload three times"
 NEAR = "The invoice service retries a failed download three times"

@@ -56,6 +56,7 @@ def shown(url: str, folder: Path) -> dict[str, str]:
     return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in done.stdout.decode().splitlines())
 
 
+@pytest.mark.on("sqlite")
 def test_status_verify_and_repair(filled: str, tmp_path: Path) -> None:
     status = shown(filled, tmp_path)
     assert (status["threshold"], status["generation"], status["items"]) == ("0.92", "1", "42")
@@ -90,6 +91,7 @@ def test_status_verify_and_repair(filled: str, tmp_path: Path) -> None:
     assert run(filled, "index", "verify", folder=tmp_path).returncode == 0
 
 
+@pytest.mark.on("sqlite")
 def test_many_faults_are_counted_and_twenty_shown(filled: str, tmp_path: Path) -> None:
     store = Store.open(filled, threshold=THRESHOLD)
     store.writer.run([], lambda c: c.execute(delete(KEYS))).result()
@@ -119,6 +121,7 @@ def test_build_ahead_of_a_restart_while_the_service_runs(filled: str, tmp_path: 
     assert (again.returncode, again.stderr) == (0, b"")
 
 
+@pytest.mark.on("sqlite")
 def test_a_start_with_another_threshold_shows_how_far_it_is(filled: str, tmp_path: Path) -> None:
     with serving("--database-url", filled, "--policy", a_policy(tmp_path, 0.8), cwd=tmp_path) as service:
         status, errors = service.stop()
@@ -171,6 +174,7 @@ def test_a_build_that_was_interrupted_is_told_and_goes_on(tmp_path: Path) -> Non
     assert run(url, "index", "verify", folder=tmp_path).returncode == 0
 
 
+@pytest.mark.on("sqlite")
 def test_expire_ends_what_is_over(filled: str, tmp_path: Path) -> None:
     store = Store.open(filled, threshold=THRESHOLD)
     brief = stored(store, "The bridge is closed", validity_horizon=NOW + timedelta(hours=1))
@@ -188,6 +192,7 @@ def test_expire_ends_what_is_over(filled: str, tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.mark.on("sqlite")
 def test_the_service_expires_memories_by_itself(filled: str, tmp_path: Path) -> None:
     store = Store.open(filled, threshold=THRESHOLD)
     brief = stored(store, "The bridge is closed", validity_horizon=NOW + timedelta(hours=1))
@@ -206,6 +211,7 @@ def test_the_service_expires_memories_by_itself(filled: str, tmp_path: Path) -> 
         store.close()
 
 
+@pytest.mark.on("sqlite")
 def test_an_index_of_a_job_for_another_policy_is_one_line(filled: str, tmp_path: Path) -> None:
     assert "duplicate_threshold" in complaint(
         run(filled, "index", "build", "--policy", a_policy(tmp_path, 0.3), folder=tmp_path)

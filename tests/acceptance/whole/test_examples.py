@@ -89,6 +89,7 @@ def site(module_database_url: str, repository: tuple[Path, dict[str, str]]) -> I
         yield opened
 
 
+@pytest.mark.on("sqlite")
 def test_every_example_gets_its_tier(site: Site, repository: tuple[Path, dict[str, str]], owner: str) -> None:
     callers = {
         "all": site.agent(owner),

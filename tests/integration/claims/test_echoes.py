@@ -108,6 +108,7 @@ def test_what_is_kept_nowhere_is_counted_in_its_own_words(store: Store) -> None:
     assert [echo_of(each) for each in answers] == [None, (2, 1), (3, 1)]
 
 
+@pytest.mark.on("sqlite")
 def test_owners_are_counted_apart(store: Store) -> None:
     assert echo_of(send(store, examined(CLAIM, owner_id="ann"))) is None
     assert echo_of(send(store, examined(CLAIM, owner_id="ben"))) is None
@@ -138,6 +139,7 @@ def test_a_repeated_key_and_a_full_queue_are_no_submissions(store: Store) -> Non
     assert [row["count"] for row in rows(store)] == [1]
 
 
+@pytest.mark.on("sqlite")
 def test_a_removal_is_not_counted(store: Store) -> None:
     place = DeliveryTarget(sink="kg", place="a/1", op=DeliveryOp.REMOVE)
     for _ in range(3):
@@ -153,6 +155,7 @@ def test_twenty_agents_are_kept_by_name(store: Store) -> None:
     assert rows(store)[0]["agents"] == [f"agent-{number:02}" for number in range(20)]
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     ("action", "expected"),
     [
@@ -200,6 +203,7 @@ def test_the_command_counts_the_lines_that_it_is_given(
     assert [bool(messages(each)) for each in answers] == [False, False, True]
 
 
+@pytest.mark.on("sqlite")
 def test_the_gate_tells_it_and_a_check_counts_nothing(database_url: str) -> None:
     agents = [
         Principal(id=f"agent-{n}", name="a", role=Role.AGENT, any_owner=True, sources=frozenset(Source))

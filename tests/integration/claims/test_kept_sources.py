@@ -81,6 +81,7 @@ def test_a_reading_comes_back_with_its_text_digest_and_dates(store: Store) -> No
     assert rows(store) == 1
 
 
+@pytest.mark.on("sqlite")
 def test_what_belongs_to_one_claim_is_not_kept(store: Store) -> None:
     judged = Judged(model="m", contains="yes", attributed="yes", quote="The limit is 40 requests.")
     assert keep(store, found(excerpt="The limit is 40", judgement=judged, took_ms=3.5))
@@ -100,6 +101,7 @@ def test_of_two_readings_the_later_one_stays_whichever_is_written_last(store: St
     assert kept(store) == newer
 
 
+@pytest.mark.on("postgresql")
 def test_keys_of_any_length_and_content_do_not_meet(store: Store) -> None:
     keys = [
         KEY,
@@ -120,6 +122,7 @@ def test_keys_of_any_length_and_content_do_not_meet(store: Store) -> None:
         assert back is None or (isinstance(back, Found) and back.text == f"Text {number}.")
 
 
+@pytest.mark.on("postgresql")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(said=st.text(st.characters(), max_size=300), title=st.text(st.characters(), max_size=50))
 def test_any_text_is_kept_as_it_is_or_not_at_all(store: Store, said: str, title: str) -> None:
@@ -131,6 +134,7 @@ def test_any_text_is_kept_as_it_is_or_not_at_all(store: Store, said: str, title:
         assert any(character == "\x00" or "\ud800" <= character <= "\udfff" for character in said + title)
 
 
+@pytest.mark.on("sqlite")
 def test_a_text_over_the_limit_is_cut(store: Store) -> None:
     assert keep(store, found("a" * 250_000))
     reading = kept(store)
@@ -138,6 +142,7 @@ def test_a_text_over_the_limit_is_cut(store: Store) -> None:
     assert len(reading.text) == TEXT_CHARACTERS
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     "damage",
     [

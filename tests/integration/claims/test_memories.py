@@ -244,6 +244,7 @@ def test_text_is_a_substring_and_not_a_pattern(
         assert found(store, text=text) == [], text
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("text", ["\x00", "a\x00b", "\ud800", "x" * 9000, "\u202e", ""])
 def test_a_text_that_cannot_be_stored_finds_nothing_and_raises_nothing(store: Store, text: str) -> None:
     write(store, memory())
@@ -253,6 +254,7 @@ def test_a_text_that_cannot_be_stored_finds_nothing_and_raises_nothing(store: St
         assert found(store, text=text) == []
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("after", ["\x00", "\udfff"])
 def test_a_cursor_that_cannot_be_an_id_ends_the_list(store: Store, after: str) -> None:
     write(store, memory())

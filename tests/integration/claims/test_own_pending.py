@@ -59,6 +59,7 @@ def test_an_agent_sees_its_own_claims_wait_and_no_others(site: Site) -> None:
     is_problem(other_agent.get(PENDING, params={"user_id": other_owner}), 403, "owner_not_allowed")
 
 
+@pytest.mark.on("sqlite")
 def test_an_agent_sees_what_its_owner_decided(site: Site) -> None:
     owner = site.owner()
     agent, reviewer = site.agent(owner), site.reviewer(owner)
@@ -91,6 +92,7 @@ def test_pages_go_on_where_the_last_one_ended(site: Site) -> None:
     assert third["next"] is None
 
 
+@pytest.mark.on("sqlite")
 def test_a_token_for_any_owner_says_whose_and_odd_queries_are_refused(site: Site) -> None:
     owner = site.owner()
     anybodys = site.agent()
@@ -102,6 +104,7 @@ def test_a_token_for_any_owner_says_whose_and_odd_queries_are_refused(site: Site
     assert page(anybodys, user_id=owner, after="rev_" + "0" * 32)["items"] == []
 
 
+@pytest.mark.on("sqlite")
 def test_nobody_but_agents_has_claims_of_its_own(site: Site) -> None:
     owner = site.owner()
     for client in (site.reviewer(owner), site.auditor(owner), site.caller(site.token(Role.ADMIN, owner)[1])):
@@ -109,6 +112,7 @@ def test_nobody_but_agents_has_claims_of_its_own(site: Site) -> None:
     is_problem(site.caller().get(PENDING), 401, "token_needed")
 
 
+@pytest.mark.on("sqlite")
 def test_the_python_client_reads_the_same(site: Site) -> None:
     owner = site.owner()
     principal, token = site.token(Role.AGENT, owner)
@@ -122,6 +126,7 @@ def test_the_python_client_reads_the_same(site: Site) -> None:
         assert (who.id, who.role, who.owners) == (principal.id, Role.AGENT, (owner,))
 
 
+@pytest.mark.on("sqlite")
 def test_a_token_can_be_asked_whose_it_is(site: Site) -> None:
     owner = site.owner()
     sources = frozenset({Source.USER, Source.CHAT})

@@ -117,6 +117,7 @@ def test_it_is_blocked_wherever_it_stands_and_kept_nowhere(gate: Site, web: WebS
     assert set(gate.actions(owner)) <= {"token.created", "claim.blocked"}
 
 
+@pytest.mark.on("sqlite")
 def test_the_decision_can_be_made_again_from_what_is_kept(gate: Site, web: WebServer) -> None:
     agent = gate.agent(gate.owner())
     policy = load_policy()
@@ -129,6 +130,7 @@ def test_the_decision_can_be_made_again_from_what_is_kept(gate: Site, web: WebSe
         assert first.where.split(".")[0].split("[")[0] in ("content", "metadata", "citations", "delivery")
 
 
+@pytest.mark.on("sqlite")
 def test_an_owner_cannot_write_one_into_a_memory_either(gate: Site) -> None:
     owner = gate.owner()
     agent, reviewer = gate.agent(owner), gate.reviewer(owner)
@@ -145,6 +147,7 @@ def test_an_owner_cannot_write_one_into_a_memory_either(gate: Site) -> None:
     assert reviewer.get(f"/v1/reviews/{waits.queue_id}").json()["status"] == "pending"
 
 
+@pytest.mark.on("sqlite")
 def test_it_is_no_name_by_which_something_is_found(gate: Site) -> None:
     anybody, body = gate.agent(), claim("The depot opens at eight")
     for more, key in (({"user_id": TOKEN}, "k"), ({"user_id": gate.owner()}, TOKEN)):

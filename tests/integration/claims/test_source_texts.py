@@ -96,6 +96,7 @@ def test_a_text_is_kept_once_for_an_owner_and_in_no_evidence(here: Bench) -> Non
     assert {row.owner_id for row in rows(here.store)} == {"ann", "bob"}
 
 
+@pytest.mark.on("sqlite")
 def test_nothing_is_kept_for_what_is_blocked_or_where_the_policy_keeps_none(
     here: Bench, store: Store, tmp_path: Path
 ) -> None:
@@ -140,6 +141,7 @@ def test_a_text_goes_when_its_time_is_over_and_stays_while_decisions_rest_on_it(
     assert rows(here.store) == []
 
 
+@pytest.mark.on("sqlite")
 def test_a_replay_holds_statements_against_the_kept_text(here: Bench, database_url: str) -> None:
     sent = here.send(CLAIM)
     texts = loaded(here.store, sent)
@@ -175,6 +177,7 @@ def test_a_record_is_held_again_with_what_changed_it(here: Bench) -> None:
     assert reread(sent.evidence, without).gone == ("ADR-0001",)
 
 
+@pytest.mark.on("sqlite")
 def test_the_page_shows_the_place_in_the_text(here: Bench) -> None:
     sent = here.send(MORE, source=Source.AI_SYNTHESIS)
     (view,) = statement_views(sent, loaded(here.store, sent))

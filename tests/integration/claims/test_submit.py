@@ -160,6 +160,7 @@ def test_a_changed_value_waits_beside_the_memory_it_conflicts_with(store: Store)
     assert (third.rule, third.queue_id) == ("already_pending", second.queue_id)
 
 
+@pytest.mark.on("sqlite")
 def test_a_conflict_with_a_waiting_item_names_no_memory(store: Store) -> None:
     _decide(store, EARLIER.replace("daily", "9am"), source=Source.AI_SYNTHESIS)
     second = _decide(store, EARLIER.replace("daily", "8am"))
@@ -184,6 +185,7 @@ def test_an_expired_memory_is_no_duplicate(store: Store) -> None:
     assert _decide(store, EARLIER, now=NOW + timedelta(hours=1)).outcome is Outcome.STORED
 
 
+@pytest.mark.on("postgresql")
 def test_a_claim_of_the_greatest_size(store: Store) -> None:
     words = [chr(0x4E00 + number) for number in range(4096 + 342)]
     first = _decide(store, " ".join(words[:4096]))
@@ -275,6 +277,7 @@ def test_a_queue_that_fills_within_a_group(store: Store) -> None:
     assert _counters(store) == ({"ann": 2, "bob": 2}, 4)
 
 
+@pytest.mark.on("sqlite")
 def test_an_index_of_another_threshold_cannot_be_asked(store: Store) -> None:
     _decide(store, EARLIER)
     lower = policy(threshold=0.8)
@@ -287,6 +290,7 @@ def test_an_index_of_another_threshold_cannot_be_asked(store: Store) -> None:
     assert _decide(store, EARLIER.replace("then tells", "then also tells")).rule == "duplicate"
 
 
+@pytest.mark.on("sqlite")
 def test_a_lower_threshold_counts_what_was_stored_under_another(database_url: str) -> None:
     store = Store.open(database_url, threshold=Fraction(23, 25))
     first = _decide(store, "alpha beta gamma delta epsilon")

@@ -124,6 +124,7 @@ def path(store: Store) -> Iterator[Callable[..., Path]]:
         one.close()
 
 
+@pytest.mark.on("postgresql")
 def test_one_agent_with_long_near_duplicates_stops_no_other_owner(
     store: Store, path: Callable[..., Path]
 ) -> None:
@@ -164,6 +165,7 @@ def test_what_was_compared_before_is_not_compared_inside(store: Store, path: Cal
     assert replays(answer, sent.examined)
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("bound", ["texts", "seconds"])
 def test_a_crowded_claim_waits_and_is_decided_alike_again(
     store: Store, path: Callable[..., Path], bound: str
@@ -179,6 +181,7 @@ def test_a_crowded_claim_waits_and_is_decided_alike_again(
     assert replays(answer, sent.examined)
 
 
+@pytest.mark.on("sqlite")
 def test_a_crowded_claim_is_replayed_from_what_was_kept(store: Store, path: Callable[..., Path]) -> None:
     way = path(before=nothing, inside=nothing)
     put(store, [near(1)])
@@ -193,6 +196,7 @@ def test_a_crowded_claim_is_replayed_from_what_was_kept(store: Store, path: Call
     assert replay(ValidationResult.model_validate_json(answer.model_dump_json()), SOME, detector) == ()
 
 
+@pytest.mark.on("sqlite")
 def test_more_neighbours_than_the_bound_are_not_all_of_them(store: Store, path: Callable[..., Path]) -> None:
     put(store, [near(number) for number in range(index.MOST_NEIGHBOURS + 8)])
     sent = near(150)
@@ -204,6 +208,7 @@ def test_more_neighbours_than_the_bound_are_not_all_of_them(store: Store, path: 
     assert replays(answer, sent.examined)
 
 
+@pytest.mark.on("sqlite")
 def test_the_same_text_is_found_whatever_may_be_compared(store: Store, path: Callable[..., Path]) -> None:
     stored = put(store, [submission_of(examined(" ".join(WORDS)))])
     few = path(before=lambda: Allowance(1000, 60.0), inside=nothing)
@@ -227,6 +232,7 @@ def test_what_is_stored_in_between_is_caught(store: Store, path: Callable[..., P
     assert replays(answer, sent.examined)
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_is_compared_in_several_turns(store: Store, path: Callable[..., Path]) -> None:
     put(store, [near(number) for number in range(10)])
     turns: list[Allowance] = []
@@ -242,6 +248,7 @@ def test_a_claim_is_compared_in_several_turns(store: Store, path: Callable[..., 
     assert len(answer.evidence.dedup.items) == 10
 
 
+@pytest.mark.on("sqlite")
 def test_an_owner_has_so_many_claims_waiting(
     store: Store, path: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +265,7 @@ def test_an_owner_has_so_many_claims_waiting(
     assert all(isinstance(future.result(120), Decided) for future in (first, *futures[:3], other))
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_goes_on_to_the_writer_when_nothing_can_be_looked_up(
     store: Store, path: Callable[..., Path]
 ) -> None:
@@ -278,6 +286,7 @@ def test_a_claim_goes_on_to_the_writer_when_nothing_can_be_looked_up(
     assert look.result(120) == DedupUnavailable(detail="the database cannot be read")
 
 
+@pytest.mark.on("sqlite")
 def test_a_short_claim_alone_does_not_wait_but_never_overtakes(
     store: Store, path: Callable[..., Path]
 ) -> None:

@@ -87,6 +87,7 @@ def _sent(store: Store, content: str, **options: Any) -> ValidationResult:
     return answer.answer
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("source", [Source.USER, Source.AI_SYNTHESIS])
 def test_a_short_contradiction_waits_and_names_the_memory(
     gate: Gate, agent: Principal, store: Store, source: Source
@@ -108,6 +109,7 @@ def test_a_short_contradiction_waits_and_names_the_memory(
     assert _submit(gate, agent, "The admin pages listen on port 9090.").outcome is Outcome.STORED
 
 
+@pytest.mark.on("sqlite")
 def test_check_says_what_a_submit_would(gate: Gate, agent: Principal) -> None:
     earlier = _submit(gate, agent, EARLIER)
     sent = ClaimIn(content=CLAIM, memory_type=MemoryType.FACT, source=Source.USER, user_id="ann")
@@ -115,6 +117,7 @@ def test_check_says_what_a_submit_would(gate: Gate, agent: Principal) -> None:
     assert (said.rule, said.conflicting_memory_id) == (Rule.CONFLICT, earlier.memory_id)
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(("supersede", "status"), [(True, "superseded"), (False, "active")])
 def test_its_owner_replaces_the_memory_or_keeps_both(
     gate: Gate, agent: Principal, store: Store, supersede: bool, status: str
@@ -132,6 +135,7 @@ def test_its_owner_replaces_the_memory_or_keeps_both(
     assert_consistent(store)
 
 
+@pytest.mark.on("sqlite")
 def test_an_item_that_nothing_stood_against_is_held_against_what_was_stored_since(
     gate: Gate, agent: Principal, store: Store
 ) -> None:
@@ -213,12 +217,14 @@ def test_what_takes_too_long_to_compare_in_the_transaction_is_compared_before_it
     assert (result.rule, result.conflicting_memory_id) == (Rule.CONFLICT, earlier.memory_id)
 
 
+@pytest.mark.on("sqlite")
 def test_another_owner_and_another_type_are_not_asked(store: Store) -> None:
     stored(store, EARLIER)
     assert _sent(store, CLAIM, owner_id="bob").outcome is Outcome.STORED
     assert _sent(store, CLAIM, memory_type=MemoryType.DECISION).outcome is Outcome.STORED
 
 
+@pytest.mark.on("sqlite")
 def test_more_about_the_same_than_can_be_compared_is_for_its_owner(store: Store) -> None:
     """Many alike of other subjects are no crowd."""
     for number in range(similar.MOST_READ):
@@ -234,6 +240,7 @@ def test_more_about_the_same_than_can_be_compared_is_for_its_owner(store: Store)
     assert isinstance(alike[-1].evidence.dedup, Neighbours) and not alike[-1].evidence.dedup.complete
 
 
+@pytest.mark.on("sqlite")
 def test_an_allowance_that_is_used_up_is_not_an_answer(store: Store) -> None:
     stored(store, EARLIER)
     known = Comparisons(CLAIM, policy().threshold, policy().values)

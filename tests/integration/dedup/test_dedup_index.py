@@ -133,6 +133,7 @@ def test_every_decision_is_the_one_of_brute_force(
             truth.settle(content, answer, trusted=trusted)
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("size", [357, 1200, 4096])
 def test_long_claims_at_the_border(store: Store, size: int) -> None:
     chance = random.Random(size)  # noqa: S311  (a fixed sequence, not a secret)
@@ -214,6 +215,7 @@ def test_claims_of_several_owners_are_not_held_against_those_of_others(store: St
         )
 
 
+@pytest.mark.on("sqlite")
 def test_an_index_for_another_threshold_gives_no_empty_answer(store: Store) -> None:
     facts = _facts(store, "The gate is closed.", Fraction(4, 5))
     assert isinstance(facts, DedupUnavailable)

@@ -295,6 +295,7 @@ def submitted(door: Door, content: str, source: Source = Source.AI_SYNTHESIS) ->
     return result
 
 
+@pytest.mark.on("sqlite")
 def test_the_gate_shows_what_is_similar_to_a_claim_that_waits(store: Store) -> None:
     memory = stored(store, RETRIES)
     expected = (SimilarMemory(memory_id=memory.id, similarity=0.8, content=RETRIES),)
@@ -312,6 +313,7 @@ def test_the_gate_shows_what_is_similar_to_a_claim_that_waits(store: Store) -> N
     assert decision is not None and decision.similar == expected
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_that_is_stored_at_once_is_not_looked_up_before_and_shows_nothing(store: Store) -> None:
     stored(store, RETRIES)
     reads: list[Connection] = []
@@ -334,6 +336,7 @@ def test_a_claim_that_is_stored_at_once_is_not_looked_up_before_and_shows_nothin
     assert_holds_the_active(store)
 
 
+@pytest.mark.on("sqlite")
 def test_a_broken_index_changes_no_decision(
     store: Store, database_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:

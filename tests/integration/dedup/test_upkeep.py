@@ -55,6 +55,7 @@ def drop_row(connection: Connection, key: int, item_id: str) -> None:
     assert connection.execute(delete(KEYS).where(one)).rowcount == 1
 
 
+@pytest.mark.on("sqlite")
 def test_nothing_is_wrong_with_an_index_that_was_left_alone(filled: Store) -> None:
     found = verify(filled)
     assert (found.faults, found.first) == (0, [])
@@ -164,6 +165,7 @@ def test_rows_of_an_index_that_is_not_there(filled: Store) -> None:
     )  # without that row the item is found by one key less
 
 
+@pytest.mark.on("sqlite")
 def test_text_that_was_changed_by_hand(filled: Store) -> None:
     kept = stored(filled, "The lamp in the hall is green")
     changed = update(memories.TABLE).where(memories.TABLE.c.id == kept.id).values(content="The gate is shut")

@@ -134,6 +134,7 @@ def test_a_paraphrase_waits_whatever_vouches_for_it(open_gate: Open) -> None:
     assert send(service, OTHER).tier is Tier.STORED
 
 
+@pytest.mark.on("sqlite")
 def test_a_paraphrase_of_what_waits_waits_too(open_gate: Open) -> None:
     service = open_gate()
     first = send(service, BANNED, source=Source.AI_SYNTHESIS)
@@ -142,6 +143,7 @@ def test_a_paraphrase_of_what_waits_waits_too(open_gate: Open) -> None:
     assert second.queue_id not in (None, first.queue_id)
 
 
+@pytest.mark.on("sqlite")
 def test_the_word_measure_decides_first(open_gate: Open) -> None:
     service = open_gate()
     send(service, BANNED)
@@ -155,6 +157,7 @@ def test_another_owner_is_not_asked(open_gate: Open) -> None:
     assert send(service, BANNED_TOO).tier is Tier.STORED
 
 
+@pytest.mark.on("sqlite")
 def test_what_is_out_of_force_says_nothing(open_gate: Open) -> None:
     service = open_gate()
     soon = datetime.now(UTC) + timedelta(seconds=0.5)
@@ -170,6 +173,7 @@ def test_what_is_out_of_force_says_nothing(open_gate: Open) -> None:
     assert send(service, "Releases are banned on Fridays").tier is Tier.STORED
 
 
+@pytest.mark.on("sqlite")
 def test_a_check_tells_and_writes_nothing(open_gate: Open) -> None:
     service = open_gate()
     send(service, BANNED)
@@ -215,6 +219,7 @@ def test_an_edit_brings_its_own_vector(open_gate: Open) -> None:
     assert send(service, "The invoice table has seven columns now").reason == MESSAGE
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("text", ["This is unreadable to it", "This is odd to it"])
 def test_a_model_that_fails_sends_to_review(open_gate: Open, text: str) -> None:
     service = open_gate("tests.models:Moody")
@@ -230,6 +235,7 @@ def test_a_model_that_fails_sends_to_review(open_gate: Open, text: str) -> None:
     assert send(service, OTHER, owner="ben").tier is Tier.STORED
 
 
+@pytest.mark.on("sqlite")
 def test_a_model_that_takes_too_long_sends_to_review(open_gate: Open) -> None:
     service = open_gate("tests.models:Moody", deadline_seconds=0.2)
     answer = send(service, "This is slow to it")
@@ -282,6 +288,7 @@ def test_what_left_in_the_meantime_gets_no_vector(store_with_vectors: Store) -> 
     assert kept(store) == {}
 
 
+@pytest.mark.on("sqlite")
 def test_catching_up_passes_over_what_fails(store_with_vectors: Store) -> None:
     store = store_with_vectors
     contents = [f"Shelf {number} holds {number * 7} boxes of kind {number}" for number in range(150)]
@@ -309,6 +316,7 @@ def store_with_vectors(database_url: str) -> Iterator[Store]:
 FLOATS = st.lists(st.floats(min_value=-1, max_value=1, width=32), min_size=3, max_size=3).filter(any)
 
 
+@pytest.mark.on("sqlite")
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wanted=FLOATS, others=st.lists(FLOATS, max_size=8), threshold=st.sampled_from([0.51, 0.9, 0.95, 1.0]))
 def test_every_vector_at_the_threshold_is_found(
@@ -343,6 +351,7 @@ def unit(numbers: Sequence[float]) -> Embedding:
     return Embedding(model="m@1", vector=array("f", (number / length for number in scaled)).tobytes())
 
 
+@pytest.mark.on("sqlite")
 def test_a_gate_without_a_model_queues(database_url: str) -> None:
     built_in = load_policy().model_dump()
     policy = Policy.model_validate(built_in | {"dedup_method": "vector"})
@@ -357,6 +366,7 @@ def test_a_gate_without_a_model_queues(database_url: str) -> None:
         store.close()
 
 
+@pytest.mark.on("sqlite")
 def test_the_model_of_the_package_finds_a_paraphrase(open_gate: Open) -> None:
     service = open_gate("vouchgate.embedding.minilm:MiniLM")
     send(service, "The API listens on port 8080.")

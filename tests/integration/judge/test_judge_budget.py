@@ -155,6 +155,7 @@ ONE = [Question(adr(), rules_disagree=False)]
 TWO = [*ONE, Question(adr(name="ADR-0008"), rules_disagree=False)]
 
 
+@pytest.mark.on("sqlite")
 def test_the_days_budget_ends_shows_and_begins_anew(store: Store, site: WebServer) -> None:
     clock = Clock()
 
@@ -174,6 +175,7 @@ def test_the_days_budget_ends_shows_and_begins_anew(store: Store, site: WebServe
     assert len(site.asked) == 4
 
 
+@pytest.mark.on("sqlite")
 def test_idle_costs_nothing(store: Store, site: WebServer) -> None:
     async def steps(judge: Judge) -> None:
         assert judge.problems() == ()
@@ -183,6 +185,7 @@ def test_idle_costs_nothing(store: Store, site: WebServer) -> None:
     assert asked(store) == {}
 
 
+@pytest.mark.on("sqlite")
 def test_questions_that_fail_one_after_another_show_until_one_is_answered(
     store: Store, site: WebServer
 ) -> None:
@@ -202,6 +205,7 @@ def test_questions_that_fail_one_after_another_show_until_one_is_answered(
     run_with(store, site, JUDGE, Clock(), steps)
 
 
+@pytest.mark.on("sqlite")
 def test_a_budget_that_cannot_be_asked_is_no_question(store: Store, site: WebServer) -> None:
     async def steps(judge: Judge) -> None:
         store.writer.close()

@@ -45,6 +45,7 @@ def test_what_was_stored_is_handed_out_in_order_with_its_text(store: Store) -> N
     assert all_of(store)[0].due_at is None
 
 
+@pytest.mark.on("sqlite")
 def test_claims_without_a_place_are_delivered_nowhere(store: Store) -> None:
     put(store, 1)
     ask(store, "The cellar is damp.", "cellar")
@@ -82,6 +83,7 @@ def test_what_somebody_who_died_held_comes_to_others_and_a_late_report_still_cou
     assert states(store) == ["delivered", "delivered", "waiting"]
 
 
+@pytest.mark.on("sqlite")
 def test_a_report_is_for_who_may_act_for_the_owner_and_names_the_lease(store: Store) -> None:
     put(store, 1)
     (handed,) = take(store)
@@ -128,6 +130,7 @@ def test_one_who_acts_for_several_owners_gets_all_of_it_longest_due_first(
     assert take(store, after, owners=owners) == []
 
 
+@pytest.mark.on("sqlite")
 def test_what_waits_or_was_rejected_is_not_delivered(store: Store) -> None:
     item = ask(store, "The cellar is damp in May.", "cellar")
     assert take(store) == []
@@ -187,6 +190,7 @@ def test_what_failed_holds_up_what_comes_after_it(store: Store) -> None:
     assert again[0].record.attempts == 1
 
 
+@pytest.mark.on("sqlite")
 def test_after_the_eighth_failure_it_is_dead_and_the_next_goes_on(store: Store) -> None:
     put(store, 1)
     put(store, 2)
@@ -207,6 +211,7 @@ def test_after_the_eighth_failure_it_is_dead_and_the_next_goes_on(store: Store) 
     assert places(take(store, at + LEASE)) == ["row 2"]
 
 
+@pytest.mark.on("sqlite")
 def test_a_final_failure_is_dead_at_once(store: Store) -> None:
     put(store, 1)
     put(store, 2)
@@ -219,6 +224,7 @@ def test_a_final_failure_is_dead_at_once(store: Store) -> None:
         assert delivery_streams.figures(connection) == delivery_streams.DeliveryFigures(0, 1)
 
 
+@pytest.mark.on("sqlite")
 def test_errors_are_kept_short_and_readable(store: Store) -> None:
     put(store, 1)
     (handed,) = take(store)
@@ -232,6 +238,7 @@ def test_errors_are_kept_short_and_readable(store: Store) -> None:
     assert len(record.last_error) == 500
 
 
+@pytest.mark.on("sqlite")
 def test_how_long_something_has_been_stuck(store: Store) -> None:
     def since(at: timedelta) -> timedelta | None:
         with store.read() as connection:

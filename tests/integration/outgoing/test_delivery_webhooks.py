@@ -147,6 +147,7 @@ def bridge(tonnes: int) -> str:
     )
 
 
+@pytest.mark.on("sqlite")
 def test_what_goes_out_of_force_is_told_by_its_id_alone(either: Desk) -> None:
     either.sink()
     old = stored(either.store, bridge(12))
@@ -188,6 +189,7 @@ def test_only_what_was_asked_for_is_sent_and_the_rest_is_skipped(either: Desk, e
     assert states(either.store) == [first, second]
 
 
+@pytest.mark.on("sqlite")
 def test_one_webhook_may_be_told_of_everything(either: Desk) -> None:
     hook, _ = either.sink(events=tuple(Event))
     made = stored(either.store, "The pass is open")
@@ -201,6 +203,7 @@ def test_one_webhook_may_be_told_of_everything(either: Desk) -> None:
     assert hook.events == tuple(Event)
 
 
+@pytest.mark.on("sqlite")
 def test_who_is_told_of_memories_hears_of_nothing_else(either: Desk) -> None:
     either.sink()
     queue(either.store, 1)
@@ -434,6 +437,7 @@ def test_an_owner_has_five_of_a_kind_at_most(desk: Desk) -> None:
     desk.sink()
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     ("owner_id", "url", "says"),
     [

@@ -109,6 +109,7 @@ def test_what_is_stored_is_to_be_delivered_and_what_waits_is_not(store: Store) -
     )
 
 
+@pytest.mark.on("sqlite")
 def test_an_approval_delivers_the_text_that_was_approved(store: Store) -> None:
     answer = send(store, TEA, AT_ONE, Source.AI_SYNTHESIS)
     edited = examined(COFFEE, source=Source.AI_SYNTHESIS)
@@ -119,6 +120,7 @@ def test_an_approval_delivers_the_text_that_was_approved(store: Store) -> None:
     assert send(store, WATER, AT_ONE).rule == "place_change"  # the edited memory is what is at that place
 
 
+@pytest.mark.on("sqlite")
 def test_a_rejected_claim_is_never_delivered(store: Store) -> None:
     waits = item(store, send(store, TEA, AT_ONE, Source.AI_SYNTHESIS))
     answer = queue_of(store).reject(reviewer(), waits.id, version=1, reason="No.", now=LATER)
@@ -156,6 +158,7 @@ def test_the_same_text_at_the_same_place_is_a_duplicate(store: Store) -> None:
     assert len(rows(store)) == 1
 
 
+@pytest.mark.on("sqlite")
 def test_what_was_changed_back_by_undo_is_delivered_again(store: Store) -> None:
     old = send(store, TEA, AT_ONE)
     new = approve(store, item(store, send(store, COFFEE, AT_ONE)))
@@ -181,6 +184,7 @@ def test_a_retracted_memory_goes_from_everywhere_it_went(store: Store) -> None:
     assert send(store, COFFEE, AT_ONE).outcome == "stored"  # the place is free again
 
 
+@pytest.mark.on("sqlite")
 def test_a_webhook_is_told_of_the_replaced_memory_too(store: Store) -> None:
     sink = hook(store)
     old = send(store, TEA, AT_ONE)
@@ -230,6 +234,7 @@ def test_a_removal_waits_and_takes_the_memory_with_it(store: Store) -> None:
     assert_consistent(store)
 
 
+@pytest.mark.on("sqlite")
 def test_what_the_gate_never_had_can_be_removed_too(store: Store) -> None:
     removed = approve(store, item(store, send(store, "I think it was me", removal(AT_ONE), speculates=True)))
     assert isinstance(removed, Removed)
@@ -237,6 +242,7 @@ def test_what_the_gate_never_had_can_be_removed_too(store: Store) -> None:
     assert rows(store) == [(1, "kg", "drinks/1", "remove", None)]
 
 
+@pytest.mark.on("sqlite")
 def test_a_removal_is_of_what_its_owner_was_shown(store: Store) -> None:
     send(store, TEA, AT_ONE)
     asked = item(store, send(store, TEA, removal(AT_ONE)))
@@ -248,6 +254,7 @@ def test_a_removal_is_of_what_its_owner_was_shown(store: Store) -> None:
     assert memory(store, precious.memory.id).status is MemoryStatus.ACTIVE
 
 
+@pytest.mark.on("sqlite")
 def test_a_removal_asked_for_while_nothing_was_known_is_of_nothing_that_came_since(store: Store) -> None:
     asked = item(store, send(store, "Old tea", removal(AT_ONE)))
     send(store, COFFEE, AT_ONE)
@@ -271,6 +278,7 @@ def test_what_was_replaced_does_not_come_back_over_another(store: Store) -> None
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 def test_the_same_text_of_another_type_is_no_way_to_a_place(store: Store) -> None:
     """It would be a second memory there, and take the first with it when its time is over."""
     send(store, TEA, AT_ONE)
@@ -279,6 +287,7 @@ def test_the_same_text_of_another_type_is_no_way_to_a_place(store: Store) -> Non
     assert (again.outcome, again.rule) == ("queued", "place_change")
 
 
+@pytest.mark.on("sqlite")
 def test_a_rejected_removal_removes_nothing_and_can_be_taken_back(store: Store) -> None:
     send(store, TEA, AT_ONE)
     waits = item(store, send(store, TEA, removal(AT_ONE)))
@@ -291,6 +300,7 @@ def test_a_rejected_removal_removes_nothing_and_can_be_taken_back(store: Store) 
     assert isinstance(approve(store, undone.item), Removed)
 
 
+@pytest.mark.on("sqlite")
 def test_a_removal_is_in_no_index(store: Store) -> None:
     """Its text is that of what is to go: a claim in the same words is no repeat of it."""
     send(store, TEA, removal(AT_ONE))
@@ -337,6 +347,7 @@ def test_a_full_queue_refuses_a_removal_and_writes_nothing(store: Store) -> None
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("place", ["a b", "ü 🍵", "' OR 1=1 --", "x" * 512])
 def test_places_of_all_kinds(store: Store, place: str) -> None:
     there = DeliveryTarget(sink="kg", place=place)

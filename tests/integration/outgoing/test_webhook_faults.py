@@ -109,6 +109,7 @@ def test_what_is_never_answered_is_given_up_and_can_be_resumed(desk: Desk) -> No
     assert len({asked.headers["webhook-id"] for asked in desk.site.asked}) == 2
 
 
+@pytest.mark.on("sqlite")
 def test_what_fails_for_an_hour_is_a_problem_before_it_is_given_up(desk: Desk) -> None:
     desk.site.routes[PATH] = Answer(status=500)
     for owner_id in ("ann", "bob"):
@@ -124,6 +125,7 @@ def test_what_fails_for_an_hour_is_a_problem_before_it_is_given_up(desk: Desk) -
     assert "It is tried on and off." in str(desk.worker().problem("bob"))
 
 
+@pytest.mark.on("sqlite")
 def test_a_receiver_that_is_gone_is_not_asked_again(desk: Desk) -> None:
     hook, _ = desk.hook()
     queue(desk.store, 1)
@@ -135,6 +137,7 @@ def test_a_receiver_that_is_gone_is_not_asked_again(desk: Desk) -> None:
     assert "410" in str(desk.worker().problem("ann"))
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_redirects_are_not_followed(desk: Desk, status: int) -> None:
     hook, _ = desk.hook()
@@ -145,6 +148,7 @@ def test_redirects_are_not_followed(desk: Desk, status: int) -> None:
     assert f"HTTP status {status}: redirects are not followed" in str(desk.look(hook).last_error)
 
 
+@pytest.mark.on("sqlite")
 def test_private_addresses_are_refused(desk: Desk) -> None:
     hook, _ = desk.hook()
     inside = Outbound(extra_ports=frozenset({int(desk.site.url.rpartition(":")[2])}))
@@ -154,6 +158,7 @@ def test_private_addresses_are_refused(desk: Desk) -> None:
     assert "loopback" in str(desk.look(hook).last_error)
 
 
+@pytest.mark.on("sqlite")
 def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
     """Of two owners with one receiver, only the first one's message is a try."""
     mine, _ = desk.hook("ann")
@@ -178,6 +183,7 @@ def test_a_host_that_wants_a_pause_gets_it(desk: Desk) -> None:
         assert due >= READY + timedelta(seconds=599)
 
 
+@pytest.mark.on("sqlite")
 def test_the_answer_counts_when_its_head_is_there(store: Store) -> None:
     """A body that never ends, or is not what it says, is nobody's business."""
     head = b"HTTP/1.1 202 Accepted\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\nno gzip"
@@ -290,6 +296,7 @@ def test_a_removed_webhook_is_silent(desk: Desk) -> None:
         assert log.verify(connection) == []
 
 
+@pytest.mark.on("sqlite")
 def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
     desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -324,6 +331,7 @@ def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
     assert "away for a moment" in caplog.text
 
 
+@pytest.mark.on("sqlite")
 def test_offline_nothing_is_sent(desk: Desk) -> None:
     hook, _ = desk.hook()
     queue(desk.store, 1)

@@ -37,6 +37,7 @@ def desk(store: Store) -> Iterator[Desk]:
 # --- messages
 
 
+@pytest.mark.on("sqlite")
 def test_a_message_is_signed_and_says_what_waits_without_its_words(desk: Desk) -> None:
     now = datetime.now(UTC)  # the consumer holds the time against its own clock
     hook, secret = desk.hook()
@@ -85,6 +86,7 @@ def test_a_burst_is_one_message_that_waits_for_its_end(desk: Desk) -> None:
     assert desk.said()[0]["waiting"] == 51
 
 
+@pytest.mark.on("sqlite")
 def test_a_flood_is_cut_and_its_order_kept(desk: Desk) -> None:
     desk.hook()
     items = queue(desk.store, 2 * MOST_ENTRIES + 30)
@@ -126,6 +128,7 @@ def test_a_webhook_tells_what_happens_from_its_making_on(desk: Desk) -> None:
     assert desk.queued() == later
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_that_was_decided_meanwhile_needs_nobody_any_more(desk: Desk) -> None:
     hook, _ = desk.hook()
     one, two, three = queue(desk.store, 3)
@@ -189,6 +192,7 @@ def test_owners_and_webhooks_do_not_wait_for_one_another(desk: Desk) -> None:
 # --- the webhooks themselves
 
 
+@pytest.mark.on("sqlite")
 def test_a_test_message_says_nothing_and_is_noted_nowhere(desk: Desk) -> None:
     hook, secret = desk.hook()
     queue(desk.store, 1)
@@ -217,6 +221,7 @@ def test_an_owner_has_five_at_most(desk: Desk) -> None:
         assert len(webhooks.listing(connection, "bob")) == 1
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     ("owner_id", "url", "says"),
     [
@@ -235,6 +240,7 @@ def test_what_cannot_be_told_is_refused(store: Store, owner_id: str, url: str, s
         assert webhooks.listing(connection) == []
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("name", ["hook_0", "", "a\x00b", "x" * 500, "' OR 1=1"])
 def test_an_id_of_nothing_is_none(store: Store, name: str) -> None:
     with store.read() as connection:
@@ -244,6 +250,7 @@ def test_an_id_of_nothing_is_none(store: Store, name: str) -> None:
     assert not webhooks.resume(store, name, NOW)
 
 
+@pytest.mark.on("sqlite")
 def test_secrets_are_shown_once(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     hook, secret = desk.hook()

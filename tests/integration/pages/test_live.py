@@ -107,6 +107,7 @@ def test_a_change_by_another_process_is_told(store: Store, database_url: str) ->
         other.close()
 
 
+@pytest.mark.on("sqlite")
 def test_nobody_is_told_of_another_owner_s_queue(store: Store) -> None:
     async def work() -> list[QueueState]:
         with hub_of(store).listen("ann") as ann, hub_of(store).listen("bob") as bob:
@@ -173,6 +174,7 @@ def test_one_look_is_one_statement_for_all_and_none_while_nobody_listens(store: 
         go(lambda: idle(seen))
 
 
+@pytest.mark.on("sqlite")
 def test_too_many_of_one_owner_end_the_oldest_and_too_many_in_all_are_refused(store: Store) -> None:
     counts: list[int] = []
 
@@ -235,6 +237,7 @@ def test_while_the_database_is_away_nobody_is_told_anything(
     assert len(said("told of changes again")) == 2
 
 
+@pytest.mark.on("sqlite")
 def test_closing_ends_everybody_and_nobody_new_comes_in(store: Store) -> None:
     async def work() -> None:
         hub = Hub(store, look_seconds=3600)
@@ -255,6 +258,7 @@ def test_closing_ends_everybody_and_nobody_new_comes_in(store: Store) -> None:
     go(work)
 
 
+@pytest.mark.on("sqlite")
 def test_a_stream_of_events_on_the_wire(store: Store) -> None:
     waiting(store, "The hall is cold")
 
@@ -274,6 +278,7 @@ def test_a_stream_of_events_on_the_wire(store: Store) -> None:
     ]
 
 
+@pytest.mark.on("sqlite")
 def test_one_who_is_crowded_out_is_asked_to_stay_away_for_a_while(store: Store) -> None:
     async def work() -> bytes:
         with hub_of(store).listen("ann") as stream:

@@ -16,6 +16,8 @@ from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims import decisions
 
+pytestmark = pytest.mark.on("sqlite")
+
 EXPORT = (
     "The nightly alpha export starts at 02:00 UTC, writes one compressed beta file per customer to the gamma archive"
     " bucket, and must finish before the delta billing run begins at {}."

@@ -232,6 +232,7 @@ def test_pages_are_of_one_owner_and_what_is_deleted_is_gone(store: Store) -> Non
         assert documents.get(connection, held.id, owners=None) is None
 
 
+@pytest.mark.on("sqlite")
 def test_a_worker_checks_what_waits(store: Store, gate: Gate, sources: Sources) -> None:
     document_id = kept(store)
     assert work(store, gate, sources, NOW) == Counter({DocumentResult.PASSED: 1})
@@ -247,6 +248,7 @@ def test_what_a_worker_that_died_held_is_done_by_another(store: Store, gate: Gat
     assert work(store, gate, sources, NOW + LATER) == Counter({DocumentResult.PASSED: 1})
 
 
+@pytest.mark.on("sqlite")
 def test_what_every_worker_dies_of_is_given_up(store: Store, gate: Gate, sources: Sources) -> None:
     document_id = kept(store)
     for number in range(documents.MOST_ATTEMPTS):
@@ -257,6 +259,7 @@ def test_what_every_worker_dies_of_is_given_up(store: Store, gate: Gate, sources
     assert (found.state, found.report) == (DocumentState.GIVEN_UP, None)
 
 
+@pytest.mark.on("sqlite")
 def test_a_check_that_fails_is_tried_again_and_in_the_end_given_up(
     store: Store, gate: Gate, sources: Sources
 ) -> None:

@@ -75,6 +75,7 @@ def waiting(here: Bench, content: str = CONTENT, **more: Any) -> ValidationResul
     return answer
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_that_cites_what_is_not_merged_waits_until_it_is(here: Bench) -> None:
     here.repository.git("checkout", "--quiet", "-b", "agent")
     made = here.repository.commit("Move the gateway to port 9090", {"gateway.txt": "port = 9090\n"})
@@ -126,6 +127,7 @@ def test_a_claim_whose_citation_verifies_is_promoted(here: Bench) -> None:
     assert here.send().conflicting_memory_id == made.id
 
 
+@pytest.mark.on("sqlite")
 def test_a_citation_that_turns_out_false_is_for_the_owner_to_see(here: Bench) -> None:
     sent = waiting(here)
     here.adr("Superseded by ADR-0002")
@@ -174,6 +176,7 @@ def test_what_stays_unknown_is_tried_at_growing_gaps_and_then_left_to_the_owner(
         assert_consistent(store, now)
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_with_several_citations_waits_until_all_are_known(here: Bench) -> None:
     sent = waiting(here, cites=("http://127.0.0.1:9/closed",))
     assert here.work(SOON).again == 1
@@ -181,6 +184,7 @@ def test_a_claim_with_several_citations_waits_until_all_are_known(here: Bench) -
     assert [row.attempts for row in here.schedule()] == [1]
 
 
+@pytest.mark.on("sqlite")
 def test_it_is_decided_with_what_is_stored_and_waits_by_then(here: Bench) -> None:
     """A conflict that came up meanwhile is the owner's, and names the memory. The item itself is none."""
     long = (
@@ -203,6 +207,7 @@ def test_it_is_decided_with_what_is_stored_and_waits_by_then(here: Bench) -> Non
     assert_consistent(here.store, SOON)
 
 
+@pytest.mark.on("sqlite")
 def test_an_item_past_its_time_is_expired_not_promoted(here: Bench) -> None:
     sent = waiting(here)
     late = here.item(sent.queue_id).expires_at
@@ -214,6 +219,7 @@ def test_an_item_past_its_time_is_expired_not_promoted(here: Bench) -> None:
     assert_consistent(here.store, late)
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_that_does_not_hold_any_more_is_not_promoted(here: Bench) -> None:
     sent = waiting(here, validity_horizon=NOW + timedelta(seconds=10))
     assert here.work(SOON).over == 1
@@ -238,6 +244,7 @@ def test_an_item_that_was_decided_leaves_the_schedule(here: Bench, act: str) -> 
     assert counts.promoted == counts.redecided == 0
 
 
+@pytest.mark.on("sqlite")
 def test_only_rule_11_is_tried_again(store: Store, tmp_path: Path) -> None:
     with bench(store, tmp_path) as here:
         here.hide()
@@ -253,6 +260,7 @@ def test_only_rule_11_is_tried_again(store: Store, tmp_path: Path) -> None:
         assert len(never.schedule()) == 1
 
 
+@pytest.mark.on("sqlite")
 def test_a_check_that_fails_is_an_attempt_and_says_so(
     store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -321,6 +329,7 @@ def test_an_item_that_is_approved_while_it_is_checked_stays_approved(here: Bench
     assert_consistent(here.store, SOON)
 
 
+@pytest.mark.on("sqlite")
 def test_before_an_approval_a_source_that_went_away_gives_a_new_decision_once(here: Bench) -> None:
     other = "Per ADR-0001 the gateway probably listens on port 8080."
     sent = here.send(other)
@@ -346,6 +355,7 @@ def test_before_an_approval_a_source_that_went_away_gives_a_new_decision_once(he
     assert_consistent(here.store, SOON)
 
 
+@pytest.mark.on("sqlite")
 def test_before_an_approval_what_cannot_be_found_out_changes_nothing(here: Bench) -> None:
     sent = here.send("Per ADR-0001 the gateway probably listens on port 8080.")
     item = here.item(sent.queue_id)
@@ -385,6 +395,7 @@ def test_a_round_does_all_that_is_due_a_few_at_once_and_tells_as_it_goes(here: B
     assert_consistent(here.store, SOON)
 
 
+@pytest.mark.on("sqlite")
 def test_its_own_vector_does_not_stand_in_a_claims_way(database_url: str, tmp_path: Path) -> None:
     """Compared by meaning, a claim is nearest to the item that holds it: that is no paraphrase. Another item is."""
     under = load_policy(policy_file(tmp_path, "tests.models:Bag"))

@@ -273,6 +273,7 @@ def test_memories_of_one_import_come_due_spread_over_hours() -> None:
 # --- the worker
 
 
+@pytest.mark.on("sqlite")
 def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
     store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +311,7 @@ def test_the_worker_runs_until_it_is_cancelled_and_survives_errors(
         assert here.item(sent.queue_id).status is ReviewStatus.PROMOTED
 
 
+@pytest.mark.on("sqlite")
 def test_a_worker_that_is_stopped_while_it_reads_leaves_its_work_to_the_next(here: Bench) -> None:
     sent = here.send(source=Source.USER)
     reading = asyncio.Event()

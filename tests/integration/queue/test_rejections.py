@@ -65,12 +65,14 @@ def test_a_repeat_of_a_rejected_claim_says_so(store: Store) -> None:
     assert item_of(store, repeat).seen == 2
 
 
+@pytest.mark.on("sqlite")
 def test_a_blocked_claim_is_told_and_a_stored_one_is_not(store: Store) -> None:
     told = reject(store, TALE)
     assert sent(store, TALE, speculates=True).rejected_before == told
     assert sent(store, TALE, source=Source.USER).rejected_before is None
 
 
+@pytest.mark.on("sqlite")
 def test_the_latest_rejection_counts_and_no_other_words(store: Store) -> None:
     now = LATER + timedelta(days=2)
     told = reject(store, TALE, at=LATER + timedelta(days=1), reason="Still a tale.")
@@ -92,6 +94,7 @@ def test_a_rejection_is_remembered_for_so_long(store: Store) -> None:
     assert sent(store, TALE, end).rejected_before is None
 
 
+@pytest.mark.on("sqlite")
 def test_only_rejections_count(store: Store) -> None:
     queue = queue_of(store)
     item = waiting(store, TALE)

@@ -99,6 +99,7 @@ def test_a_page_that_nobody_listed_is_looked_at_again_before_the_others(here: Be
     assert min(row.due_at for row in here.schedule()) >= NOW + timedelta(days=7)  # and then as every memory
 
 
+@pytest.mark.on("sqlite")
 def test_a_memory_whose_adr_was_rewritten_or_deleted_is_stale(here: Bench) -> None:
     sent = here.send()
     here.adr("Accepted", "The gateway listens wherever it likes.")
@@ -113,6 +114,7 @@ def test_a_memory_whose_adr_was_rewritten_or_deleted_is_stale(here: Bench) -> No
     assert marked.stale_since < NOW + 1.1 * WEEK
 
 
+@pytest.mark.on("sqlite")
 def test_a_memory_whose_cited_lines_changed_is_stale_and_others_in_the_file_are_not_its_matter(
     here: Bench,
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_memory_whose_cited_lines_changed_is_stale_and_others_in_the_file_are_
     assert "does not exist" in str(one(here, sent.memory_id).stale_reason)
 
 
+@pytest.mark.on("sqlite")
 def test_a_memory_whose_adr_is_changed_by_a_later_one_is_stale(here: Bench) -> None:
     sent = here.send()
     assert here.work(NOW + WEEK).same == 1
@@ -186,6 +189,7 @@ def test_a_memory_stored_on_its_sources_word_is_looked_at_as_soon_as_what_waits(
     assert "was changed" in str(one(here, sent.memory_id).stale_reason)
 
 
+@pytest.mark.on("sqlite")
 def test_a_memory_stored_on_its_sources_word_is_stale_when_the_citation_is_false(here: Bench) -> None:
     here.hide()
     sent = here.send("Per ADR-0077 the gateway listens on port 8080.", source=Source.USER)
@@ -194,6 +198,7 @@ def test_a_memory_stored_on_its_sources_word_is_stale_when_the_citation_is_false
     assert "No ADR-0077 exists" in str(one(here, sent.memory_id).stale_reason)
 
 
+@pytest.mark.on("sqlite")
 def test_what_the_owner_let_in_knowing_it_is_no_news(here: Bench) -> None:
     here.adr("Proposed")
     sent = here.send()
@@ -209,6 +214,7 @@ def test_what_the_owner_let_in_knowing_it_is_no_news(here: Bench) -> None:
     assert "was changed" in str(made.stale_reason)
 
 
+@pytest.mark.on("sqlite")
 def test_a_page_may_change_around_what_it_says(here: Bench, web: WebServer) -> None:
     web.routes["/limits"] = page()
     made = cite(here, web)
@@ -218,6 +224,7 @@ def test_a_page_may_change_around_what_it_says(here: Bench, web: WebServer) -> N
     assert one(here, made).stale_since is None
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("status", [200, 404])
 def test_a_page_that_says_something_else_or_is_gone_makes_a_memory_stale(
     here: Bench, web: WebServer, status: int
@@ -236,6 +243,7 @@ def test_a_page_that_says_something_else_or_is_gone_makes_a_memory_stale(
     assert one(here, made).stale_since is None
 
 
+@pytest.mark.on("sqlite")
 def test_an_error_or_an_empty_page_is_not_a_page_that_changed(here: Bench, web: WebServer) -> None:
     web.routes["/limits"] = page()
     made = cite(here, web)
@@ -263,6 +271,7 @@ def test_memories_out_of_force_are_not_looked_at(here: Bench) -> None:
     assert {row.item_id for row in here.schedule()} == {kept}
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_without_sources_is_never_looked_at(here: Bench) -> None:
     stored(here.store, "The lamp in the hall is green.")
     assert here.schedule() == []
@@ -285,6 +294,7 @@ def test_reads_can_ask_for_what_is_stale(here: Bench) -> None:
             assert [m.id for m in memories.search(connection, wanted, NOW)] == expected
 
 
+@pytest.mark.on("sqlite")
 def test_reading_that_takes_too_long_is_unknown(store: Store, tmp_path: Path, web: WebServer) -> None:
     impatient = load_policy().model_copy(update={"deadline_seconds": 0.3})
     with bench(store, tmp_path, impatient) as here:

@@ -166,6 +166,7 @@ def test_who_looks_is_told_and_keeps_nobody_away(store: Store) -> None:
     assert item(store, made.id).status is ReviewStatus.APPROVED
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("who", ["another owner", "the sender", "an agent", "an auditor"])
 def test_nobody_else_can_say_anything_of_an_item(store: Store, who: str) -> None:
     made, queue = waiting(store, "The door is oak."), queue_of(store)

@@ -100,6 +100,7 @@ def barred(answer: object) -> bool:
     return isinstance(answer, ApprovalRefused | NotUndoable) and answer.code == "four_eyes"
 
 
+@pytest.mark.on("sqlite")
 def test_nobody_vouches_for_what_their_own_agent_proposed(team: Team) -> None:
     one = team.propose("The boiler is drained in May.")
     before = everything(team.store)
@@ -116,6 +117,7 @@ def test_nobody_vouches_for_what_their_own_agent_proposed(team: Team) -> None:
     assert isinstance(team.approve(team.bea, one), Approved)
 
 
+@pytest.mark.on("sqlite")
 def test_a_removal_is_approved_by_somebody_else_too(team: Team) -> None:
     """Of every act the same is asked, and rejecting vouches for nothing."""
     one = team.propose("The lift is serviced in March.")
@@ -129,6 +131,7 @@ def test_a_removal_is_approved_by_somebody_else_too(team: Team) -> None:
     assert barred(team.queue().undo(team.ann, one, version=4, now=NOW))
 
 
+@pytest.mark.on("sqlite")
 def test_who_proposed_a_memory_neither_confirms_it_nor_calls_it_right(team: Team) -> None:
     approved = team.approve(team.bea, team.propose("The gauge reads bar."))
     assert isinstance(approved, Approved)
@@ -159,6 +162,7 @@ def test_who_proposed_a_memory_neither_confirms_it_nor_calls_it_right(team: Team
     assert isinstance(retracted, Retracted)
 
 
+@pytest.mark.on("sqlite")
 def test_who_is_alone_rules_until_there_is_somebody_else(store: Store) -> None:
     ann = person(store, "ann")
     team = Team(
@@ -194,6 +198,7 @@ def test_who_is_alone_rules_until_there_is_somebody_else(store: Store) -> None:
     assert team.queue().barred(team.ann, item, NOW) is None
 
 
+@pytest.mark.on("sqlite")
 def test_who_is_not_known_by_name_may_unless_that_must_be_known(team: Team) -> None:
     contents = ("The yard is swept on Mondays.", "The fence has two gates.", "The shed has no lock.")
     first, second, third = (team.propose(content, team.stray) for content in contents)

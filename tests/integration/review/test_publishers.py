@@ -95,6 +95,7 @@ def test_a_trusted_publisher_counts_as_listed_for_its_owner_until_the_end(
     assert late.evidence.publishers == OwnPublishers()
 
 
+@pytest.mark.on("sqlite")
 def test_a_banned_publisher_vouches_for_nothing_and_its_memories_are_stale(
     store: Store, tmp_path: Path, web: WebServer
 ) -> None:
@@ -121,6 +122,7 @@ def test_a_banned_publisher_vouches_for_nothing_and_its_memories_are_stale(
         assert here.work(weeks + 20 * DAY).fresh == 1
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("trusted", [False, True])
 def test_a_page_that_comes_back_promotes_only_where_its_publisher_counts(
     store: Store, tmp_path: Path, web: WebServer, trusted: bool
@@ -152,6 +154,7 @@ def test_what_is_said_is_listed_logged_replaced_and_forgotten_when_it_is_over(he
     assert logged == [(action, SITE, reviewer().id) for action in actions]
 
 
+@pytest.mark.on("sqlite")
 def test_there_is_a_limit_to_them(store: Store) -> None:
     for number in range(MOST + 1):
         name = f"site{number}.example"
@@ -162,6 +165,7 @@ def test_there_is_a_limit_to_them(store: Store) -> None:
     assert isinstance(again, PublisherTrust)
 
 
+@pytest.mark.on("sqlite")
 def test_nobody_but_the_owner_decides(here: Bench) -> None:
     decide(here, Trust.TRUSTED)
     agent = Principal(id="a", name="a", role=Role.AGENT, owners=frozenset({"ann"}))

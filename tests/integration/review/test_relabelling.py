@@ -91,6 +91,7 @@ def test_what_is_stated_keeps_its_label_and_what_is_not_is_lowered_once(here: Be
     assert one(here, too_much) == made
 
 
+@pytest.mark.on("sqlite")
 def test_what_is_shown_again_is_not_raised(here: Bench) -> None:
     sent = send_as_before(here, TOO_MUCH)
     here.work(NOW + WEEK)
@@ -99,6 +100,7 @@ def test_what_is_shown_again_is_not_raised(here: Bench) -> None:
     assert one(here, sent).label is Label.INFERENCE
 
 
+@pytest.mark.on("sqlite")
 def test_what_cannot_be_read_lowers_nothing(here: Bench) -> None:
     sent = send_as_before(here, TOO_MUCH)
     here.hide()
@@ -111,6 +113,7 @@ def test_what_cannot_be_read_lowers_nothing(here: Bench) -> None:
     assert (one(here, sent).label, one(here, sent).lowered_at) == (Label.FACT, None)
 
 
+@pytest.mark.on("sqlite")
 def test_a_decision_by_statements_is_not_judged_again(here: Bench) -> None:
     sent = here.send(TOO_MUCH, source=Source.USER)
     assert sent.rule == "trusted_source", sent.reason
@@ -131,6 +134,7 @@ def test_its_owner_can_list_what_was_lowered(here: Bench) -> None:
     assert "".join(piece.text for piece in view.lowered).startswith("It was FACT")
 
 
+@pytest.mark.on("sqlite")
 def test_nothing_is_ever_raised(here: Bench) -> None:
     ranks = {Confidence.LOW: 0, Confidence.MEDIUM: 1, Confidence.HIGH: 2}
     made = one(here, send_as_before(here, STATED))

@@ -151,6 +151,7 @@ def test_superseding_puts_the_new_value_in_place_of_the_old(store: Store) -> Non
     assert again.answer.conflicting_memory_id == answer.memory.id
 
 
+@pytest.mark.on("sqlite")
 def test_keeping_both_keeps_both(store: Store) -> None:
     old, item = conflict(store)
     answer = approved(store, item, supersede=False)
@@ -159,6 +160,7 @@ def test_keeping_both_keeps_both(store: Store) -> None:
     assert [m.status for m in all_memories(store)] == [MemoryStatus.ACTIVE] * 2
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("supersede", [None, True, False])
 def test_a_conflict_whose_memory_is_gone_is_none(store: Store, supersede: bool | None) -> None:
     old, item = conflict(store)
@@ -187,12 +189,14 @@ def test_one_approval_replaces_one_memory_the_one_that_was_shown(store: Store) -
     assert memory(store, rival.id).status is MemoryStatus.ACTIVE
 
 
+@pytest.mark.on("sqlite")
 def test_other_items_that_wait_do_not_stand_in_the_way(store: Store) -> None:
     first, second = waiting(store, gateway(8443)), waiting(store, gateway(9443))
     approved(store, first)
     assert queue_of(store).get_by_id(reviewer(), second.id) == second
 
 
+@pytest.mark.on("sqlite")
 def test_another_owners_or_types_memory_is_no_conflict(store: Store) -> None:
     stored(store, gateway(8443), owner_id="bob")
     stored(store, gateway(8443), memory_type=MemoryType.PROCEDURE)
@@ -229,6 +233,7 @@ def test_an_edit_is_stored_with_a_decision_of_its_own(store: Store) -> None:
     assert logged.content_digest == hashlib.sha256(row.answer.encode()).hexdigest()
 
 
+@pytest.mark.on("sqlite")
 def test_an_edit_that_passes_by_itself_says_so_in_its_decision(store: Store) -> None:
     item = waiting(store, "The relay keeps two days.")
     cited = Citation(type=CitationType.ADR, value="ADR-9", key="adr:9", start=28, end=33)
@@ -254,6 +259,7 @@ def test_an_edit_that_passes_by_itself_says_so_in_its_decision(store: Store) -> 
     assert (result.tier, result.memory_id, result.queue_id) == (Tier.STORED, kept.id, None)
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("code", ["personal_speculation", "admitted_uncertainty", "undecided_suggestion"])
 def test_an_edit_that_speculates_is_refused(store: Store, code: str) -> None:
     item = waiting(store, "The relay keeps two days.")
@@ -265,6 +271,7 @@ def test_an_edit_that_speculates_is_refused(store: Store, code: str) -> None:
     assert "It says maybe." in answer.message
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.DOUBT])
 def test_an_edit_with_a_refuted_citation_is_refused(store: Store, verdict: Verdict) -> None:
     item = waiting(store, "The relay keeps two days.")
@@ -274,12 +281,14 @@ def test_an_edit_with_a_refuted_citation_is_refused(store: Store, verdict: Verdi
     assert "ADR-9: citation_missing." in answer.message
 
 
+@pytest.mark.on("sqlite")
 def test_an_edit_with_an_unchecked_citation_is_the_owners_to_vouch_for(store: Store) -> None:
     item = waiting(store, "The relay keeps two days.")
     edited = edit("Three days (ADR-9).", found(Verdict.UNKNOWN, "citation_unchecked"))
     assert approved(store, item, edited=edited).memory.confidence is Confidence.MEDIUM
 
 
+@pytest.mark.on("sqlite")
 def test_an_edit_can_take_a_conflict_away_or_bring_one_in(store: Store) -> None:
     old, item = conflict(store)
     away = approved(store, item, edited=edit("The gateways have moved."))
@@ -289,6 +298,7 @@ def test_an_edit_can_take_a_conflict_away_or_bring_one_in(store: Store) -> None:
     assert approved(store, other, edited=edit(gateway(7443)), supersede=True).superseded == old.id
 
 
+@pytest.mark.on("sqlite")
 def test_an_edit_far_from_the_old_memory_still_replaces_it_when_asked(store: Store) -> None:
     old, item = conflict(store)
     answer = approved(store, item, edited=edit("The gateways have moved."), supersede=True)
@@ -296,6 +306,7 @@ def test_an_edit_far_from_the_old_memory_still_replaces_it_when_asked(store: Sto
     assert memory(store, old.id).superseded_by == answer.memory.id
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     "wrong",
     [

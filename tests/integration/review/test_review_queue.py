@@ -101,6 +101,7 @@ def test_an_approved_item_is_a_memory_the_owner_vouches_for(store: Store) -> Non
     assert_consistent(store)
 
 
+@pytest.mark.on("sqlite")
 def test_an_approved_claim_is_a_duplicate_from_then_on(store: Store) -> None:
     item = waiting(store, TEXT)
     answer = queue_of(store).approve(reviewer(), item.id, version=1, now=LATER)
@@ -110,6 +111,7 @@ def test_an_approved_claim_is_a_duplicate_from_then_on(store: Store) -> None:
     assert (again.answer.rule, again.answer.conflicting_memory_id) == ("duplicate", answer.memory.id)
 
 
+@pytest.mark.on("sqlite")
 def test_a_rejected_item_is_no_memory(store: Store) -> None:
     item = waiting(store, TEXT)
     answer = queue_of(store).reject(reviewer(), item.id, version=1, reason="Bucket nine.", now=LATER)
@@ -132,6 +134,7 @@ def test_a_rejected_item_is_no_memory(store: Store) -> None:
     assert waiting(store, TEXT).id != item.id  # a rejected claim may be proposed again
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("principal", STRANGERS, ids=lambda principal: principal.name)
 def test_nobody_but_the_owners_reviewer_sees_or_does_anything(store: Store, principal: Principal) -> None:
     queue, item, kept = queue_of(store), waiting(store, TEXT), stored(store, "The mail host is mx one.")
@@ -147,6 +150,7 @@ def test_nobody_but_the_owners_reviewer_sees_or_does_anything(store: Store, prin
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 def test_the_submitter_never_approves_its_own(store: Store) -> None:
     queue, item = queue_of(store), waiting(store, TEXT)
     same = Principal(id=item.submitted_by, name="both", role=Role.REVIEWER, owners=ANN)
@@ -156,6 +160,7 @@ def test_the_submitter_never_approves_its_own(store: Store) -> None:
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     principal=st.builds(
@@ -183,6 +188,7 @@ def test_no_other_role_approves_by_any_route(
     assert all_memories(store) == []
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("item_id", ["", "rev_0", "\x00", "\ud800", "x" * 5000, "rev_' OR 1=1 --", "%"])
 def test_an_unknown_id_is_not_found(store: Store, item_id: str) -> None:
     queue = queue_of(store)
@@ -193,6 +199,7 @@ def test_an_unknown_id_is_not_found(store: Store, item_id: str) -> None:
     assert queue.retract(reviewer(), item_id, reason="no", now=LATER) == NotFound()
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("version", [-1, 0, 2, 2**70])
 def test_an_act_on_another_version_is_stale(store: Store, version: int) -> None:
     queue, item = queue_of(store), waiting(store, TEXT)
@@ -202,6 +209,7 @@ def test_an_act_on_another_version_is_stale(store: Store, version: int) -> None:
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 def test_a_repeat_of_a_waiting_claim_does_not_make_it_stale(store: Store) -> None:
     queue, item = queue_of(store), waiting(store, TEXT)
     assert waiting(store, TEXT) == item.model_copy(update={"seen": 2})
@@ -209,6 +217,7 @@ def test_a_repeat_of_a_waiting_claim_does_not_make_it_stale(store: Store) -> Non
     assert_consistent(store)
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("first", ["approve", "reject", "expire"])
 def test_what_is_decided_stays_decided(store: Store, first: str) -> None:
     queue, item = queue_of(store), waiting(store, TEXT)
@@ -230,6 +239,7 @@ def test_what_is_decided_stays_decided(store: Store, first: str) -> None:
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("reason", ["", "  \n"])
 def test_rejecting_and_retracting_need_a_reason(store: Store, reason: str) -> None:
     queue, item, kept = queue_of(store), waiting(store, TEXT), stored(store, "The mail host is mx one.")
@@ -306,6 +316,7 @@ def test_expiring_takes_at_most_what_was_asked_for(store: Store) -> None:
     assert_consistent(store)
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("act", ["approve", "reject"])
 def test_an_overdue_item_is_over_before_it_is_swept(store: Store, act: str) -> None:
     queue, item = queue_of(store), waiting(store, TEXT)
@@ -338,6 +349,7 @@ def test_a_retracted_memory_is_out_of_force_and_may_come_again(store: Store) -> 
     assert stored(store, TEXT).id != kept.id
 
 
+@pytest.mark.on("sqlite")
 def test_an_expired_memory_may_still_be_retracted(store: Store) -> None:
     kept = stored(store, TEXT, validity_horizon=LATER)
     answer = queue_of(store).retract(reviewer(), kept.id, reason="Was wrong all along.", now=LATER)
@@ -349,6 +361,7 @@ def test_an_expired_memory_may_still_be_retracted(store: Store) -> None:
     assert_consistent(store)
 
 
+@pytest.mark.on("sqlite")
 def test_a_claim_that_does_not_hold_any_more_is_not_approved(store: Store) -> None:
     queue, item = queue_of(store), waiting(store, TEXT, validity_horizon=LATER)
     before = everything(store)
@@ -361,6 +374,7 @@ def test_a_claim_that_does_not_hold_any_more_is_not_approved(store: Store) -> No
     )
 
 
+@pytest.mark.on("sqlite")
 def test_an_index_that_cannot_answer_approves_nothing(store: Store) -> None:
     item = waiting(store, TEXT)
     before = everything(store)
@@ -371,6 +385,7 @@ def test_an_index_that_cannot_answer_approves_nothing(store: Store) -> None:
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("answer", ["{}", "not JSON", ""])
 def test_an_item_whose_decision_cannot_be_read_is_not_approved(store: Store, answer: str) -> None:
     item = waiting(store, TEXT)

@@ -124,6 +124,7 @@ def test_what_an_approval_replaced_is_in_force_again(store: Store, edit: str | N
     assert_consistent(store)
 
 
+@pytest.mark.on("sqlite")
 def test_what_was_taken_back_can_be_decided_anew_and_taken_back_again(store: Store) -> None:
     item = waiting(store, TEXT)
     for version in (2, 4, 6):
@@ -137,6 +138,7 @@ def test_what_was_taken_back_can_be_decided_anew_and_taken_back_again(store: Sto
     assert_consistent(store)
 
 
+@pytest.mark.on("sqlite")
 def test_any_reviewer_of_the_owner_may_take_it_back_and_nobody_else(store: Store) -> None:
     item = waiting(store, TEXT)
     rejected(store, item)
@@ -153,6 +155,7 @@ def test_any_reviewer_of_the_owner_may_take_it_back_and_nobody_else(store: Store
     assert history(store)[-1].actor == "reviewer-sam"
 
 
+@pytest.mark.on("sqlite")
 def test_a_version_that_is_not_the_present_one_is_stale(store: Store) -> None:
     item = waiting(store, TEXT)
     now = rejected(store, item).item
@@ -236,6 +239,7 @@ def _replaced_claim_queued_since(store: Store) -> tuple[str, datetime]:
     return item.id, SOON
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     ("arrange", "code"),
     [
@@ -268,6 +272,7 @@ def test_what_cannot_be_taken_back_says_why_and_stays(
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 def test_a_policy_may_say_never(store: Store) -> None:
     item = waiting(store, TEXT)
     never = policy().model_copy(update={"queue": policy().queue.model_copy(update={"undo_minutes": 0})})
@@ -294,6 +299,7 @@ def test_a_queue_that_is_full_by_now_takes_nothing_back(
     assert everything(store) == before
 
 
+@pytest.mark.on("sqlite")
 def test_when_it_is_too_late_is_known_beforehand(store: Store) -> None:
     queue = queue_of(store)
     item = waiting(store, TEXT)
@@ -306,6 +312,7 @@ def test_when_it_is_too_late_is_known_beforehand(store: Store) -> None:
     assert queue.undo_until(done.item) == item.expires_at
 
 
+@pytest.mark.on("sqlite")
 def test_an_index_of_another_threshold_leaves_the_decision(store: Store) -> None:
     item = waiting(store, TEXT)
     rejected(store, item)

@@ -57,6 +57,7 @@ def test_the_share_is_that_of_the_policy_and_can_be_drawn_again() -> None:
     assert not is_sampled("0" * 64, 0.0)
 
 
+@pytest.mark.on("sqlite")
 def test_what_is_drawn_follows_from_the_log(store: Store) -> None:
     answers = [
         send(store, f"The lamp of room {n} hangs over table {n * 7}.", rate=0.3).answer for n in range(40)
@@ -68,6 +69,7 @@ def test_what_is_drawn_follows_from_the_log(store: Store) -> None:
     assert {one.memory.id for one in listed(store)} == expected
 
 
+@pytest.mark.on("sqlite")
 def test_only_inferences_that_a_rule_stored_are_drawn(store: Store, tmp_path: Path) -> None:
     assert send(store, "I guess the lamp is red.", source=Source.AI_SYNTHESIS).answer.memory_id is None
     item = waiting(store, "The lamp in the hall is green.", under=drawing(1.0))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
@@ -57,6 +58,7 @@ def unchecked(content: str, source: Source = Source.AI_SYNTHESIS) -> Examined:
     return examine(inspected, readings, policy(), NOW)
 
 
+@pytest.mark.on("sqlite")
 def test_an_unchecked_citation_is_checked_again_as_before(store: Store) -> None:
     sent = store.writer.submit(
         submission_of(unchecked("Parcels over 30 kg go by freight, see https://example.com/shipping."))

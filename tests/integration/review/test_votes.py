@@ -157,6 +157,7 @@ def test_the_first_objection_returns_it_and_a_second_word_ends_it(room: Room) ->
     assert_consistent(room.store)
 
 
+@pytest.mark.on("sqlite")
 def test_a_vote_is_taken_back_by_who_gave_it(room: Room) -> None:
     one = room.propose("The lock holds four barges.")
     assert isinstance(room.approve("bea", one), Voted)
@@ -174,6 +175,7 @@ def test_a_vote_is_taken_back_by_who_gave_it(room: Room) -> None:
     ]
 
 
+@pytest.mark.on("sqlite")
 def test_who_is_asked_and_how_many_go_by_the_rules(room: Room) -> None:
     one = room.propose("Moor the ferry at the bow first.", memory_type="procedure")
     assert code(room.approve("dana", one)) == "not_asked"
@@ -191,6 +193,7 @@ def test_who_is_asked_and_how_many_go_by_the_rules(room: Room) -> None:
     assert isinstance(room.approve("cleo", other), Approved)
 
 
+@pytest.mark.on("sqlite")
 def test_all_say_the_same_of_what_it_conflicts_with(room: Room) -> None:
     first = room.propose("The pilot boat leaves the north pier at 7:00 every day.", memory_type="preference")
     assert isinstance(room.approve("dana", first), Approved)

@@ -117,6 +117,7 @@ def test_postgresql_refuses_to_empty_the_log(chained: Store) -> None:
         connection.rollback()
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     "change",
     [
@@ -134,6 +135,7 @@ def test_an_altered_entry_is_found(chained: Store, change: str) -> None:
     assert _verify(chained) == ["Log of owner 'ann', entry 2: was altered."]
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     ("statement", "sentences"),
     [
@@ -179,6 +181,7 @@ def test_a_broken_chain_is_found(chained: Store, statement: str, sentences: list
     assert _verify(chained) == sentences
 
 
+@pytest.mark.on("sqlite")
 def test_erasing_text_leaves_the_log_whole(chained: Store) -> None:
     with writing(chained._engine) as connection:
         for table in ("memory", "decision", "dedup_key"):

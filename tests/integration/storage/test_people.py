@@ -87,6 +87,7 @@ def test_a_token_acts_for_its_own_owners_and_its_persons_in_its_own_role_only(st
     assert listed == {agent.id: (("beta",), ann.id), reviewer.id: (("beta", "own"), ann.id)}
 
 
+@pytest.mark.on("sqlite")
 def test_naming_an_owner_makes_none(store: Store) -> None:
     ann = person(store, "ann")
     with pytest.raises(memberships.UnknownOwner):
@@ -98,6 +99,7 @@ def test_naming_an_owner_makes_none(store: Store) -> None:
         assert owners.names(connection, "", 10) == []
 
 
+@pytest.mark.on("sqlite")
 def test_who_is_behind_a_token_is_said_once(store: Store) -> None:
     ann, bea = person(store, "ann"), person(store, "bea")
     agent, secret = token(store, Role.AGENT, "acme")
@@ -112,12 +114,14 @@ def test_who_is_behind_a_token_is_said_once(store: Store) -> None:
     assert actions(store, "")[-1] is Action.TOKEN_ASSIGNED
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("name", ["", "a b", "@ann", "ännchen", "a" * 65, "0" * 16, "per_1", "a\x00"])
 def test_a_persons_name_is_a_handle(store: Store, name: str) -> None:
     with pytest.raises(ValueError, match="name has 1 to 64"):
         person(store, name)
 
 
+@pytest.mark.on("sqlite")
 def test_a_member_is_a_person_or_a_token_of_that_role(store: Store) -> None:
     ann, (agent, _) = person(store, "ann"), token(store, Role.AGENT, "acme")
     with store.read() as connection:

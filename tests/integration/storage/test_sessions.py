@@ -91,6 +91,7 @@ def test_a_link_starts_a_session_once(store: Store) -> None:
     ]
 
 
+@pytest.mark.on("sqlite")
 def test_neither_secret_nor_code_is_kept(store: Store) -> None:
     principal, text = token(store)
     secret, code = started(store, text), link(store, principal.id)
@@ -135,6 +136,7 @@ def test_a_session_ends_with_its_token(store: Store) -> None:
     assert rows(store, SESSIONS) == 2
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("role", [role for role in Role if role is not Role.REVIEWER])
 def test_only_a_reviewer_signs_in(store: Store, role: Role) -> None:
     principal, text = token(store, role)
@@ -144,12 +146,14 @@ def test_only_a_reviewer_signs_in(store: Store, role: Role) -> None:
     assert (rows(store, SESSIONS), rows(store, LINKS), logged(store)) == (0, 0, [])
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("text", ["", "vg_", "vg_" + "0" * 16 + "_" + "A" * 43, "\ud800", "x" * 100_000])
 def test_what_is_no_token_of_ours_is_unknown(store: Store, text: str) -> None:
     token(store)
     assert sessions.start(store, text, now=NOW) is SignInRefusal.UNKNOWN
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("token_id", ["", "0" * 16, "nobody", "a\x00b", "\ud800", "x" * 5000])
 def test_a_link_for_nobody_is_refused_with_a_sentence(store: Store, token_id: str) -> None:
     with pytest.raises(ValueError, match="There is no token"):
@@ -157,6 +161,7 @@ def test_a_link_for_nobody_is_refused_with_a_sentence(store: Store, token_id: st
     assert rows(store, LINKS) == 0
 
 
+@pytest.mark.on("sqlite")
 def test_a_link_for_a_token_that_ended_is_refused_with_a_sentence(store: Store) -> None:
     (revoked, _), (passing, _) = token(store), token(store, expires_at=NOW + TICK)
     tokens.revoke(store, revoked.id, actor="operator", now=NOW)
@@ -166,6 +171,7 @@ def test_a_link_for_a_token_that_ended_is_refused_with_a_sentence(store: Store) 
         sessions.create_link(store, passing.id, actor="operator", now=NOW + TICK)
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("lifetime", [timedelta(0), -TICK, LONGEST_LINK + TICK])
 def test_a_link_lives_for_some_time_and_not_for_long(store: Store, lifetime: timedelta) -> None:
     principal, _ = token(store)
@@ -204,6 +210,7 @@ def test_an_ended_session_is_over_and_ending_it_again_is_not_logged(store: Store
     assert [action for _, action, _ in logged(store)].count(Action.SESSION_ENDED) == 1
 
 
+@pytest.mark.on("postgresql")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.text(st.characters(codec=None)) | st.from_regex(r"[A-Za-z0-9_-]{43}", fullmatch=True))
 def test_no_text_raises_and_none_gets_in(store: Store, text: str) -> None:
@@ -212,6 +219,7 @@ def test_no_text_raises_and_none_gets_in(store: Store, text: str) -> None:
     assert sessions.end(store, text, now=NOW) is False
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     "spoil", [lambda text: text[:-1], lambda text: text + "A", lambda text: text + "\n", str.swapcase]
 )

@@ -66,6 +66,7 @@ def test_a_token_is_its_principal_again(store: Store) -> None:
     assert service_log(store) == [("service", Action.TOKEN_CREATED, principal.id)]
 
 
+@pytest.mark.on("sqlite")
 def test_two_tokens_share_nothing(store: Store) -> None:
     (one, text), (other, other_text) = agent(store), agent(store)
     assert one.id != other.id
@@ -73,6 +74,7 @@ def test_two_tokens_share_nothing(store: Store) -> None:
     assert who(store, text[:20] + other_text[20:]) is None
 
 
+@pytest.mark.on("sqlite")
 def test_the_secret_is_nowhere(store: Store) -> None:
     principal, text = agent(store)
     secret = text.removeprefix(f"vg_{principal.id}_")
@@ -116,6 +118,7 @@ def test_the_listing_says_all_but_the_secret(store: Store) -> None:
     )
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -146,6 +149,7 @@ def test_a_spoilt_token_is_nobody(store: Store, spoil: object) -> None:
     assert who(store, text) is not None
 
 
+@pytest.mark.on("postgresql")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     st.text(st.characters(codec=None))
@@ -174,6 +178,7 @@ def test_a_revoked_token_is_nobody_and_revoking_again_changes_nothing(store: Sto
     assert service_log(store)[2:] == [("admin-1", Action.TOKEN_REVOKED, principal.id)]
 
 
+@pytest.mark.on("postgresql")
 @pytest.mark.parametrize("token_id", ["", "0" * 16, "nobody", "a\x00b", "\ud800", "x" * 5000])
 def test_revoking_what_is_no_token_says_so(store: Store, token_id: str) -> None:
     agent(store)
@@ -206,6 +211,7 @@ class Grant:
         )
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     ("grant", "says"),
     [
@@ -237,6 +243,7 @@ def test_a_grant_that_makes_no_sense_is_refused_with_a_sentence(
     assert service_log(store) == []
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize(
     "grant",
     [
@@ -266,12 +273,14 @@ def test_a_grant_that_makes_sense_is_given_as_asked(store: Store, grant: Grant) 
     )
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\nb", "a\x00", "\ud800"])
 def test_a_name_is_printable(store: Store, name: str) -> None:
     with pytest.raises(ValueError, match="name has 1 to 200"):
         agent(store, name=name)
 
 
+@pytest.mark.on("sqlite")
 @pytest.mark.parametrize("expires_at", [NOW, NOW - timedelta(days=1), datetime(2027, 1, 1)])
 def test_an_expiry_is_in_the_future_and_has_a_zone(store: Store, expires_at: datetime) -> None:
     with pytest.raises(ValueError, match="expire"):

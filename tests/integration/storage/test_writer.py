@@ -73,6 +73,7 @@ def test_an_answer_is_told_only_when_it_is_on_disk(store: Store) -> None:
             assert decisions.get(connection, str(answer.answer.decision_id), owners=None) == answer.json
 
 
+@pytest.mark.on("sqlite")
 def test_work_and_claims_keep_their_order(store: Store) -> None:
     held = Held(store)
     seen: list[int] = []
@@ -147,6 +148,7 @@ def test_a_caller_that_gave_up_before_its_turn_wrote_nothing(store: Store) -> No
     assert _count(store) == 1
 
 
+@pytest.mark.on("sqlite")
 def test_closing_writes_what_waits_and_refuses_the_rest(store: Store) -> None:
     held = Held(store)
     futures = [store.writer.submit(_claim(number)) for number in range(5)]
@@ -161,6 +163,7 @@ def test_closing_writes_what_waits_and_refuses_the_rest(store: Store) -> None:
         store.writer.run([], lambda connection: None).result(120)
 
 
+@pytest.mark.on("sqlite")
 def test_too_many_waiting_claims_are_refused_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "MAX_WAITING", 3)
     held = Held(store)
@@ -172,6 +175,7 @@ def test_too_many_waiting_claims_are_refused_at_once(store: Store, monkeypatch: 
     assert all(isinstance(future.result(120), Decided) for future in futures[:3])
 
 
+@pytest.mark.on("sqlite")
 def test_a_coroutine_waits_without_a_thread(store: Store) -> None:
     async def main() -> list[object]:
         gone = store.comparer.submit_async(_claim("gone"))
@@ -188,6 +192,7 @@ def test_a_coroutine_waits_without_a_thread(store: Store) -> None:
         asyncio.run(fails())
 
 
+@pytest.mark.on("sqlite")
 def test_a_loop_that_ended_does_not_stop_the_writer(store: Store) -> None:
     async def leave() -> None:
         store.comparer.submit_async(_claim("left"))
