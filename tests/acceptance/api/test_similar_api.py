@@ -27,7 +27,9 @@ def test_the_reviewer_sees_what_the_agent_was_shown(site: Site, owner: str, tmp_
     item = reviewer.get(f"/v1/reviews/{answer.queue_id}").json()
     assert item["similar"] == expected
     (listed,) = reviewer.get("/v1/reviews").json()["items"]
-    assert {name: value for name, value in item.items() if name not in ("similar", "priority", "needed")} == listed
+    assert {
+        name: value for name, value in item.items() if name not in ("similar", "priority", "needed")
+    } == listed
     show = ("review", "show", str(answer.queue_id), "--database-url", site.url, "--token", token)
     printed = cli(*show, cwd=tmp_path).stdout.decode()
     assert f"similar   80 % {memory_id}: {STORED}" in printed

@@ -148,7 +148,7 @@ def test_who_proposed_a_memory_neither_confirms_it_nor_calls_it_right(team: Team
         assert isinstance(confirm(team.store, team.ann, one.id, under("off"), NOW), Memory)
         assert isinstance(confirm(team.store, team.bea, one.id, under("teams"), NOW), Memory)
         row = {"owner_id": "acme", "memory_id": one.id, "rule": "stated", "created_at": NOW}
-        row |= dict.fromkeys(("verdict", "decided_at", "decided_by"))
+        row |= dict.fromkeys(("verdict", "decided_at", "decided_by", "agent", "kind", "publisher"))
         team.store.writer.run(["acme"], lambda c, row=row: rows.write(c, [row])).result()  # type: ignore[misc]
         for verdict, allowed in (
             (SpotVerdict.RIGHT, False),

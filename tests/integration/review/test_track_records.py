@@ -112,7 +112,7 @@ def test_what_is_spoken_of_is_stored_only_while_its_agent_is_shown_to_be_right(
         assert spot_checks.records(store, reviewer("bob")) == []
         behind = reviewer().model_copy(update={"id": "agent-1"})
         barred = spot_checks.answer(
-            store, behind, str(stored.memory_id), SpotVerdict.RIGHT, NOW, policy=measured()
+            store, behind, str(stored.memory_id), SpotVerdict.CANNOT_TELL, NOW, policy=measured()
         )
         assert isinstance(barred, ApprovalRefused)
 
