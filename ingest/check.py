@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from vouchgate.ingest.claims.types import (
-    AppliedRule,
+    AppliedRuling,
     AtPlace,
     Citation,
     Claim,
@@ -44,7 +44,7 @@ class Facts:
     paraphrases: ParaphraseFacts | None = None  # None: nobody looked, see `ingest.dedup.paraphrase.weigh`
     at_place: AtPlace | None = None  # of the place that the claim names, when anything is known of it
     echo: EchoFacts | None = None  # how often it was sent, when that was more than once
-    owner_rule: AppliedRule | None = None  # that its owner made of rulings, and that bears on it
+    standing_ruling: AppliedRuling | None = None  # of its owner, that bears on it
     track: Track | None = None  # how often such claims were right; None: nobody judged any
 
 

@@ -175,11 +175,11 @@ class Examined:
             claim.source,
             claim.memory_type,
             self.by_statements,
-            facts.owner_rule,
+            facts.standing_ruling,
             facts.track,
         )
         ruling = route(case, self.policy)
-        by_owner = ruling.rule is Rule.OWNER_RULE and ruling.tier is Tier.STORED
+        by_owner = ruling.rule is Rule.STANDING_RULING and ruling.tier is Tier.STORED
         stated = sure if not self.by_statements else [source for source in sure if states_all(source)]
         label = score.label_of(() if by_owner else stated, self.policy, of_listed=self.by_statements)
         repeated = findings.one(dedup_check.CHECK)
@@ -190,7 +190,7 @@ class Examined:
             reason=ruling.reason,
             findings=findings.every,
             decided_by=ruling.decided_by,
-            confidence=self.policy.owner_rules.confidence
+            confidence=self.policy.standing_rulings.confidence
             if by_owner
             else score.confidence_of(
                 label,

@@ -157,8 +157,8 @@ class SpotChecks(Frozen):
     known_at: Share = Field(default=0.8, exclude_if=lambda share: share == 0.8)
 
 
-class OwnerRules(Frozen):
-    """What the rules may do that owners make of rulings; see `ingest.claims.owner_rules`."""
+class StandingRulingLimits(Frozen):
+    """What standing rulings of owners may do; see `ingest.claims.standing_rulings`."""
 
     store: bool = True  # False: they reject only
     confidence: Literal[Confidence.MEDIUM, Confidence.LOW] = Confidence.MEDIUM  # of what they store
@@ -283,7 +283,9 @@ class Policy(Frozen):
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
-    owner_rules: OwnerRules = Field(default=OwnerRules(), exclude_if=lambda rules: rules == OwnerRules())
+    standing_rulings: StandingRulingLimits = Field(
+        default=StandingRulingLimits(), exclude_if=lambda limits: limits == StandingRulingLimits()
+    )
     # Where claims that cite nothing are looked up; "local" is the corpora, then the repositories; "network" is these,
     # then official interfaces and web searches.
     harvest: Literal["network", "local", "repositories", "off"] = Field(

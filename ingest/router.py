@@ -9,10 +9,10 @@ from functools import cached_property
 from vouchgate.ingest.check import Findings
 from vouchgate.ingest.claims.types import (
     BLOCKING_HEDGES,
-    AppliedRule,
+    AppliedRuling,
     Finding,
     MemoryType,
-    RuleVerdict,
+    RulingVerdict,
     Source,
     Tier,
     Track,
@@ -53,7 +53,7 @@ class Case:
     source: Source  # what counts, after grants
     memory_type: MemoryType
     by_statements: bool = True  # as of `ingest.pipeline.examine`
-    owner_rule: AppliedRule | None = None  # that bears on the claim
+    standing_ruling: AppliedRuling | None = None  # that bears on the claim
     track: Track | None = None  # how often such claims were right
 
     @cached_property
@@ -363,26 +363,31 @@ def route(case: Case, policy: Policy) -> Ruling:
 
 
 def _by_owner(case: Case, policy: Policy, ruling: Ruling) -> Ruling:
-    """What the rule of its owner makes of it (ADR-0042). One that rejects keeps out whatever would be stored or wait.
-    One that stores outranks that nothing shown vouches for all of the claim, and nothing else: whatever speaks against
-    it, or could not be found out, goes to its owner still."""
-    rule = case.owner_rule
-    if rule is None:
+    """What the standing ruling of its owner makes of it (ADR-0042). One that rejects keeps out whatever would be stored
+    or wait. One that stores outranks that nothing shown vouches for all of the claim, and nothing else: whatever speaks
+    against it, or could not be found out, goes to its owner still."""
+    standing = case.standing_ruling
+    if standing is None:
         return ruling
-    if rule.verdict is RuleVerdict.REJECT:
+    if standing.verdict is RulingVerdict.REJECT:
         if ruling.tier is Tier.BLOCKED:
             return ruling
-        return Ruling(Rule.OWNER_RULE, Tier.BLOCKED, f"Rejected by a rule of its owner: {rule.name}", ())
+        return Ruling(
+            Rule.STANDING_RULING,
+            Tier.BLOCKED,
+            f"Rejected by a standing ruling of its owner: {standing.name}",
+            (),
+        )
     if not _only_unvouched(case, policy, ruling):
         return ruling
-    reason = f"Stored by a rule of its owner: {rule.name}"
-    return Ruling(Rule.OWNER_RULE, Tier.STORED, reason, ruling.decided_by)
+    reason = f"Stored by a standing ruling of its owner: {standing.name}"
+    return Ruling(Rule.STANDING_RULING, Tier.STORED, reason, ruling.decided_by)
 
 
 def _only_unvouched(case: Case, policy: Policy, ruling: Ruling) -> bool:
     """Whether a claim waits for nothing but that no source vouches for all of it, nothing is left to be found out, and
-    the operator lets owners' rules store such claims."""
-    if not policy.owner_rules.store or (
+    the operator lets standing rulings store such claims."""
+    if not policy.standing_rulings.store or (
         case.source is Source.AI_SYNTHESIS and not policy.auto_approve_ai_synthesis
     ):
         return False

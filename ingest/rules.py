@@ -38,7 +38,7 @@ class Rule(StrEnum):
     SPOKEN_OF = "spoken_of"
     POINTER = "pointer"
     CORROBORATED = "corroborated"  # by what the gate found for a claim that cites nothing
-    OWNER_RULE = "owner_rule"  # that the owner made of rulings
+    STANDING_RULING = "standing_ruling"  # of its owner: claims like this one are stored or rejected
     TRUSTED_SOURCE = "trusted_source"
     STATED_IN_CONVERSATION = "stated_in_conversation"
     CITATION_UNKNOWN = "citation_unknown"
@@ -77,7 +77,7 @@ NUMBERS: Mapping[Rule, int] = {
     Rule.SPOKEN_OF: 22,
     Rule.POINTER: 23,
     Rule.CORROBORATED: 24,
-    Rule.OWNER_RULE: 25,
+    Rule.STANDING_RULING: 25,
 }
 _NAMES = {number: rule for rule, number in NUMBERS.items()}
 

@@ -51,6 +51,6 @@ def sink_id(suffix: str) -> str:
     return f"sink_{suffix}"
 
 
-def rule_id(suffix: str) -> str:
-    """Id of a rule that an owner made of rulings."""
-    return f"rule_{suffix}"
+def ruling_id(suffix: str) -> str:
+    """Id of a standing ruling."""
+    return f"ruling_{suffix}"

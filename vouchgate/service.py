@@ -17,7 +17,7 @@ from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.setup import world_of
 from vouchgate.ingest.policy import Policy, PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.review.trust.owner_rules import RuleBook
+from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.review.vouching.loading import load_rules
 from vouchgate.settings import Settings, database_to_open, plain
 from vouchgate.sources.cache import SourceCache
@@ -46,7 +46,7 @@ class Service:
     judge: Judge | None
     gate: Gate
     queue: ReviewQueue
-    rules: RuleBook
+    standing_rulings: StandingRulings
     rechecker: Rechecker
     changes: ChangeWatch
     webhooks: Webhooks
@@ -100,7 +100,7 @@ def open_service(
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         changes = ChangeWatch(store, harvest)
         queue = ReviewQueue(store, policy, rules)
-        rulebook = RuleBook(store, policy)
+        standing_rulings = StandingRulings(store, policy)
         webhooks = open_webhooks(settings, policy, store)
         documents = DocumentGate(gate, sources)
         opened.callback(documents.close)
@@ -113,7 +113,7 @@ def open_service(
             judge,
             gate,
             queue,
-            rulebook,
+            standing_rulings,
             rechecker,
             changes,
             webhooks,

@@ -630,19 +630,20 @@ class OwnPublishers(Frozen):
     banned: tuple[str, ...] = ()
 
 
-class RuleVerdict(StrEnum):
-    """What an owner's rule does with a claim that it is about."""
+class RulingVerdict(StrEnum):
+    """What a standing ruling does with a claim that it is about."""
 
     STORE = "store"  # where nothing speaks against the claim but that nothing shown vouches for all of it
     REJECT = "reject"
 
 
-class AppliedRule(Frozen):
-    """The rule of its owner that bears on a claim (`ingest.claims.owner_rules`), whether or not it decided."""
+class AppliedRuling(Frozen):
+    """The standing ruling of its owner that bears on a claim (`ingest.claims.standing_rulings`), whether or not it
+    decided."""
 
     id: str
     name: str
-    verdict: RuleVerdict
+    verdict: RulingVerdict
 
 
 class TrackRecord(Frozen):
@@ -676,7 +677,7 @@ class Evidence(Frozen):
     at_place: AtPlace | None = Field(default=None, exclude_if=lambda found: found is None)
     echo: EchoFacts | None = Field(default=None, exclude_if=lambda found: found is None)
     # With the policy of `policy_digest` it decided; None when none of its owner's bears on it.
-    owner_rule: AppliedRule | None = Field(default=None, exclude_if=lambda found: found is None)
+    standing_ruling: AppliedRuling | None = Field(default=None, exclude_if=lambda found: found is None)
     # By which it was drawn for a spot check, or not; None when nobody judged any of these.
     track: Track | None = Field(default=None, exclude_if=lambda found: found is None)
     # What its owner said of publishers that it cites: laid over the policy of `policy_digest`, it decided.
@@ -931,8 +932,10 @@ class Action(StrEnum):
     PUBLISHER_BANNED = "publisher.banned"
     PUBLISHER_CLEARED = "publisher.cleared"  # that word taken back
     DOCUMENT_DELETED = "document.deleted"  # one that was sent to be checked, with its report
-    RULE_CONFIRMED = "rule.confirmed"  # a rule that an owner made of rulings
-    RULE_ENDED = "rule.ended"  # that rule taken back, and what became of what it did
+    STANDING_RULING_CONFIRMED = (
+        "standing_ruling.confirmed"  # an owner's: claims like one are ruled on by themselves
+    )
+    STANDING_RULING_ENDED = "standing_ruling.ended"  # taken back, and what became of what it did
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     TOKEN_ASSIGNED = "token.assigned"  # noqa: S105  (it is a person's from now on)

@@ -36,11 +36,13 @@ def cited_first(readings: Sequence[SourceReading]) -> tuple[str, str | None]:
 
 
 def rate_of(evidence: Evidence, policy: Policy, *, by_owner: bool) -> float:
-    """The share of claims like this one that are drawn; of those `by_owner`, that a rule of the owner's stored, at
-    least the share of these."""
+    """The share of claims like this one that are drawn; of those `by_owner`, that a standing ruling
+    stored, at least the share of these."""
     track, (_, publisher) = evidence.track or Track(), cited_first(evidence.sources)
     records = [track.agent, track.kind, *([track.publisher] if publisher else [])]
-    return max(rate_for(policy.spot_checks, records), policy.owner_rules.spot_checks if by_owner else 0.0)
+    return max(
+        rate_for(policy.spot_checks, records), policy.standing_rulings.spot_checks if by_owner else 0.0
+    )
 
 
 def rate_for(said: SpotChecks, records: Sequence[TrackRecord]) -> float:

@@ -1,5 +1,5 @@
-"""Ending a rule that an owner made of rulings, with all that it did: what it stored is retracted, or goes to the queue
-with what it rejected, as if there had been no such rule."""
+"""Ending a standing ruling of an owner, with all that it did: what it stored is retracted, or goes to
+the queue with what it rejected, as if there had been no such standing ruling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enum import StrEnum
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.owner_rules import OwnerRule
+from vouchgate.ingest.claims.standing_rulings import StandingRuling
 from vouchgate.ingest.claims.types import (
     Action,
     Decision,
@@ -33,21 +33,21 @@ from vouchgate.review import acts, record
 from vouchgate.review.answers import NotFound
 from vouchgate.review.reading import own_owners
 from vouchgate.review.rules import Act
-from vouchgate.review.trust.owner_rules import RuleBook
+from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.storage import ids
-from vouchgate.storage.claims import memories, owner_rules
-from vouchgate.storage.claims.owner_rules import RuleAct
+from vouchgate.storage.claims import memories, standing_rulings
+from vouchgate.storage.claims.standing_rulings import RulingAct
 from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.identity import owners
 from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
 
-TAKEN_BACK = "the rule that stored it was taken back"
-_AT_ONCE = 50  # acts of a rule that one transaction takes back: it holds the owner's lock
+TAKEN_BACK = "the standing ruling that stored it was taken back"
+_AT_ONCE = 50  # acts of a standing ruling that one transaction takes back: it holds the owner's lock
 
 
 class Then(StrEnum):
-    """What becomes of what a rule did, when it is taken back."""
+    """What becomes of what a standing ruling did, when it is taken back."""
 
     KEEP = "keep"
     QUEUE = "queue"  # what it stored and what it rejected waits for its owner
@@ -55,10 +55,10 @@ class Then(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RuleEnded:
-    """The rule counts for nothing any more. So many claims went to the queue (one does not when the same is stored or
-    waits already), so many memories were retracted, those that wait now among them, and so many of its acts are left:
-    `full` says that the queue has no more room. Taking the rule back again goes on with them."""
+class RulingEnded:
+    """The standing ruling counts for nothing any more. So many claims went to the queue (one does not when the same is
+    stored or waits already), so many memories were retracted, those that wait now among them, and so many of its acts
+    are left: `full` says that the queue has no more room. Taking the standing ruling back again goes on with them."""
 
     queued: int
     retracted: int
@@ -75,31 +75,32 @@ class _Batch:
 
 
 def take_back(
-    book: RuleBook, principal: Principal, rule_id: str, then: Then, now: datetime
-) -> RuleEnded | NotFound:
-    """Ends a rule of the reviewer's own, and does with what it did as `then` says. Of many acts some are taken back in
-    each of several transactions, in all of which the rule is over; with a rule that is over already it goes on."""
+    book: StandingRulings, principal: Principal, ruling_id: str, then: Then, now: datetime
+) -> RulingEnded | NotFound:
+    """Ends a standing ruling of the reviewer's own, and does with what it did as `then` says. Of many acts some are
+    taken back in each of several transactions, in all of which the standing ruling is over; with a standing ruling that
+    is over already it goes on."""
     with book.store.read() as connection:
-        rule = owner_rules.get(connection, own_owners(principal, Act.REVIEW), rule_id)
-    if rule is None:
+        ruling = standing_rulings.get(connection, own_owners(principal, Act.REVIEW), ruling_id)
+    if ruling is None:
         return NotFound()
     queued = retracted = 0
     while True:
         suffixes = [ids.new_id_suffix(now) for _ in range(_AT_ONCE)]
-        step = _Step(rule, then, principal.id, book.policy, book.detector, now, suffixes)
-        batch = book.store.writer.run([rule.owner_id], step.work).result()
+        step = _Step(ruling, then, principal.id, book.policy, book.detector, now, suffixes)
+        batch = book.store.writer.run([ruling.owner_id], step.work).result()
         queued, retracted = queued + batch.queued, retracted + batch.retracted
         if not batch.done or batch.full:
             break
-    left = next(did.open for each, did in book.listing(principal) if each.id == rule_id)
-    return RuleEnded(queued, retracted, left, batch.full)
+    left = next(did.open for each, did in book.listing(principal) if each.id == ruling_id)
+    return RulingEnded(queued, retracted, left, batch.full)
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One transaction of taking a rule back; the suffixes are of the ids that it makes."""
+    """One transaction of taking a standing ruling back; the suffixes are of the ids that it makes."""
 
-    rule: OwnerRule
+    ruling: StandingRuling
     then: Then
     by: str
     policy: Policy
@@ -109,18 +110,24 @@ class _Step:
 
     def work(self, connection: Connection) -> _Batch:
         """Holds the owner's lock."""
-        rule, batch = self.rule, _Batch()
-        if owner_rules.end(connection, rule, by=self.by, at=self.now):
-            digest = record.digest(rule=rule.id, then=self.then.value)
+        ruling, batch = self.ruling, _Batch()
+        if standing_rulings.end(connection, ruling, by=self.by, at=self.now):
+            digest = record.digest(ruling=ruling.id, then=self.then.value)
             record.entry(
-                connection, rule.owner_id, Action.RULE_ENDED, rule.id, digest, by=self.by, now=self.now
+                connection,
+                ruling.owner_id,
+                Action.STANDING_RULING_ENDED,
+                ruling.id,
+                digest,
+                by=self.by,
+                now=self.now,
             )
         if self.then is Then.KEEP:
             return batch
-        state = owners.lock_owners(connection, [rule.owner_id])[rule.owner_id]
+        state = owners.lock_owners(connection, [ruling.owner_id])[ruling.owner_id]
         places = QueueCapacity(connection, lock_total=True)
         stored_only = self.then is Then.RETRACT
-        found = owner_rules.open_acts(connection, rule, len(self.suffixes), stored_only=stored_only)
+        found = standing_rulings.open_acts(connection, ruling, len(self.suffixes), stored_only=stored_only)
         for act, suffix in zip(found, self.suffixes, strict=False):
             if self.then is Then.QUEUE:
                 again = self._decide_again(connection, act)
@@ -134,20 +141,21 @@ class _Step:
                     batch.queued += 1
             batch.retracted += self._retract(connection, act)
             batch.done.append(act.decision_id)
-        owner_rules.settle(connection, rule, batch.done)
+        standing_rulings.settle(connection, ruling, batch.done)
         places.write()
         return batch
 
-    def _retract(self, connection: Connection, act: RuleAct) -> bool:
-        owned = frozenset({self.rule.owner_id})
+    def _retract(self, connection: Connection, act: RulingAct) -> bool:
+        owned = frozenset({self.ruling.owner_id})
         memory = memories.get(connection, act.memory_id or "", self.now, owners=owned)
         if memory is not None:
             acts.retract(connection, memory, by=self.by, reason=TAKEN_BACK, now=self.now)
         return memory is not None
 
-    def _decide_again(self, connection: Connection, act: RuleAct) -> tuple[Examined, Decision] | None:
-        """What the claim comes to without the rule, as things stand; None when there is nothing to wait for: it is
-        stored or waits already, is blocked whatever its owner said, or cannot be decided. Its memory does not count."""
+    def _decide_again(self, connection: Connection, act: RulingAct) -> tuple[Examined, Decision] | None:
+        """What the claim comes to without the standing ruling, as things stand; None when there is nothing to wait for:
+        it is stored or waits already, is blocked whatever its owner said, or cannot be decided. Its memory does not
+        count."""
         kept = ValidationResult.model_validate_json(act.answer)
         claim, policy = kept.evidence.claim, self.policy.heeding(kept.evidence.publishers)
         try:
@@ -161,13 +169,13 @@ class _Step:
         if isinstance(facts, Neighbours):
             others = tuple(each for each in facts.items if each.id != act.memory_id)
             facts = facts.model_copy(update={"items": others})
-        examined = examined.knowing(dedup=facts, owner_rule=None)
+        examined = examined.knowing(dedup=facts, standing_ruling=None)
         decision = examined.decide()
         known = decision.tier is Tier.BLOCKED or decision.rule is Rule.ALREADY_PENDING
         return None if known else (examined, decision)
 
     def _wait(
-        self, connection: Connection, act: RuleAct, suffix: str, examined: Examined, decision: Decision
+        self, connection: Connection, act: RulingAct, suffix: str, examined: Examined, decision: Decision
     ) -> None:
         """Has the claim wait under its new decision. Whatever its tier: it is for the owner to say."""
         policy, claim, now = self.policy, examined.claim, self.now
@@ -187,7 +195,7 @@ class _Step:
             lane=Lane.AGENT,
         ).model_copy(
             update={
-                "reason": f"{decision.reason} (a rule {did} it that you took back: {self.rule.name})",
+                "reason": f"{decision.reason} (a standing ruling {did} it that you took back: {self.ruling.name})",
                 "created_at": now,
                 "expires_at": now + timedelta(days=policy.queue.expire_days),
                 "priority_at": now - head_start(decision.rule, policy.queue.head_start_days),

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, update
 from vouchgate.ingest.claims.types import ItemKind, Lane, Tier, ValidationResult
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
-from vouchgate.storage.claims import decisions, known_keys, memories, owner_rules, source_texts
+from vouchgate.storage.claims import decisions, known_keys, memories, source_texts, standing_rulings
 from vouchgate.storage.dedup import similar, vectors
 from vouchgate.storage.queue import pending, rechecks, spot_checks
 from vouchgate.storage.sql import BulkInsert
@@ -43,7 +43,7 @@ class DecisionRows:
     spot_checks: Rows = field(default_factory=list)
     texts: Rows = field(default_factory=list)
     decisions: Rows = field(default_factory=list)
-    rule_acts: Rows = field(default_factory=list)
+    ruling_acts: Rows = field(default_factory=list)
     idempotency: Rows = field(default_factory=list)
     log: Rows = field(default_factory=list)
     seen: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -52,7 +52,7 @@ class DecisionRows:
         """Notes a decision, of which `json` is the text, and what it rests on; the digest of the text."""
         owner_id, at = examined.claim.owner_id, examined.capture_time
         self.decisions.append(decisions.row_of(answer, json, principal_id=principal_id, at=at))
-        self.rule_acts += owner_rules.act_rows(answer)
+        self.ruling_acts += standing_rulings.act_rows(answer)
         if answer.tier is not Tier.BLOCKED:
             self.texts += source_texts.rows_of(owner_id, examined.readings, examined.policy, at)
         return hashlib.sha256(json.encode()).hexdigest()
@@ -120,7 +120,7 @@ class DecisionRows:
             (rechecks.ROWS, self.rechecks),
             (spot_checks.ROWS, self.spot_checks),
             (_DECISIONS, self.decisions),
-            (owner_rules.ACTS, self.rule_acts),
+            (standing_rulings.ACTS, self.ruling_acts),
             (_KEYS, self.idempotency),
         ):
             table.write(connection, rows)

@@ -1,4 +1,5 @@
-"""What an owner says that bears on claims to come: their rules, and how often they said that a claim was right.
+"""What an owner says that bears on claims to come: their standing rulings, and how often they said that a claim was
+right.
 
 A row of the owner, which every writer locks and reads, counts the changes of all this: so a claim costs no look-up
 while nothing changes, and what was taken back counts for no claim that is decided after it.
@@ -14,12 +15,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, select
 
-from vouchgate.ingest.claims.owner_rules import OwnerRule, bearing
+from vouchgate.ingest.claims.standing_rulings import StandingRuling, bearing
 from vouchgate.ingest.claims.types import ReviewStatus, SourceReading, SpotVerdict, Track, TrackRecord
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.sampling import WINDOW, cited_first
-from vouchgate.storage.claims import memories, owner_rules
+from vouchgate.storage.claims import memories, standing_rulings
 from vouchgate.storage.identity.owners import OwnerState
 from vouchgate.storage.queue import pending, spot_checks
 
@@ -61,7 +62,7 @@ Records = Mapping[Subject, TrackRecord]
 class Sayings:
     """All of it that one owner said. Of verdicts the latest WINDOW of each subject count."""
 
-    rules: Sequence[OwnerRule] = ()
+    rulings: Sequence[StandingRuling] = ()
     records: Records = field(default_factory=dict)
 
     def bearing_on(self, examined: Examined, agent: str) -> Examined:
@@ -69,8 +70,8 @@ class Sayings:
         claim, readings = examined.claim, examined.readings
         if examined.policy.spoken_of_floor:
             examined = self.tracked(examined, agent)
-        rule = bearing(self.rules, claim, agent, readings, examined.capture_time)
-        return examined if rule is None else examined.knowing(owner_rule=rule)
+        ruling = bearing(self.rulings, claim, agent, readings, examined.capture_time)
+        return examined if ruling is None else examined.knowing(standing_ruling=ruling)
 
     def tracked(self, examined: Examined, agent: str) -> Examined:
         """The claim of an agent with how often such ones were right."""
@@ -106,7 +107,7 @@ class SayingsCache:
 
 def load(connection: Connection, owner_id: str) -> Sayings:
     """What an owner says now."""
-    return Sayings(owner_rules.in_force(connection, owner_id), load_records(connection, owner_id))
+    return Sayings(standing_rulings.in_force(connection, owner_id), load_records(connection, owner_id))
 
 
 def load_records(connection: Connection, owner_id: str) -> Records:

@@ -44,7 +44,7 @@ def rows_of(
     """The row of a decision on a claim of this agent's that stored a memory, when it is drawn; `digest` is that of the
     decision as written."""
     evidence = answer.evidence
-    rate = rate_of(evidence, policy, by_owner=answer.rule == Rule.OWNER_RULE)
+    rate = rate_of(evidence, policy, by_owner=answer.rule == Rule.STANDING_RULING)
     if evidence.label is not Label.INFERENCE or not is_sampled(digest, rate):
         return []
     kind, publisher = cited_first(evidence.sources)

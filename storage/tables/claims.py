@@ -24,7 +24,7 @@ class OwnerRow(SQLModel, table=True):
     log_head: str = Field(default="0" * 64)
     pending: int = 0
     imported: int = Field(default=0, sa_column_kwargs={"server_default": "0"})  # of these, by imports
-    # How often the owner's rules or verdicts on memories changed; see `storage.claims.sayings`.
+    # How often the owner's standing rulings or verdicts on memories changed; see `storage.claims.sayings`.
     said: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
@@ -363,15 +363,15 @@ class PublisherTrustRow(SQLModel, table=True):
     decided_by: str
 
 
-class OwnerRuleRow(SQLModel, table=True):
-    """A rule that an owner made of rulings; see `storage.claims.owner_rules`."""
+class StandingRulingRow(SQLModel, table=True):
+    """What an owner has ruled of all claims like one; see `storage.claims.standing_rulings`."""
 
-    __tablename__ = "owner_rule"
+    __tablename__ = "standing_ruling"
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     name: str = Field(sa_type=Text)
-    verdict: str  # ingest.claims.types.RuleVerdict
-    terms: dict[str, Any] = Field(sa_type=JSON)  # ingest.claims.owner_rules.RuleTerms
+    verdict: str  # ingest.claims.types.RulingVerdict
+    terms: dict[str, Any] = Field(sa_type=JSON)  # ingest.claims.standing_rulings.RulingTerms
     created_at: datetime = Field(sa_type=UtcTime)
     until: datetime = Field(sa_type=UtcTime)
     confirmed_by: str
@@ -380,15 +380,15 @@ class OwnerRuleRow(SQLModel, table=True):
     ended_by: str | None = None
 
 
-class OwnerRuleActRow(SQLModel, table=True):
-    """A claim that an owner's rule stored (then it has a memory) or rejected."""
+class StandingRulingActRow(SQLModel, table=True):
+    """A claim that a standing ruling stored (then it has a memory) or rejected."""
 
-    __tablename__ = "owner_rule_act"
+    __tablename__ = "standing_ruling_act"
     owner_id: str = Field(primary_key=True)
-    rule_id: str = Field(primary_key=True)
+    ruling_id: str = Field(primary_key=True)
     decision_id: str = Field(primary_key=True)
     memory_id: str | None = None
-    settled: bool = False  # when the rule was taken back this was taken back with it
+    settled: bool = False  # when the ruling was taken back this was taken back with it
 
 
 class JudgeDayRow(SQLModel, table=True):

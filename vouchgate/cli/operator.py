@@ -338,8 +338,8 @@ def review_publisher(
     raise typer.Exit(command.decide_publisher(settings, name, trust=said, days=days, owner=owner))
 
 
-@review.command("rule", epilog="Example: vouchgate review rule --item rev_… --reject --term template")
-def review_rule(
+@review.command("standing", epilog="Example: vouchgate review standing --item rev_… --reject --term template")
+def review_standing(
     *,
     item: Annotated[str | None, typer.Option(metavar="ID", help="Whose ruling it is made of.")] = None,
     store: Annotated[bool, typer.Option("--store", help="Store claims like it.")] = False,
@@ -351,16 +351,16 @@ def review_rule(
         str | None, typer.Option(metavar="TEXT", help="Confirm it, under this name; else it is a preview.")
     ] = None,
     days: Annotated[int, typer.Option(min=1, max=3650, metavar="N", help="For how long.")] = 90,
-    end: Annotated[str | None, typer.Option(metavar="ID", help="Take this rule back.")] = None,
+    end: Annotated[str | None, typer.Option(metavar="ID", help="Take this standing ruling back.")] = None,
     then: Annotated[str, typer.Option(metavar="WHAT", help="What it did: keep, queue or retract.")] = "keep",
     database_url: DatabaseUrl = None,
     policy: PolicyFile = None,
     token: Token = None,
     as_json: Json = False,
 ) -> None:
-    """Make a rule of a ruling, take one back, or list them with what each did."""
-    from vouchgate.cli.reviewing import rules as command
-    from vouchgate.ingest.claims.types import RuleVerdict
+    """Make a standing ruling, take one back, or list them with what each did."""
+    from vouchgate.cli.reviewing import standing as command
+    from vouchgate.ingest.claims.types import RulingVerdict
     from vouchgate.review.trust.taking_back import Then
 
     settings = settings_from(database_url=database_url, policy=policy, token=token)
@@ -369,9 +369,9 @@ def review_rule(
             "give --item with --store or --reject; or --end with --then; or nothing, to list"
         )
     if end is not None:
-        raise typer.Exit(command.end_rule(settings, end, Then(then)))
+        raise typer.Exit(command.end_ruling(settings, end, Then(then)))
     if item is None:
-        raise typer.Exit(command.list_rules(settings, as_json=as_json))
-    verdict = RuleVerdict.STORE if store else RuleVerdict.REJECT
+        raise typer.Exit(command.list_rulings(settings, as_json=as_json))
+    verdict = RulingVerdict.STORE if store else RulingVerdict.REJECT
     terms = term or ["agent", "kind", "template"]
-    raise typer.Exit(command.make_rule(settings, item, verdict, terms=terms, days=days, name=name))
+    raise typer.Exit(command.make_ruling(settings, item, verdict, terms=terms, days=days, name=name))

@@ -154,9 +154,9 @@ _BY_RULE: Mapping[str, str] = {
         "Take the credential out and never save one; send the claim again without it if it still says something, and"
         " tell the user that the credential was on its way into a memory, so that it can be replaced."
     ),
-    Rule.OWNER_RULE: (
-        "{waits} because its owner has a rule about such claims, which the reason names; do not send more like it, and"
-        " tell the user if you think that the rule is wrong."
+    Rule.STANDING_RULING: (
+        "{waits} by a standing ruling of its owner about such claims, which the reason names; do not send more like it,"
+        " and tell the user if you think that this is wrong."
     ),
     Rule.ECHO: (
         "Stop sending this: the same claim comes back over and over, and repeating it makes it no truer; only a source"

@@ -27,12 +27,12 @@ from vouchgate.web import (
     items,
     live,
     memories,
-    owner_rules,
     pages,
     publishers,
     queue,
     sign_in,
     spot_checks,
+    standing_rulings,
 )
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import HOME, SIGN_IN, SignInNeeded, sign_in_address
@@ -106,7 +106,7 @@ _ROUTERS = tuple(
         history,
         spot_checks,
         publishers,
-        owner_rules,
+        standing_rulings,
     )
 )
 

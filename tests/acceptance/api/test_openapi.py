@@ -23,7 +23,7 @@ pytestmark = pytest.mark.on("sqlite")
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
 # Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
 EVERYBODY = set(Role) - {Role.RECORDER}  # who says who they are, and nothing else yet
-RULE = {"verdict": "reject", "terms": {"template": "the door is of *"}}  # that a rule is about
+RULING = {"verdict": "reject", "terms": {"template": "the door is of *"}}  # what a standing ruling is about
 ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
     ("POST", "/v1/claims/check"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
@@ -79,11 +79,11 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/publishers/preview"): ({Role.REVIEWER}, None),
     ("POST", "/v1/publishers"): ({Role.REVIEWER}, {"publisher": "example.com", "trust": "trusted"}),
     ("DELETE", "/v1/publishers"): ({Role.REVIEWER}, None),
-    ("GET", "/v1/rules"): ({Role.REVIEWER}, None),
-    ("GET", "/v1/rules/proposal/{item_id}"): ({Role.REVIEWER}, None),
-    ("POST", "/v1/rules/preview"): ({Role.REVIEWER}, RULE),
-    ("POST", "/v1/rules"): ({Role.REVIEWER}, RULE | {"name": "of doors"}),
-    ("POST", "/v1/rules/{rule_id}/end"): ({Role.REVIEWER}, {"then": "keep"}),
+    ("GET", "/v1/standing-rulings"): ({Role.REVIEWER}, None),
+    ("GET", "/v1/standing-rulings/proposal/{item_id}"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/standing-rulings/preview"): ({Role.REVIEWER}, RULING),
+    ("POST", "/v1/standing-rulings"): ({Role.REVIEWER}, RULING | {"name": "of doors"}),
+    ("POST", "/v1/standing-rulings/{ruling_id}/end"): ({Role.REVIEWER}, {"then": "keep"}),
     ("GET", "/v1/deliveries"): (EVERYBODY, None),
     ("POST", "/v1/deliveries/lease"): ({Role.AGENT}, {"sink": "shelf"}),
     ("POST", "/v1/deliveries/{delivery_id}/done"): ({Role.AGENT}, {"lease": "filled in"}),
@@ -151,7 +151,7 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
         queue_id=item_id,
         decision_id=memory_id.replace("mem", "dec"),
         delivery_id=delivery_id,
-        rule_id=made_rule(site.reviewer(owner)) if "{rule_id}" in path else "",
+        ruling_id=made_ruling(site.reviewer(owner)) if "{ruling_id}" in path else "",
         document_id=checked_document(agent) if "{document_id}" in path else "",
     )
     person = f"p{uuid.uuid4().hex[:12]}"
@@ -183,9 +183,9 @@ def test_every_role_may_do_its_own_and_no_more(site: Site, owner: str, method: s
             assert answer.status_code in (200, 201, 202), (role, answer.text)
 
 
-def made_rule(reviewer: httpx.Client) -> str:
-    """A rule in force."""
-    made: str = reviewer.post("/v1/rules", json=RULE | {"name": "of doors"}).json()["id"]
+def made_ruling(reviewer: httpx.Client) -> str:
+    """A standing ruling in force."""
+    made: str = reviewer.post("/v1/standing-rulings", json=RULING | {"name": "of doors"}).json()["id"]
     return made
 
 

@@ -75,7 +75,7 @@ def pages_of(kind: str, site: Site, owner: str, waiting: list[Waiting]) -> list[
         "/review/spot-checks",
         f"/review/memories/{cited}?wrong=1",
         "/review/publishers?publisher=example.com",
-        f"/review/rules?item={waiting[REJECTED].id}&term=template&verdict=reject",
+        f"/review/standing-rulings?item={waiting[REJECTED].id}&term=template&verdict=reject",
         "/review/history",
         "/review/nowhere",
     ]

@@ -100,8 +100,8 @@ def test_every_example_gets_its_tier(site: Site, repository: tuple[Path, dict[st
         ("store", {"agent": agent_id, "template": "desk * of the reading room is oak"}),
         ("reject", {"template": "the lamp over desk * flickered"}),
     ):
-        rule = {"verdict": verdict, "terms": terms, "name": "desks"}
-        assert site.reviewer(owner).post("/v1/rules", json=rule).status_code == 200
+        ruling = {"verdict": verdict, "terms": terms, "name": "desks"}
+        assert site.reviewer(owner).post("/v1/standing-rulings", json=ruling).status_code == 200
     wrong = []
     for row in ROWS:
         text = json.dumps(
@@ -124,7 +124,7 @@ def test_every_example_gets_its_tier(site: Site, repository: tuple[Path, dict[st
         assert answer.evidence.claim.asserted_source == row["source"]
     assert wrong == []
     actions = site.actions(owner)
-    assert len(actions) == len(ROWS) + 2  # the rules
+    assert len(actions) == len(ROWS) + 2  # the standing rulings
     assert actions.count("claim.stored") == sum(row["tier"] == "tier_1" for row in ROWS)
     assert actions.count("claim.repeated") == sum(row["rule"] == "already_pending" for row in ROWS)
     assert actions.count("claim.blocked") == sum(row["tier"] == "tier_3" for row in ROWS)

@@ -11,6 +11,7 @@ import pytest
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import everything, history, memory
+from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling
 from vouchgate.ingest.claims.types import (
     Membership,
     Memory,
@@ -19,6 +20,7 @@ from vouchgate.ingest.claims.types import (
     Principal,
     ReviewStatus,
     Role,
+    RulingVerdict,
     Source,
     SpotVerdict,
 )
@@ -27,6 +29,7 @@ from vouchgate.review.answers import ApprovalRefused, Approved, NotUndoable, Rej
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.trust import spot_checks
 from vouchgate.review.trust.spot_checks import Drawn
+from vouchgate.review.trust.standing_rulings import RulingRefused, StandingRulings
 from vouchgate.review.vouching.confirming import confirm
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.identity import memberships, persons, tokens
@@ -160,6 +163,28 @@ def test_who_proposed_a_memory_neither_confirms_it_nor_calls_it_right(team: Team
             assert barred(said) is not allowed
     retracted = team.queue().retract(team.ann, own, reason="no more", now=NOW)
     assert isinstance(retracted, Retracted)
+
+
+@pytest.mark.on("sqlite")
+def test_who_is_behind_an_agent_confirms_no_standing_ruling_that_stores_what_it_sends(team: Team) -> None:
+    def confirm_ruling(who: Principal, rule: Rule = "teams") -> object:
+        terms = {"agent": team.agent.id, "template": "locker * has the key *"}
+        draft = RulingDraft.model_validate({"verdict": RulingVerdict.STORE, "terms": terms})
+        made = StandingRulings(team.store, under(rule))
+        return made.confirm(who, "acme", draft, name="lockers", days=30, now=NOW)
+
+    before = everything(team.store)
+    for who in (team.ann, team.unnamed):  # the latter may be Ann
+        assert who.id != team.agent.id
+        refused = confirm_ruling(who)
+        assert isinstance(refused, RulingRefused)
+        assert refused.code == "four_eyes"
+    assert everything(team.store) == before
+    made = confirm_ruling(team.bea)
+    assert isinstance(made, StandingRuling)
+    assert memory(team.store, team.propose("Locker 4 has the key K17.")).approved_by is None
+    assert team.item(team.propose("Locker 5 has the key K19.", team.stray)).status is ReviewStatus.PENDING
+    assert isinstance(confirm_ruling(team.ann, "off"), StandingRuling)
 
 
 @pytest.mark.on("sqlite")

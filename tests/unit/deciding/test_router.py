@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.cases import Parts, route
 from vouchgate.ingest.claims.types import (
-    AppliedRule,
+    AppliedRuling,
     Finding,
     MemoryType,
-    RuleVerdict,
+    RulingVerdict,
     Source,
     Tier,
     Track,
@@ -231,48 +231,52 @@ def test_order_of_citations_never_matters(case: Parts, policy: Policy, random: o
     assert (left.rule, left.tier) == (right.rule, right.tier)
 
 
-def with_rule(case: Parts, verdict: RuleVerdict, policy: Policy) -> Ruling:
-    """What the router makes of them under an owner's rule."""
-    rule = AppliedRule(id="rule_1", name="like the last one", verdict=verdict)
-    return route_case(replace(case.case(), owner_rule=rule), policy)
+def with_standing(case: Parts, verdict: RulingVerdict, policy: Policy) -> Ruling:
+    """What the router makes of them under a standing ruling."""
+    standing = AppliedRuling(id="ruling_1", name="like the last one", verdict=verdict)
+    return route_case(replace(case.case(), standing_ruling=standing), policy)
 
 
 @given(cases, policies)
-def test_a_rule_that_stores_outranks_only_that_nothing_vouches(case: Parts, policy: Policy) -> None:
-    alone, ruled = route(case, policy), with_rule(case, RuleVerdict.STORE, policy)
+def test_a_standing_ruling_that_stores_outranks_only_that_nothing_vouches(
+    case: Parts, policy: Policy
+) -> None:
+    alone, ruled = route(case, policy), with_standing(case, RulingVerdict.STORE, policy)
     unknown = any(f.verdict is Verdict.UNKNOWN for f in (case.dedup, *case.citations, *case.more))
     if alone.rule in ("uncovered", "ungrounded") and not unknown:
         stores = policy.auto_approve_ai_synthesis or case.source is not Source.AI_SYNTHESIS
         assert (ruled.rule, ruled.tier) == (
-            ("owner_rule", Tier.STORED) if stores else (alone.rule, alone.tier)
+            ("standing_ruling", Tier.STORED) if stores else (alone.rule, alone.tier)
         )
     else:
         assert ruled == alone
 
 
 @pytest.mark.parametrize("more", [(HIDDEN,), (ORDERS,), (UNCOVERED, SECRET)])
-def test_a_rule_never_stores_hidden_text_orders_and_credentials(more: tuple[Finding, ...]) -> None:
+def test_a_standing_ruling_never_stores_hidden_text_orders_and_credentials(more: tuple[Finding, ...]) -> None:
     case = replace(PLAIN, more=more)
-    assert with_rule(case, RuleVerdict.STORE, POLICY) == route(case, POLICY)
-    never = Policy.model_validate(POLICY.model_dump() | {"owner_rules": {"store": False}})
-    assert with_rule(PLAIN, RuleVerdict.STORE, never).rule == "ungrounded"
+    assert with_standing(case, RulingVerdict.STORE, POLICY) == route(case, POLICY)
+    never = Policy.model_validate(POLICY.model_dump() | {"standing_rulings": {"store": False}})
+    assert with_standing(PLAIN, RulingVerdict.STORE, never).rule == "ungrounded"
 
 
 @given(cases, policies)
-def test_a_rule_that_rejects_blocks_whatever_would_not_be_blocked_and_says_its_name(
+def test_a_standing_ruling_that_rejects_blocks_whatever_would_not_be_blocked_and_says_its_name(
     case: Parts, policy: Policy
 ) -> None:
-    alone, ruled = route(case, policy), with_rule(case, RuleVerdict.REJECT, policy)
+    alone, ruled = route(case, policy), with_standing(case, RulingVerdict.REJECT, policy)
     assert ruled.tier is Tier.BLOCKED
     assert ruled == alone if alone.tier is Tier.BLOCKED else ruled.reason.endswith(": like the last one")
 
 
-@given(cases, policies, st.sampled_from([MISSING, OUTDATED, UNCHECKED]), st.sampled_from(RuleVerdict))
-def test_one_more_bad_citation_never_helps_under_a_rule(
-    case: Parts, policy: Policy, worse: Finding, verdict: RuleVerdict
+@given(cases, policies, st.sampled_from([MISSING, OUTDATED, UNCHECKED]), st.sampled_from(RulingVerdict))
+def test_one_more_bad_citation_never_helps_under_a_standing_ruling(
+    case: Parts, policy: Policy, worse: Finding, verdict: RulingVerdict
 ) -> None:
     more = replace(case, citations=(*case.citations, worse))
-    assert ORDER[with_rule(more, verdict, policy).tier] >= ORDER[with_rule(case, verdict, policy).tier]
+    assert (
+        ORDER[with_standing(more, verdict, policy).tier] >= ORDER[with_standing(case, verdict, policy).tier]
+    )
 
 
 def test_what_is_spoken_of_waits_under_the_floor() -> None:

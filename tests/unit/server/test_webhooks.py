@@ -130,7 +130,7 @@ def test_the_path_of_a_url_is_told_to_nobody() -> None:
 
 def test_a_reason_is_known_for_each_rule_that_queues() -> None:
     """What waits already makes no item of its own, and these others store or block."""
-    stored = BY_CITATION | {Rule.TRUSTED_SOURCE, Rule.STATED_IN_CONVERSATION, Rule.OWNER_RULE}
+    stored = BY_CITATION | {Rule.TRUSTED_SOURCE, Rule.STATED_IN_CONVERSATION, Rule.STANDING_RULING}
     blocked = {Rule.CREDENTIAL, Rule.SPECULATION, Rule.DUPLICATE}
     assert set(REASONS) == set(Rule) - stored - blocked - {Rule.ALREADY_PENDING}
     assert examined("The hall is cold", source=Source.AI_SYNTHESIS).claim.content not in REASONS.values()

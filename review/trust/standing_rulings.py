@@ -1,4 +1,4 @@
-"""Rules that owners make of their rulings: proposed from a claim, previewed on what was decided lately, confirmed by a
+"""Standing rulings of owners: proposed from a claim, previewed on what was decided lately, confirmed by a
 person who does not run the agent, for a time. Taking one back is `review.trust.taking_back`.
 
 Rights are those of the review queue: a reviewer's, on what is the reviewer's own.
@@ -16,15 +16,15 @@ from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.owner_rules import OwnerRule, RuleDraft, RuleTerms, template_of
+from vouchgate.ingest.claims.standing_rulings import RulingDraft, RulingTerms, StandingRuling, template_of
 from vouchgate.ingest.claims.types import (
     Action,
-    AppliedRule,
+    AppliedRuling,
     CitationType,
     MemoryStatus,
     Principal,
     ReviewStatus,
-    RuleVerdict,
+    RulingVerdict,
     SourceReading,
     ValidationResult,
 )
@@ -39,20 +39,20 @@ from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
 from vouchgate.review.vouching import four_eyes
 from vouchgate.storage import ids
-from vouchgate.storage.claims import decisions, memories, owner_rules
-from vouchgate.storage.claims.owner_rules import RuleCounts
+from vouchgate.storage.claims import decisions, memories, standing_rulings
+from vouchgate.storage.claims.standing_rulings import RulingCounts
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
 
-MOST = 100  # rules of one owner in force
-DAYS = 90  # that a preview looks back, and that a rule lasts unless its owner says otherwise
+MOST = 100  # rulings of one owner in force
+DAYS = 90  # that a preview looks back, and that a standing ruling lasts unless its owner says otherwise
 MOST_LOOKED_AT = 2000  # decisions, the newest: some two seconds
 MOST_SHOWN = 20  # claims of a preview
 MOST_NAME = 120  # characters
 
 
 class Ruled(StrEnum):
-    """What a person said of a claim, held against what a rule would have done with it."""
+    """What a person said of a claim, held against what a standing ruling would have done with it."""
 
     SAME = "same"
     OTHERWISE = "otherwise"
@@ -61,19 +61,19 @@ class Ruled(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A rule that the ruling on a claim suggests: every term that fits the claim, of which some will do, and what was
-    done with the claim; None while nobody ruled on it."""
+    """A standing ruling that the ruling on a claim suggests: every term that fits the claim, of which some will do, and
+    what was done with the claim; None while nobody ruled on it."""
 
     item_id: str
     owner_id: str
     content: str
-    terms: RuleTerms
-    verdict: RuleVerdict | None
+    terms: RulingTerms
+    verdict: RulingVerdict | None
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A claim that a rule would have decided."""
+    """A claim that a standing ruling would have decided."""
 
     content: str
     decision_id: str
@@ -81,10 +81,10 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class RulePreview:
-    """What a rule would have done in the last DAYS: of `looked_at` decisions (`cut`: there were more) it `would` have
-    decided so many, of which people ruled the same, otherwise, or not at all. Of these a few are `shown`, those that
-    were ruled otherwise first."""
+class RulingPreview:
+    """What a standing ruling would have done in the last DAYS: of `looked_at` decisions (`cut`: there were more) it
+    `would` have decided so many, of which people ruled the same, otherwise, or not at all. Of these a few are `shown`,
+    those that were ruled otherwise first."""
 
     looked_at: int
     cut: bool
@@ -96,31 +96,31 @@ class RulePreview:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleRefused:
-    """The rule was not confirmed. `code` is one of: `four_eyes`, `too_many_rules`, `too_long`, `rules_store_nothing`;
-    `message` is for the reviewer."""
+class RulingRefused:
+    """The standing ruling was not confirmed. `code` is one of: `four_eyes`, `too_many_standing_rulings`, `too_long`,
+    `standing_rulings_store_nothing`; `message` is for the reviewer."""
 
     code: str
     message: str
 
 
-class RuleBook:
-    """The rules of owners under one policy."""
+class StandingRulings:
+    """The standing rulings of owners under one policy."""
 
     def __init__(self, store: Store, policy: Policy) -> None:
         self.store = store
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
 
-    def listing(self, principal: Principal) -> list[tuple[OwnerRule, RuleCounts]]:
-        """Every rule the reviewer's owners ever had, the newest first, with what it did; none for any other
+    def listing(self, principal: Principal) -> list[tuple[StandingRuling, RulingCounts]]:
+        """Every standing ruling the reviewer's owners ever had, the newest first, with what it did; none for any other
         principal."""
         with self.store.read() as connection:
             owners = sorted(own_owners(principal, Act.READ_REVIEWS))
-            return [each for owner_id in owners for each in owner_rules.listing(connection, owner_id)]
+            return [each for owner_id in owners for each in standing_rulings.listing(connection, owner_id)]
 
     def propose(self, principal: Principal, item_id: str) -> Proposal | NotFound:
-        """What a rule could be about that does with claims like this one what was done with it."""
+        """What a standing ruling could be about that does with claims like this one what was done with it."""
         owners = own_owners(principal, Act.READ_REVIEWS)
         with self.store.read() as connection:
             item = pending.get(connection, item_id, owners=owners)
@@ -128,7 +128,7 @@ class RuleBook:
         kept = parse_decision(found)
         if item is None or kept is None or item.removal_of is not None:
             return NotFound()
-        said = {ReviewStatus.APPROVED: RuleVerdict.STORE, ReviewStatus.REJECTED: RuleVerdict.REJECT}
+        said = {ReviewStatus.APPROVED: RulingVerdict.STORE, ReviewStatus.REJECTED: RulingVerdict.REJECT}
         sources = kept.evidence.sources
         kind, publisher = cited_first(sources)
         terms = {
@@ -141,15 +141,17 @@ class RuleBook:
             "template": template_of(kept.evidence.claim.stated),
         }
         try:
-            offered = RuleTerms.model_validate(terms)
+            offered = RulingTerms.model_validate(terms)
         except ValidationError as error:  # an address or a path that a stranger made up
             odd = {each["loc"][0] for each in error.errors()}
-            offered = RuleTerms.model_validate({name: terms[name] for name in terms if name not in odd})
+            offered = RulingTerms.model_validate({name: terms[name] for name in terms if name not in odd})
         return Proposal(item.id, item.owner_id, item.content, offered, said.get(item.status))
 
-    def preview(self, principal: Principal, owner_id: str, draft: RuleDraft, now: datetime) -> RulePreview:
-        """What the rule would have stored or rejected, and what was ruled otherwise. Raises PermissionError for who is
-        not the owner's reviewer."""
+    def preview(
+        self, principal: Principal, owner_id: str, draft: RulingDraft, now: datetime
+    ) -> RulingPreview:
+        """What the standing ruling would have stored or rejected, and what was ruled otherwise. Raises PermissionError
+        for who is not the owner's reviewer."""
         _refuse_others(principal, owner_id)
         since, owners, found = now - timedelta(days=DAYS), frozenset({owner_id}), list[Seen]()
         with self.store.read() as connection:
@@ -163,7 +165,7 @@ class RuleBook:
                     found.append(Seen(kept.evidence.claim.content, str(kept.decision_id), ruled))
         counts = Counter(each.ruled for each in found)
         found.sort(key=lambda each: each.ruled is not Ruled.OTHERWISE)
-        return RulePreview(
+        return RulingPreview(
             looked_at=len(made),
             cut=len(made) == MOST_LOOKED_AT,
             would=len(found),
@@ -173,36 +175,41 @@ class RuleBook:
             shown=tuple(found[:MOST_SHOWN]),
         )
 
-    def _decides(self, draft: RuleDraft, kept: ValidationResult) -> bool:
-        """Whether the rule would have decided a claim, on what was known when it came."""
-        rule = AppliedRule(id="", name="", verdict=draft.verdict)
+    def _decides(self, draft: RulingDraft, kept: ValidationResult) -> bool:
+        """Whether the standing ruling would have decided a claim, on what was known when it came."""
+        ruling = AppliedRuling(id="", name="", verdict=draft.verdict)
         try:
             examined = remake(kept, self.policy.heeding(kept.evidence.publishers), self.detector)
         except ValueError:  # a decision of before, whose evidence lacks what is asked now
             return False
-        return examined.knowing(owner_rule=rule).decide().rule is Rule.OWNER_RULE
+        return examined.knowing(standing_ruling=ruling).decide().rule is Rule.STANDING_RULING
 
     def confirm(
         self,
         principal: Principal,
         owner_id: str,
-        draft: RuleDraft,
+        draft: RulingDraft,
         *,
         name: str,
         days: int,
         now: datetime,
         item_id: str | None = None,
-    ) -> OwnerRule | RuleRefused:
-        """Notes and logs a rule, which counts for what is decided from now on, for so many days. Raises as
+    ) -> StandingRuling | RulingRefused:
+        """Notes and logs a standing ruling, which counts for what is decided from now on, for so many days. Raises as
         `preview`."""
         _refuse_others(principal, owner_id)
-        limits = self.policy.owner_rules
+        limits = self.policy.standing_rulings
         if days > limits.days:
-            return RuleRefused("too_long", f"The policy lets a rule last {limits.days} days at most.")
-        if draft.verdict is RuleVerdict.STORE and not limits.store:
-            return RuleRefused("rules_store_nothing", "The policy lets no rule of an owner store anything.")
-        rule = OwnerRule(
-            id=ids.rule_id(ids.new_id_suffix(now)),
+            return RulingRefused(
+                "too_long", f"The policy lets a standing ruling last {limits.days} days at most."
+            )
+        if draft.verdict is RulingVerdict.STORE and not limits.store:
+            return RulingRefused(
+                "standing_rulings_store_nothing",
+                "The policy lets no standing ruling of an owner store anything.",
+            )
+        ruling = StandingRuling(
+            id=ids.ruling_id(ids.new_id_suffix(now)),
             owner_id=owner_id,
             name=name,
             verdict=draft.verdict,
@@ -213,19 +220,30 @@ class RuleBook:
             item_id=item_id,
         )
 
-        def work(connection: Connection) -> OwnerRule | RuleRefused:
+        def work(connection: Connection) -> StandingRuling | RulingRefused:
             if draft.terms.agent is not None and (
                 barred := four_eyes.find_problem(
                     connection, principal, draft.terms.agent, owner_id, policy=self.policy, now=now
                 )
             ):
-                return RuleRefused(four_eyes.CODE, barred)
-            if sum(now < each.until for each in owner_rules.in_force(connection, owner_id)) >= MOST:
-                return RuleRefused("too_many_rules", f"There are {MOST} rules already; take one back first.")
-            owner_rules.put(connection, rule)
-            said = record.digest(rule=rule.model_dump_json())
-            record.entry(connection, owner_id, Action.RULE_CONFIRMED, rule.id, said, by=principal.id, now=now)
-            return rule
+                return RulingRefused(four_eyes.CODE, barred)
+            if sum(now < each.until for each in standing_rulings.in_force(connection, owner_id)) >= MOST:
+                return RulingRefused(
+                    "too_many_standing_rulings",
+                    f"There are {MOST} standing rulings already; take one back first.",
+                )
+            standing_rulings.put(connection, ruling)
+            said = record.digest(ruling=ruling.model_dump_json())
+            record.entry(
+                connection,
+                owner_id,
+                Action.STANDING_RULING_CONFIRMED,
+                ruling.id,
+                said,
+                by=principal.id,
+                now=now,
+            )
+            return ruling
 
         return self.store.writer.run([owner_id], work).result()
 
@@ -239,7 +257,7 @@ def _path_of(sources: Sequence[SourceReading]) -> str | None:
 
 def _ruled(
     connection: Connection,
-    verdict: RuleVerdict,
+    verdict: RulingVerdict,
     kept: ValidationResult,
     owners: frozenset[str],
     now: datetime,
@@ -252,9 +270,9 @@ def _ruled(
         kept_out = True
     else:
         return Ruled.NOBODY
-    return Ruled.SAME if kept_out is (verdict is RuleVerdict.REJECT) else Ruled.OTHERWISE
+    return Ruled.SAME if kept_out is (verdict is RulingVerdict.REJECT) else Ruled.OTHERWISE
 
 
 def _refuse_others(principal: Principal, owner_id: str) -> None:
     if owner_id not in own_owners(principal, Act.REVIEW):
-        raise PermissionError("only its owner makes rules of rulings")
+        raise PermissionError("only its owner makes standing rulings")

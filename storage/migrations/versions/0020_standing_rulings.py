@@ -1,4 +1,4 @@
-"""Rules that owners make of their rulings, what each did, and whose claims spot checks are of.
+"""Standing rulings of owners, what each did, and whose claims spot checks are of.
 
 Revision: 0020
 """
@@ -22,7 +22,7 @@ def upgrade() -> None:
     it was: of those there are, the agent is known."""
     op.add_column("owner", sa.Column("said", sa.Integer(), nullable=False, server_default="0"))
     op.create_table(
-        "owner_rule",
+        "standing_ruling",
         sa.Column("owner_id", sa.String(), primary_key=True),
         sa.Column("id", sa.String(), primary_key=True),
         sa.Column("name", sa.Text(), nullable=False),
@@ -36,9 +36,9 @@ def upgrade() -> None:
         sa.Column("ended_by", sa.String(), nullable=True),
     )
     op.create_table(
-        "owner_rule_act",
+        "standing_ruling_act",
         sa.Column("owner_id", sa.String(), primary_key=True),
-        sa.Column("rule_id", sa.String(), primary_key=True),
+        sa.Column("ruling_id", sa.String(), primary_key=True),
         sa.Column("decision_id", sa.String(), primary_key=True),
         sa.Column("memory_id", sa.String(), nullable=True),
         sa.Column("settled", sa.Boolean(), nullable=False),
@@ -61,9 +61,9 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drops them. Decisions keep in their evidence which rule they rested on."""
-    op.drop_table("owner_rule_act")
-    op.drop_table("owner_rule")
+    """Drops them. Decisions keep in their evidence which ruling they rested on."""
+    op.drop_table("standing_ruling_act")
+    op.drop_table("standing_ruling")
     op.drop_column("owner", "said")
     op.drop_index("spot_check_said", table_name="spot_check")
     for name in _DRAWN_OF:

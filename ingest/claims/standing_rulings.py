@@ -1,6 +1,6 @@
-"""Rules that an owner made of rulings: what claims they are about, and which of them bears on a claim. Pure.
+"""Standing rulings of an owner: what claims they are about, and which of them bears on a claim. Pure.
 
-A rule never decides: it is one fact of the router's (`ingest.router`), which says what it outranks.
+A standing ruling never decides: it is one fact of the router's (`ingest.router`), which says what it outranks.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from vouchgate.ingest.claims.types import (
-    AppliedRule,
+    AppliedRuling,
     Citation,
     CitationName,
     CitationType,
     Claim,
     Frozen,
     MemoryType,
-    RuleVerdict,
+    RulingVerdict,
     Source,
     SourceReading,
 )
@@ -78,9 +78,10 @@ def _printable(text: str) -> str:
     return text
 
 
-class RuleTerms(Frozen):
-    """What claims a rule is about: those that meet every term that is named. Of what a claim cites, a rule that stores
-    is about claims all of whose citations are so, one that rejects about claims any of whose citations is."""
+class RulingTerms(Frozen):
+    """What claims a standing ruling is about: those that meet every term that is named. Of what a claim cites, a
+    standing ruling that stores is about claims all of whose citations are so, one that rejects about claims any of
+    whose citations is."""
 
     # The principal id of who sends it.
     agent: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)] | None = None
@@ -95,8 +96,8 @@ class RuleTerms(Frozen):
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if self == RuleTerms.model_construct():
-            raise ValueError("a rule about every claim is no rule: name a term")
+        if self == RulingTerms.model_construct():
+            raise ValueError("a standing ruling is not about every claim: name a term")
         return self
 
     def are_met_by(self, reading: SourceReading) -> bool:
@@ -109,19 +110,21 @@ class RuleTerms(Frozen):
         return self.publisher is None or self.publisher in publishers_of(reading)
 
 
-class RuleDraft(Frozen):
-    """What a rule is about, and what it does with such claims. One that stores names an agent, and a path, a publisher
-    or a template: nothing is stored unseen that nobody has seen the like of."""
+class RulingDraft(Frozen):
+    """What a standing ruling is about, and what it does with such claims. One that stores names an agent, and a path, a
+    publisher or a template: nothing is stored unseen that nobody has seen the like of."""
 
-    verdict: RuleVerdict
-    terms: RuleTerms
+    verdict: RulingVerdict
+    terms: RulingTerms
 
     @model_validator(mode="after")
     def _is_narrow(self) -> Self:
         terms = self.terms
         shaped = terms.agent and (terms.path or terms.publisher or terms.template)
-        if self.verdict is RuleVerdict.STORE and not shaped:
-            raise ValueError("a rule that stores names an agent, and a path, a publisher or a template")
+        if self.verdict is RulingVerdict.STORE and not shaped:
+            raise ValueError(
+                "a standing ruling that stores names an agent, and a path, a publisher or a template"
+            )
         return self
 
     def is_about(self, claim: Claim, agent: str, readings: Sequence[SourceReading]) -> bool:
@@ -137,12 +140,12 @@ class RuleDraft(Frozen):
         if not (terms.path or terms.publisher or terms.kind not in (None, NOTHING)):
             return True
         met = [terms.are_met_by(reading) for reading in readings]
-        return bool(met) and (all(met) if self.verdict is RuleVerdict.STORE else any(met))
+        return bool(met) and (all(met) if self.verdict is RulingVerdict.STORE else any(met))
 
 
-class OwnerRule(RuleDraft):
-    """A rule of one owner, which counts before `until` and as long as nobody ended it. `name` is shown to whoever
-    sends what it rejects."""
+class StandingRuling(RulingDraft):
+    """A standing ruling of one owner, which counts before `until` and as long as nobody ended it. `name` is shown to
+    whoever sends what it rejects."""
 
     id: str
     owner_id: str
@@ -156,16 +159,20 @@ class OwnerRule(RuleDraft):
 
 
 def bearing(
-    rules: Sequence[OwnerRule], claim: Claim, agent: str, readings: Sequence[SourceReading], at: datetime
-) -> AppliedRule | None:
-    """Which of these rules, that nobody ended, bears on a claim that this principal sends: the first that rejects, else
-    the first that stores."""
-    met = [rule for rule in rules if at < rule.until and rule.is_about(claim, agent, readings)]
-    rule = min(met, key=lambda rule: (rule.verdict is RuleVerdict.STORE, rule.id), default=None)
-    return None if rule is None else AppliedRule(id=rule.id, name=rule.name, verdict=rule.verdict)
+    rulings: Sequence[StandingRuling],
+    claim: Claim,
+    agent: str,
+    readings: Sequence[SourceReading],
+    at: datetime,
+) -> AppliedRuling | None:
+    """Which of these rulings, that nobody ended, bears on a claim that this principal sends: the first that rejects,
+    else the first that stores."""
+    met = [ruling for ruling in rulings if at < ruling.until and ruling.is_about(claim, agent, readings)]
+    ruling = min(met, key=lambda ruling: (ruling.verdict is RulingVerdict.STORE, ruling.id), default=None)
+    return None if ruling is None else AppliedRuling(id=ruling.id, name=ruling.name, verdict=ruling.verdict)
 
 
-@lru_cache(maxsize=8)  # each of an owner's rules asks for those of one claim
+@lru_cache(maxsize=8)  # each of an owner's rulings asks for those of one claim
 def _words(text: str) -> list[str]:
     return split_words(text)
 

@@ -1,4 +1,4 @@
-"""Rules that owners made of their rulings (`ingest.claims.owner_rules`), and what each did."""
+"""Standing rulings of owners (`ingest.claims.standing_rulings`), and what each did."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, case, func, select, update
 
-from vouchgate.ingest.claims.owner_rules import OwnerRule
+from vouchgate.ingest.claims.standing_rulings import StandingRuling
 from vouchgate.ingest.claims.types import MemoryStatus, SpotVerdict, ValidationResult
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.sql import BulkInsert, among
-from vouchgate.storage.tables.claims import OwnerRuleActRow, OwnerRuleRow, SpotCheckRow
+from vouchgate.storage.tables.claims import SpotCheckRow, StandingRulingActRow, StandingRulingRow
 
-TABLE: Table = OwnerRuleRow.metadata.tables["owner_rule"]
-_ACTS: Table = OwnerRuleActRow.metadata.tables["owner_rule_act"]
+TABLE: Table = StandingRulingRow.metadata.tables["standing_ruling"]
+_ACTS: Table = StandingRulingActRow.metadata.tables["standing_ruling_act"]
 _SPOT: Table = SpotCheckRow.metadata.tables["spot_check"]
 ACTS = BulkInsert(_ACTS)
 _ROWS = BulkInsert(TABLE)
@@ -48,7 +48,7 @@ def _times(condition: Any) -> Any:
 
 _COUNTS = (
     select(
-        _ACTS.c.rule_id,
+        _ACTS.c.ruling_id,
         func.count(_ACTS.c.memory_id).label("stored"),
         _times(_ACTIVE).label("in_force"),
         _times(_ACTS.c.memory_id.is_(None)).label("rejected"),
@@ -58,7 +58,7 @@ _COUNTS = (
     )
     .select_from(_JOINED)
     .where(_ACTS.c.owner_id == bindparam("of_owner"))
-    .group_by(_ACTS.c.rule_id)
+    .group_by(_ACTS.c.ruling_id)
 )
 _OPEN_ACTS = (
     select(_ACTS.c.decision_id, _ACTS.c.memory_id, decisions.TABLE.c.principal_id, decisions.TABLE.c.answer)
@@ -70,7 +70,7 @@ _OPEN_ACTS = (
     )
     .where(
         _ACTS.c.owner_id == bindparam("of_owner"),
-        _ACTS.c.rule_id == bindparam("of_rule"),
+        _ACTS.c.ruling_id == bindparam("of_ruling"),
         _ACTS.c.settled.is_(False),
         _ACTIVE | _ACTS.c.memory_id.is_(None),
     )
@@ -81,7 +81,7 @@ _SETTLE = (
     update(_ACTS)
     .where(
         _ACTS.c.owner_id == bindparam("of_owner"),
-        _ACTS.c.rule_id == bindparam("of_rule"),
+        _ACTS.c.ruling_id == bindparam("of_ruling"),
         among(_ACTS.c.decision_id, "done"),
     )
     .values(settled=True)
@@ -89,9 +89,9 @@ _SETTLE = (
 
 
 @dataclass(frozen=True, slots=True)
-class RuleCounts:
-    """What a rule did: memories it stored, how many are in force, claims it rejected; what owners said of those drawn
-    for spot checks; and how many acts are open: not taken back, and there to be."""
+class RulingCounts:
+    """What a standing ruling did: memories it stored, how many are in force, claims it rejected; what owners said of
+    those drawn for spot checks; and how many acts are open: not taken back, and there to be."""
 
     stored: int = 0
     in_force: int = 0
@@ -102,8 +102,8 @@ class RuleCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleAct:
-    """One claim that a rule stored or rejected, whose it was, and the decision as it was written."""
+class RulingAct:
+    """One claim that a standing ruling stored or rejected, whose it was, and the decision as it was written."""
 
     decision_id: str
     memory_id: str | None
@@ -112,69 +112,71 @@ class RuleAct:
 
 
 def act_rows(answer: ValidationResult) -> list[dict[str, Any]]:
-    """The row of a decision that a rule of the owner's made."""
-    rule = answer.evidence.owner_rule
-    if rule is None or answer.rule != Rule.OWNER_RULE:
+    """The row of a decision that a standing ruling of the owner's made."""
+    ruling = answer.evidence.standing_ruling
+    if ruling is None or answer.rule != Rule.STANDING_RULING:
         return []
     owner_id = answer.evidence.claim.owner_id
-    row = {"owner_id": owner_id, "rule_id": rule.id, "decision_id": answer.decision_id}
+    row = {"owner_id": owner_id, "ruling_id": ruling.id, "decision_id": answer.decision_id}
     return [row | {"memory_id": answer.memory_id, "settled": False}]
 
 
-def in_force(connection: Connection, owner_id: str) -> list[OwnerRule]:
-    """The rules that an owner did not end; the time of some may be over."""
-    return [_rule(row) for row in connection.execute(_IN_FORCE, {"of_owner": owner_id}).mappings()]
+def in_force(connection: Connection, owner_id: str) -> list[StandingRuling]:
+    """The standing rulings that an owner did not end; the time of some may be over."""
+    return [_ruling(row) for row in connection.execute(_IN_FORCE, {"of_owner": owner_id}).mappings()]
 
 
-def listing(connection: Connection, owner_id: str) -> list[tuple[OwnerRule, RuleCounts]]:
-    """All rules that an owner ever had, the newest first, with what each did."""
+def listing(connection: Connection, owner_id: str) -> list[tuple[StandingRuling, RulingCounts]]:
+    """All standing rulings that an owner ever had, the newest first, with what each did."""
     asked = {"of_owner": owner_id}
     counted = {
-        row["rule_id"]: RuleCounts(**{name: int(row[name] or 0) for name in RuleCounts.__slots__})
+        row["ruling_id"]: RulingCounts(**{name: int(row[name] or 0) for name in RulingCounts.__slots__})
         for row in connection.execute(_COUNTS, asked).mappings()
     }
-    rules = [_rule(row) for row in connection.execute(_OF_OWNER, asked).mappings()]
-    return [(rule, counted.get(rule.id, RuleCounts())) for rule in rules]
+    rulings = [_ruling(row) for row in connection.execute(_OF_OWNER, asked).mappings()]
+    return [(ruling, counted.get(ruling.id, RulingCounts())) for ruling in rulings]
 
 
-def get(connection: Connection, owners: frozenset[str], rule_id: str) -> OwnerRule | None:
-    """The rule of this id; None when none of these owners has it."""
-    if not valid_name(rule_id):
+def get(connection: Connection, owners: frozenset[str], ruling_id: str) -> StandingRuling | None:
+    """The standing ruling of this id; None when none of these owners has it."""
+    if not valid_name(ruling_id):
         return None
-    wanted = select(TABLE).where(TABLE.c.owner_id.in_(owners), TABLE.c.id == rule_id)
+    wanted = select(TABLE).where(TABLE.c.owner_id.in_(owners), TABLE.c.id == ruling_id)
     row = connection.execute(wanted).mappings().one_or_none()
-    return None if row is None else _rule(row)
+    return None if row is None else _ruling(row)
 
 
-def put(connection: Connection, rule: OwnerRule) -> None:
-    """Notes a new rule, which counts from now on. The caller holds the owner's lock."""
+def put(connection: Connection, ruling: StandingRuling) -> None:
+    """Notes a new standing ruling, which counts from now on. The caller holds the owner's lock."""
     _ROWS.write(
-        connection, [rule.model_dump() | {"terms": rule.terms.model_dump(mode="json", exclude_none=True)}]
+        connection, [ruling.model_dump() | {"terms": ruling.terms.model_dump(mode="json", exclude_none=True)}]
     )
-    note_said(connection, rule.owner_id)
+    note_said(connection, ruling.owner_id)
 
 
-def end(connection: Connection, rule: OwnerRule, *, by: str, at: datetime) -> bool:
-    """Ends a rule; whether it was in force. The caller holds the owner's lock."""
-    asked = {"of_owner": rule.owner_id, "of_id": rule.id, "at": at, "by": by}
+def end(connection: Connection, ruling: StandingRuling, *, by: str, at: datetime) -> bool:
+    """Ends a standing ruling; whether it was in force. The caller holds the owner's lock."""
+    asked = {"of_owner": ruling.owner_id, "of_id": ruling.id, "at": at, "by": by}
     ended = connection.execute(_END, asked).rowcount == 1
     if ended:
-        note_said(connection, rule.owner_id)
+        note_said(connection, ruling.owner_id)
     return ended
 
 
-def open_acts(connection: Connection, rule: OwnerRule, most: int, *, stored_only: bool) -> list[RuleAct]:
-    """What a rule did and was not taken back, the oldest first: memories in force and, unless `stored_only`, claims
-    that it rejected."""
+def open_acts(
+    connection: Connection, ruling: StandingRuling, most: int, *, stored_only: bool
+) -> list[RulingAct]:
+    """What a standing ruling did and was not taken back, the oldest first: memories in force and, unless `stored_only`,
+    claims that it rejected."""
     wanted = _OPEN_ACTS.where(_ACTS.c.memory_id.is_not(None)) if stored_only else _OPEN_ACTS
-    asked = {"of_owner": rule.owner_id, "of_rule": rule.id, "most": most}
-    return [RuleAct(**row) for row in connection.execute(wanted, asked).mappings()]
+    asked = {"of_owner": ruling.owner_id, "of_ruling": ruling.id, "most": most}
+    return [RulingAct(**row) for row in connection.execute(wanted, asked).mappings()]
 
 
-def settle(connection: Connection, rule: OwnerRule, done: Collection[str]) -> None:
+def settle(connection: Connection, ruling: StandingRuling, done: Collection[str]) -> None:
     """Notes that what these decisions did was taken back. The caller holds the owner's lock."""
-    connection.execute(_SETTLE, {"of_owner": rule.owner_id, "of_rule": rule.id, "done": done})
+    connection.execute(_SETTLE, {"of_owner": ruling.owner_id, "of_ruling": ruling.id, "done": done})
 
 
-def _rule(row: Mapping[Any, Any]) -> OwnerRule:
-    return OwnerRule.model_validate(dict(row))
+def _ruling(row: Mapping[Any, Any]) -> StandingRuling:
+    return StandingRuling.model_validate(dict(row))

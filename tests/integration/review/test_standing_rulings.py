@@ -1,5 +1,5 @@
-"""Rules that owners make of rulings: what they store and reject, who may confirm one, and taking one back with all it
-did."""
+"""Standing rulings of owners: what they store and reject, who may confirm one, and taking one back
+with all it did."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from tests.reviews import (
 )
 from tests.visiting import is_page
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.owner_rules import OwnerRule, RuleDraft, RuleTerms, template_of
+from vouchgate.ingest.claims.standing_rulings import RulingDraft, RulingTerms, StandingRuling, template_of
 from vouchgate.ingest.claims.types import (
     Action,
-    AppliedRule,
+    AppliedRuling,
     Claim,
     Label,
     MemoryStatus,
@@ -36,7 +36,7 @@ from vouchgate.ingest.claims.types import (
     Principal,
     ReviewStatus,
     Role,
-    RuleVerdict,
+    RulingVerdict,
     Source,
     ValidationResult,
 )
@@ -44,8 +44,8 @@ from vouchgate.ingest.pipeline import examine, inspect, replay
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import Approved, NotFound, Rejected
 from vouchgate.review.trust import taking_back
-from vouchgate.review.trust.owner_rules import Proposal, RuleBook, Ruled, RuleRefused
-from vouchgate.review.trust.taking_back import RuleEnded, Then
+from vouchgate.review.trust.standing_rulings import Proposal, Ruled, RulingRefused, StandingRulings
+from vouchgate.review.trust.taking_back import RulingEnded, Then
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims.submit import Decided
@@ -85,37 +85,37 @@ def send(
     return answer.answer
 
 
-def book(store: Store, under: Policy | None = None) -> RuleBook:
-    """The rules under the built-in policy, or another."""
-    return RuleBook(store, under or policy())
+def book(store: Store, under: Policy | None = None) -> StandingRulings:
+    """The standing rulings under the built-in policy, or another."""
+    return StandingRulings(store, under or policy())
 
 
 def confirm(
     store: Store,
-    verdict: RuleVerdict = RuleVerdict.STORE,
+    verdict: RulingVerdict = RulingVerdict.STORE,
     *,
     who: Principal | None = None,
     under: Policy | None = None,
     days: int = 30,
     **terms: Any,
-) -> OwnerRule | RuleRefused:
-    """Rita confirms a rule about rooms."""
+) -> StandingRuling | RulingRefused:
+    """Rita confirms a standing ruling about rooms."""
     named = {"agent": "agent-1", "template": TICKETS} | terms
-    draft = RuleDraft.model_validate({"verdict": verdict, "terms": named})
+    draft = RulingDraft.model_validate({"verdict": verdict, "terms": named})
     return book(store, under).confirm(who or reviewer(), "ann", draft, name="tickets", days=days, now=NOW)
 
 
-def rule(store: Store, verdict: RuleVerdict = RuleVerdict.STORE, **terms: Any) -> OwnerRule:
+def ruling(store: Store, verdict: RulingVerdict = RulingVerdict.STORE, **terms: Any) -> StandingRuling:
     """The same, which is taken."""
     made = confirm(store, verdict, **terms)
-    assert isinstance(made, OwnerRule), made
+    assert isinstance(made, StandingRuling), made
     return made
 
 
-def take_back(store: Store, made: OwnerRule, then: Then, under: Policy | None = None) -> RuleEnded:
-    """Rita takes a rule back."""
+def take_back(store: Store, made: StandingRuling, then: Then, under: Policy | None = None) -> RulingEnded:
+    """Rita takes a standing ruling back."""
     ended = taking_back.take_back(book(store, under), reviewer(), made.id, then, NOW + DAY)
-    assert isinstance(ended, RuleEnded)
+    assert isinstance(ended, RulingEnded)
     return ended
 
 
@@ -124,17 +124,27 @@ def same_again(answer: ValidationResult) -> bool:
     return replay(answer, policy(), DETECTOR) == ()
 
 
-def test_a_rule_stores_what_its_template_fits_and_the_decision_can_be_made_again(store: Store) -> None:
+def test_a_standing_ruling_stores_what_its_template_fits_and_the_decision_can_be_made_again(
+    store: Store,
+) -> None:
     before = send(store, ticket(1))
-    assert (before.rule, "owner_rule" in before.evidence.model_dump(mode="json")) == ("ungrounded", False)
-    made = rule(store)
+    assert (before.rule, "standing_ruling" in before.evidence.model_dump(mode="json")) == (
+        "ungrounded",
+        False,
+    )
+    made = ruling(store)
     stored = send(store, ticket(2))
-    assert (stored.rule, stored.reason) == ("owner_rule", "Stored by a rule of its owner: tickets")
+    assert (stored.rule, stored.reason) == (
+        "standing_ruling",
+        "Stored by a standing ruling of its owner: tickets",
+    )
     assert (stored.evidence.label, stored.evidence.confidence) == (Label.INFERENCE, "medium")
-    assert stored.evidence.owner_rule == AppliedRule(id=made.id, name="tickets", verdict=RuleVerdict.STORE)
+    assert stored.evidence.standing_ruling == AppliedRuling(
+        id=made.id, name="tickets", verdict=RulingVerdict.STORE
+    )
     assert stored.policy_digest == before.policy_digest == policy().digest
     assert same_again(stored)
-    forged = stored.evidence.model_copy(update={"owner_rule": None})
+    forged = stored.evidence.model_copy(update={"standing_ruling": None})
     assert not same_again(stored.model_copy(update={"evidence": forged}))
     others = [
         send(store, ticket(3), agent="agent-2"),
@@ -146,30 +156,30 @@ def test_a_rule_stores_what_its_template_fits_and_the_decision_can_be_made_again
     assert [each.rule for each in others] == ["ungrounded"] * 3 + ["speculation", "ungrounded"]
     ((_, counts),) = book(store).listing(reviewer())
     assert (counts.stored, counts.in_force, counts.rejected, counts.open) == (1, 1, 0, 1)
-    assert history(store)[1].action is Action.RULE_CONFIRMED
+    assert history(store)[1].action is Action.STANDING_RULING_CONFIRMED
     assert_consistent(store)
 
 
 @pytest.mark.on("sqlite")
-def test_what_conflicts_with_a_memory_waits_whatever_a_rule_says(store: Store) -> None:
-    rule(store, template="the gateway of * listens on port *")
-    assert send(store, "The gateway of Oslo listens on port 8080.").rule == "owner_rule"
+def test_what_conflicts_with_a_memory_waits_whatever_a_standing_ruling_says(store: Store) -> None:
+    ruling(store, template="the gateway of * listens on port *")
+    assert send(store, "The gateway of Oslo listens on port 8080.").rule == "standing_ruling"
     assert send(store, "The gateway of Oslo listens on port 8081.").rule == "conflict"
     assert send(store, "The gateway of Oslo listens on port 8080.").rule == "duplicate"
 
 
 @pytest.mark.on("sqlite")
-def test_a_rule_stores_what_its_source_does_not_cover_and_never_what_it_refutes(
+def test_a_standing_ruling_stores_what_its_source_does_not_cover_and_never_what_it_refutes(
     store: Store, tmp_path: Path
 ) -> None:
     with bench(store, tmp_path) as here:
         here.repository.commit(
             "A guide", {"docs/guide.md": "The gateway listens on port 8080 behind the proxy.\n"}
         )
-        rule(store, path="docs/guide.md", template=None)
+        ruling(store, path="docs/guide.md", template=None)
         assert here.send(
             "The gateway listens on port 8080 and on Fridays it is cleaned (docs/guide.md)."
-        ).rule == ("owner_rule")
+        ).rule == ("standing_ruling")
         assert (
             here.send("The gateway listens on port 9090 behind the proxy (docs/guide.md).").rule == "refuted"
         )
@@ -181,11 +191,11 @@ def test_a_rule_stores_what_its_source_does_not_cover_and_never_what_it_refutes(
 
 
 @pytest.mark.on("sqlite")
-def test_a_rule_that_rejects_blocks_with_its_name_until_it_is_over(store: Store) -> None:
-    made = rule(store, RuleVerdict.REJECT, agent=None, days=3)
+def test_a_standing_ruling_that_rejects_blocks_with_its_name_until_it_is_over(store: Store) -> None:
+    made = ruling(store, RulingVerdict.REJECT, agent=None, days=3)
     blocked = send(store, ticket(1), agent="agent-9", source=Source.USER)
-    assert (blocked.rule, blocked.tier) == ("owner_rule", "tier_3")
-    assert blocked.reason == "Rejected by a rule of its owner: tickets"
+    assert (blocked.rule, blocked.tier) == ("standing_ruling", "tier_3")
+    assert blocked.reason == "Rejected by a standing ruling of its owner: tickets"
     assert same_again(blocked)
     assert send(store, ticket(1), now=NOW + 3 * DAY).rule == "ungrounded"
     ((_, counts),) = book(store).listing(reviewer())
@@ -194,31 +204,31 @@ def test_a_rule_that_rejects_blocks_with_its_name_until_it_is_over(store: Store)
 
 
 @pytest.mark.on("sqlite")
-def test_a_rule_is_narrow_and_not_confirmed_by_who_runs_the_agent_nor_for_longer_than_the_policy_says(
+def test_a_standing_ruling_is_narrow_and_not_confirmed_by_who_runs_the_agent_nor_for_longer_than_the_policy_says(
     store: Store,
 ) -> None:
     for terms in ({"agent": None}, {"template": None}, {"template": None, "source": "chat"}):
         with pytest.raises(ValueError, match="names an agent"):
             confirm(store, **terms)
     with pytest.raises(ValueError, match="every claim"):
-        RuleTerms()
+        RulingTerms()
     for odd in ("", "a\x00b"):
         with pytest.raises(ValueError, match="agent"):
-            RuleTerms(agent=odd)
+            RulingTerms(agent=odd)
     for template in ("* * went *", "x " * 61):
         with pytest.raises(ValueError, match="template"):
-            RuleTerms(template=template)
-    nothing = Policy.model_validate(policy().model_dump() | {"owner_rules": {"store": False}})
+            RulingTerms(template=template)
+    nothing = Policy.model_validate(policy().model_dump() | {"standing_rulings": {"store": False}})
     refused = [confirm(store, agent=reviewer().id), confirm(store, days=181), confirm(store, under=nothing)]
-    assert [one.code for one in refused if isinstance(one, RuleRefused)] == [
+    assert [one.code for one in refused if isinstance(one, RulingRefused)] == [
         "four_eyes",
         "too_long",
-        "rules_store_nothing",
+        "standing_rulings_store_nothing",
     ]
     agent = Principal(id="a", name="a", role=Role.AGENT, owners=frozenset({"ann"}))
     others = [agent, reviewer("bob"), agent.model_copy(update={"role": Role.AUDITOR})]
     others.append(agent.model_copy(update={"role": Role.REVIEWER, "any_owner": True}))
-    made = rule(store)
+    made = ruling(store)
     before = everything(store)
     for who in others:
         assert book(store).listing(who) == []
@@ -241,15 +251,15 @@ def test_a_preview_tells_what_would_have_been_done_and_what_was_ruled_otherwise(
     assert old.queue_id
     proposal = book(store).propose(reviewer(), items[0])
     assert isinstance(proposal, Proposal)
-    assert proposal.verdict is RuleVerdict.STORE
+    assert proposal.verdict is RulingVerdict.STORE
     assert (proposal.terms.agent, proposal.terms.template, proposal.terms.kind) == (
         "agent-1",
         TICKETS,
         "none",
     )
     before = everything(store)
-    for verdict, same, otherwise in ((RuleVerdict.STORE, 2, 1), (RuleVerdict.REJECT, 1, 2)):
-        draft = RuleDraft(verdict=verdict, terms=proposal.terms)
+    for verdict, same, otherwise in ((RulingVerdict.STORE, 2, 1), (RulingVerdict.REJECT, 1, 2)):
+        draft = RulingDraft(verdict=verdict, terms=proposal.terms)
         seen = book(store).preview(reviewer(), "ann", draft, NOW)
         assert (seen.would, seen.same, seen.otherwise, seen.nobody) == (4, same, otherwise, 1)
         assert seen.shown[0].ruled is Ruled.OTHERWISE
@@ -258,8 +268,8 @@ def test_a_preview_tells_what_would_have_been_done_and_what_was_ruled_otherwise(
 
 
 @pytest.mark.parametrize("then", list(Then))
-def test_a_rule_is_taken_back_with_all_it_did(store: Store, then: Then) -> None:
-    made = rule(store)
+def test_a_standing_ruling_is_taken_back_with_all_it_did(store: Store, then: Then) -> None:
+    made = ruling(store)
     stored = [str(send(store, ticket(number)).memory_id) for number in range(60)]
     ended = take_back(store, made, then)
     statuses = {each.status for each in all_memories(store, NOW)}
@@ -271,7 +281,7 @@ def test_a_rule_is_taken_back_with_all_it_did(store: Store, then: Then) -> None:
     assert (ended.queued, ended.retracted, ended.left, *statuses) == waits[then]
     assert send(store, ticket(99)).rule == "ungrounded"
     assert_consistent(store)
-    assert sum(each.action is Action.RULE_ENDED for each in history(store)) == 1
+    assert sum(each.action is Action.STANDING_RULING_ENDED for each in history(store)) == 1
     if then is not Then.QUEUE:
         return
     assert memory(store, stored[0]).retracted_reason == taking_back.TAKEN_BACK
@@ -287,10 +297,10 @@ def test_a_rule_is_taken_back_with_all_it_did(store: Store, then: Then) -> None:
         ReviewStatus.PENDING,
         NOW + 31 * DAY,
     )
-    assert "a rule stored it that you took back: tickets" in item.reason
+    assert "a standing ruling stored it that you took back: tickets" in item.reason
     kept = queue_of(store).decision_of(item)
     assert kept is not None
-    assert (kept.evidence.owner_rule, same_again(kept)) == (None, True)
+    assert (kept.evidence.standing_ruling, same_again(kept)) == (None, True)
     assert isinstance(
         queue_of(store).approve(reviewer(), item.id, version=item.version, now=NOW + DAY), Approved
     )
@@ -304,10 +314,12 @@ def window_items(connection: Any) -> set[str]:
 
 
 @pytest.mark.on("sqlite")
-def test_what_a_rule_rejected_waits_once_and_a_full_queue_takes_the_rest_later(store: Store) -> None:
-    made = rule(store, RuleVerdict.REJECT, agent=None)
+def test_what_a_standing_ruling_rejected_waits_once_and_a_full_queue_takes_the_rest_later(
+    store: Store,
+) -> None:
+    made = ruling(store, RulingVerdict.REJECT, agent=None)
     for number in (1, 2, 3, 1, 1):
-        assert send(store, ticket(number)).rule == "owner_rule"
+        assert send(store, ticket(number)).rule == "standing_ruling"
     small = policy(per_owner=2)
     first = take_back(store, made, Then.QUEUE, small)
     assert (first.queued, first.retracted, first.full) == (2, 0, True)
@@ -317,14 +329,14 @@ def test_what_a_rule_rejected_waits_once_and_a_full_queue_takes_the_rest_later(s
     assert_consistent(store)
 
 
-def test_other_processes_see_a_rule_at_once(store: Store, database_url: str) -> None:
+def test_other_processes_see_a_standing_ruling_at_once(store: Store, database_url: str) -> None:
     from vouchgate.storage.store import Store as Opened
 
     other = Opened.open(database_url, threshold=policy().threshold)
     try:
         assert send(other, ticket(1)).rule == "ungrounded"
-        made = rule(store)
-        assert send(other, ticket(2)).rule == "owner_rule"
+        made = ruling(store)
+        assert send(other, ticket(2)).rule == "standing_ruling"
         take_back(store, made, Then.KEEP)
         assert send(other, ticket(3)).rule == "ungrounded"
     finally:
@@ -332,22 +344,22 @@ def test_other_processes_see_a_rule_at_once(store: Store, database_url: str) -> 
 
 
 @pytest.mark.on("sqlite")
-def test_rules_are_read_once_a_change_and_cost_no_query_else(store: Store) -> None:
+def test_standing_rulings_are_read_once_a_change_and_cost_no_query_else(store: Store) -> None:
     asked: list[str] = []
 
     def note(_: Any, __: Any, statement: str, *___: Any) -> None:
-        if "owner_rule" in statement or "spot_check" in statement:
+        if "standing_ruling" in statement or "spot_check" in statement:
             asked.append(statement.split(maxsplit=1)[0])
 
     event.listen(Engine, "before_cursor_execute", note)
     try:
         send(store, ticket(1))
         assert asked == []
-        rule(store)
+        ruling(store)
         asked.clear()
         for number in range(2, 6):
             send(store, f"The kitchen of floor {number} has tea number {number * 9}.")
-        assert asked == ["SELECT", "SELECT"]  # the rules, and the verdicts
+        assert asked == ["SELECT", "SELECT"]  # the standing rulings, and the verdicts
     finally:
         event.remove(Engine, "before_cursor_execute", note)
 
@@ -367,8 +379,10 @@ def test_the_page_proposes_previews_confirms_and_takes_back(service: Service) ->
         now = datetime.now(UTC)
         item_id = send(store, ticket(1), now=now).queue_id
         assert "Always like this" in is_page(await desk.get(f"/review/items/{item_id}"), 200)
-        assert "What would it have stored?" in is_page(await desk.get(f"/review/rules?item={item_id}"), 200)
-        asked = f"/review/rules?item={item_id}&verdict=store"
+        assert "What would it have stored?" in is_page(
+            await desk.get(f"/review/standing-rulings?item={item_id}"), 200
+        )
+        asked = f"/review/standing-rulings?item={item_id}&verdict=store"
         for term, said in (
             ("term=kind", "names an agent"),
             ("", "about every claim"),
@@ -380,14 +394,14 @@ def test_the_page_proposes_previews_confirms_and_takes_back(service: Service) ->
         assert "nobody ruled" in seen
         terms = {"agent": "agent-1", "template": TICKETS}
         answer = await desk.post(
-            "/review/rules", item=item_id, verdict="store", name="rooms", days="30", **terms
+            "/review/standing-rulings", item=item_id, verdict="store", name="rooms", days="30", **terms
         )
-        assert (answer.status_code, answer.headers["location"]) == (303, "/review/rules")
-        assert send(store, ticket(2), now=now + DAY).rule == "owner_rule"
-        shown = is_page(await desk.get("/review/rules"), 200)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/review/standing-rulings")
+        assert send(store, ticket(2), now=now + DAY).rule == "standing_ruling"
+        shown = is_page(await desk.get("/review/standing-rulings"), 200)
         assert "stored 1, 1 in force" in shown
         ((made, _),) = book(store).listing(reviewer())
-        end = f"/review/rules/{made.id}"
+        end = f"/review/standing-rulings/{made.id}"
         gone = await desk.post(end, then="queue")
         assert "1 went to the queue, 1 memories are retracted" in is_page(gone, 200)
         assert sorted(each.content for each in desk.waiting()) == [ticket(1), ticket(2)]
@@ -396,14 +410,21 @@ def test_the_page_proposes_previews_confirms_and_takes_back(service: Service) ->
             {"verdict": "store", "name": "", "days": "30"},
             {"verdict": "store", "name": "x", "days": "-1"},
         ):
-            is_page(await desk.post("/review/rules", item=item_id, **(terms | fields)), 422)
-        is_page(await desk.post("/review/rules", verdict="store", name="x", days="30", template=TICKETS), 422)
+            is_page(await desk.post("/review/standing-rulings", item=item_id, **(terms | fields)), 422)
         is_page(
-            await desk.post("/review/rules", item=item_id, verdict="store", name="x", days="181", **terms),
+            await desk.post(
+                "/review/standing-rulings", verdict="store", name="x", days="30", template=TICKETS
+            ),
+            422,
+        )
+        is_page(
+            await desk.post(
+                "/review/standing-rulings", item=item_id, verdict="store", name="x", days="181", **terms
+            ),
             409,
         )
         is_page(await desk.post(end, then="burn"), 422)
-        is_page(await desk.post("/review/rules/rule_1", then="keep"), 404)
-        is_page(await desk.get("/review/rules?item=rev_1"), 404)
+        is_page(await desk.post("/review/standing-rulings/ruling_1", then="keep"), 404)
+        is_page(await desk.get("/review/standing-rulings?item=rev_1"), 404)
 
     run(service, "ann", work)
