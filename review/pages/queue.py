@@ -27,6 +27,7 @@ from vouchgate.review.pages.text import (
 )
 from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import Order, QueueFilter
+from vouchgate.storage.queue.query import NO_QUERY, Query
 
 ORDERS: tuple[tuple[Order, str], ...] = (
     ("priority", "Most pressing first"),
@@ -44,7 +45,9 @@ class QueueListing:
     sender: str | None = None
     cited: str | None = None
     memory_type: MemoryType | None = None
-    q: str | None = None
+    q: str | None = None  # a query, as it was typed
+    terms: Query | None = NO_QUERY  # of `q`; None when it cannot be understood
+    fault: str = ""  # what is wrong with it then, as a sentence
     order: Order = "priority"
 
     @property
@@ -60,14 +63,16 @@ class QueueListing:
         }
         return tuple((name, str(value)) for name, value in given.items() if value not in (None, ""))
 
-    def as_filter(self, *, after: str | None = None, limit: int = 1) -> QueueFilter:
-        """The items of it, from `after` on."""
+    def as_filter(self, *, after: str | None = None, limit: int = 1) -> QueueFilter | None:
+        """The items of it, from `after` on; None when nobody can tell which they are."""
+        if self.terms is None:
+            return None
         return QueueFilter(
             rule=self.rule,
             sender=self.sender,
             cited=self.cited,
             memory_type=self.memory_type,
-            text=self.q,
+            query=self.terms,
             order=self.order,
             after=after,
             limit=limit,

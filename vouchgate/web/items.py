@@ -194,7 +194,8 @@ def _page(
     if shown is None:
         raise PageProblem(404, "There is no such claim.")
     read = read_item(service, shown, now)
-    following = service.queue.neighbours(visitor.principal, shown.id, listing.as_filter())
+    wanted = listing.as_filter()
+    following = None if wanted is None else service.queue.neighbours(visitor.principal, shown.id, wanted)
     earlier, seen = None, seen if failed is not None else shown.asked_decision
     if seen and seen != shown.decision_id:
         earlier = _decision(service, seen, visitor.owner_id)

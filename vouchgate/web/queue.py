@@ -21,7 +21,7 @@ from vouchgate.review.pages.queue import (
     rows_of,
 )
 from vouchgate.review.pages.reasons import CANNED, KNOWN
-from vouchgate.review.pages.text import is_whole, opening_pieces
+from vouchgate.review.pages.text import is_whole, opening_pieces, pieces
 from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
 from vouchgate.service import Service
@@ -47,7 +47,8 @@ def queue(request: Request, visitor: SignedIn) -> Response:
     now = datetime.now(UTC)
     facets = service.queue.facets(visitor.principal)
     after = request.query_params.get("after")
-    items = service.queue.search(visitor.principal, listing.as_filter(after=after, limit=PAGE))
+    wanted = listing.as_filter(after=after, limit=PAGE)
+    items = [] if wanted is None else service.queue.search(visitor.principal, wanted)
     senders = _names(service, {*facets.by_sender, *(item.submitted_by for item in items)})
     head_start = service.policy.queue.head_start_days
     words = service.policy.values
@@ -56,6 +57,7 @@ def queue(request: Request, visitor: SignedIn) -> Response:
     return html(
         request,
         "queue.html",
+        422 if listing.fault else 200,
         here="queue",
         waiting=facets.waiting,
         seq=facets.seq,
@@ -69,6 +71,7 @@ def queue(request: Request, visitor: SignedIn) -> Response:
         ),
         kept=[(name, value) for name, value in listing.query if name not in ("q", "order")],
         q=listing.q or "",
+        fault=pieces(listing.fault),
         order=listing.order,
         orders=ORDERS,
         rows=rows,

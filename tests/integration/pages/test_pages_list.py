@@ -180,12 +180,13 @@ def test_what_is_like_it_is_not_called_unique(service: Service) -> None:
 
 def test_search_is_by_words_in_any_form_and_order(service: Service) -> None:
     async def work(desk: Desk) -> None:
+        pack = "A battery_pack stands there."
         bowls = "The bowls were returned on Friday, and all batteries with them (100 % of 12)."
         for text in (
             bowls,
             "The bowl is blue.",
             "Returned parcels are kept.",
-            "A battery_pack stands there.",
+            pack,
         ):
             desk.add(text)
         found: dict[str, set[str]] = {}
@@ -196,20 +197,35 @@ def test_search_is_by_words_in_any_form_and_order(service: Service) -> None:
             '"were returned"',
             '"returned were"',
             "100 %",
-            "y_p",
+            "battery_pack",
             "bowls !",
+            'agent:"a test\'s agent" agent:nobody',
+            "reason:ungrounded assigned:nobody battery",
+            "assigned:me",
         ):
             page = await desk.get(f"/review?{httpx.QueryParams({'q': words})}")
             found[words] = {by_row[row] for row in listed(page)}
         assert found == {
             "returned bowl": {bowls},
-            "battery": {bowls, "A battery_pack stands there."},
+            "battery": {bowls, pack},
             '"were returned"': {bowls},
             '"returned were"': set(),
             "100 %": {bowls},
-            "y_p": {"A battery_pack stands there."},
-            "bowls !": set(),
+            "battery_pack": {pack},
+            "bowls !": {bowls, "The bowl is blue."},
+            'agent:"a test\'s agent" agent:nobody': set(),
+            "reason:ungrounded assigned:nobody battery": {bowls, pack},
+            "assigned:me": set(),
         }
+        # The links of the page keep the query; what is wrong with one is told beside it, and nothing is listed.
+        assert "q=reason%3Aungrounded" in (await desk.get("/review?q=reason%3Aungrounded")).text
+        for path in ("/review", "/review/history"):
+            page = await desk.get(f"{path}?q=agnet%3Abea")
+            assert (page.status_code, listed(page)) == (422, [])
+            assert 'value="agnet:bea"' in page.text and "did you mean agent:?" in page.text
+        one = desk.waiting()[0].id
+        for path in (f"/review/items/{one}", f"/review/items/{one}/pane"):
+            assert (await desk.get(f"{path}?q=agnet%3Abea")).status_code == 200
 
     run(service, "search", work)
 
@@ -251,10 +267,12 @@ def test_history_marks_edits_and_is_searched_by_words_reviewer_and_day(service: 
             ("by=nobody", 0),
             ("until=2020-01-01", 0),
             ("since=2020-01-01&status=rejected", 1),
+            ("q=parcels+after%3A1d", 1),
+            ("q=parcels+before%3A1d", 0),
         ):
             found = (await desk.get(f"/review/history?{query}")).text
             assert found.count('<p class="claim clamp"') == count, query
-        for query in ("since=yesterday", "until=2026-13-01", "q=" + "x" * 201, "by=%00"):
+        for query in ("since=yesterday", "until=2026-13-01", "q=" + "x" * 501, "q=%00", "by=%00"):
             assert (await desk.get(f"/review/history?{query}")).status_code == 422
 
     run(service, "history", work)
