@@ -28,6 +28,7 @@ from vouchgate.review.pages.text import (
 from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.queue.query import NO_QUERY, Query
+from vouchgate.storage.queue.views import SavedView
 
 ORDERS: tuple[tuple[Order, str], ...] = (
     ("priority", "Most pressing first"),
@@ -321,6 +322,32 @@ def by_cited(counts: Mapping[str, int], listing: QueueListing) -> list[FilterGro
         for cited, count in counts.items()
         if count > 1 or listing.cited == cited
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewLink:
+    """A query that the reviewer kept, as a link; `chosen` when it is what the list shows."""
+
+    name: str
+    href: str
+    chosen: bool
+
+
+def view_links(saved: Sequence[SavedView], listing: QueueListing) -> list[ViewLink]:
+    """The reviewer's own queries, by name."""
+    return [ViewLink(view.name, QueueListing(q=view.query).href(), view.query == listing.q) for view in saved]
+
+
+# What no list has unless it is asked for, and what is one's own. Not counted: a snooze ends by the clock alone.
+SET_ASIDE = tuple(
+    (label, QueueListing(q=q).href())
+    for label, q in (
+        ("Snoozed", "is:snoozed"),
+        ("Sent back", "is:sent-back"),
+        ("Answered", "is:answered"),
+        ("Assigned to me", "assigned:me"),
+    )
+)
 
 
 def matching(listing: QueueListing, facets: Facets) -> str:

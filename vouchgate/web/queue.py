@@ -11,14 +11,17 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from vouchgate.ingest.claims.types import ReviewStatus
+from vouchgate.review.attending import views
 from vouchgate.review.pages.queue import (
     ORDERS,
+    SET_ASIDE,
     by_cited,
     by_reason,
     by_sender,
     filter_words,
     matching,
     rows_of,
+    view_links,
 )
 from vouchgate.review.pages.reasons import CANNED, KNOWN
 from vouchgate.review.pages.text import is_whole, opening_pieces, pieces
@@ -54,6 +57,7 @@ def queue(request: Request, visitor: SignedIn) -> Response:
     words = service.policy.values
     rows = rows_of(items, listing, senders=senders, head_start=head_start, now=now, words=words)
     chosen = next((item for item in items if rows and item.id == rows[0].id), None)
+    read = None if chosen is None else read_item(service, chosen, now, me=visitor.principal.id)
     return html(
         request,
         "queue.html",
@@ -77,7 +81,10 @@ def queue(request: Request, visitor: SignedIn) -> Response:
         rows=rows,
         listed=len(items),
         matching=matching(listing, facets) or (f"{PAGE}+" if len(items) == PAGE else str(len(items))),
-        item=None if chosen is None else read_item(service, chosen, now).view,
+        item=read and read.view,
+        attention=read.attention if read else (),
+        views=view_links(views.listing(service.store, visitor.principal), listing),
+        set_aside=SET_ASIDE,
         here_href=listing.href(),
         next_href=listing.href(after=items[-1].id) if len(items) == PAGE else None,
         canned_reasons=CANNED,

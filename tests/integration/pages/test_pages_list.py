@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -12,8 +12,10 @@ import pytest
 from tests.claims import submission_of
 from tests.desk import Desk, add, claim_words, run
 from vouchgate.ingest.claims.types import MemoryType, Principal, Role, Source
+from vouchgate.review.attending import attention
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
+from vouchgate.storage.identity import tokens
 from vouchgate.wire import ClaimIn
 
 
@@ -228,6 +230,46 @@ def test_search_is_by_words_in_any_form_and_order(service: Service) -> None:
             assert (await desk.get(f"{path}?q=agnet%3Abea")).status_code == 200
 
     run(service, "search", work)
+
+
+def test_a_search_is_kept_under_a_name_and_what_others_said_stands_beside_the_list(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.add("The bowls were returned on Friday.")
+        (item,) = desk.waiting()
+        back = "/review?q=reason%3Aungrounded"
+        form = {"q": "reason:ungrounded", "name": "my <doubts>", "back": back}
+        answer = await desk.post("/review/views", do="save", **form)
+        assert (answer.status_code, answer.headers["location"]) == (303, back)
+        page = (await desk.get(back)).text
+        assert f'href="{back}" aria-current="true">my &lt;doubts&gt;</a>' in page
+        assert f'href="{back}">my &lt;doubts&gt;</a>' in (await desk.get("/review")).text
+        for fields in ({"q": "agnet:bea"}, {"q": ""}, {"name": "x" * 61}, {"do": "burn"}):
+            assert (await desk.post("/review/views", **{"do": "save", **form, **fields})).status_code == 422
+        await desk.post("/review/views", do="forget", **form)
+        assert "doubts" not in (await desk.get(back)).text
+
+        owners, now = frozenset({desk.owner}), datetime.now(UTC)
+        bea, _ = tokens.create(
+            service.store, role=Role.REVIEWER, name="Bea", owners=owners, actor="test", now=now
+        )
+        attention.look(service.queue, bea, item.id, now=now)
+        attention.assign(service.queue, bea, item.id, to="me", now=now)
+        for path in ("/review", f"/review/items/{item.id}/pane", f"/review/items/{item.id}"):
+            shown = (await desk.get(path)).text
+            assert "Bea is looking." in shown and "Assigned to Bea." in shown
+        assert len(listed(await desk.get("/review?q=assigned%3Abea"))) == 1
+        attention.snooze(service.queue, bea, item.id, until=now + timedelta(days=2), now=now)
+        page = await desk.get("/review")
+        assert listed(page) == [] and 'href="/review?q=is%3Asnoozed">snoozed</a>' in page.text
+        page = await desk.get("/review?q=is%3Asnoozed")
+        assert len(listed(page)) == 1 and "Snoozed: it is back in the list in" in page.text
+        attention.send_back(
+            service.queue, bea, item.id, version=item.version, question="Which page says so?", now=now
+        )
+        page = await desk.get("/review?q=is%3Asent-back")
+        assert "Its agent was asked: “Which page says so?” It has not been answered yet." in page.text
+
+    run(service, "views", work)
 
 
 def test_a_known_number_is_said_in_full_and_no_reason_is_chosen_for_a_bulk_rejection(
