@@ -20,7 +20,7 @@ from tests.running.waiting import names
 
 pytestmark = pytest.mark.on("sqlite")
 
-POLICY = "[queue]\nper_owner = 400\ntotal = 1000\n"
+POLICY = "[queue]\nper_agent = 400\nper_owner = 400\ntotal = 1000\n"
 ADR = "# 1. Orders\n\n## Status\n\nAccepted\n\n## Decision\n\nOrders are rows in PostgreSQL.\n"
 WRONG = re.compile(r"by Zed|ADR-9|may time out|moon")  # what the person of these tests knows to be so
 DEPOT = (
