@@ -18,7 +18,7 @@ from vouchgate.ingest.claims.types import Action, PendingMemory
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, span
 from vouchgate.review.pages.reasons import kind_of
-from vouchgate.review.pages.text import plain_line
+from vouchgate.review.pages.wording.text import plain_line
 from vouchgate.storage.outgoing.webhooks import Webhook
 from vouchgate.storage.queue.overview import MOST_ENTRIES, EventCounts
 

@@ -93,8 +93,9 @@ class QueueReader:
         if not owners:
             return []
         with self._store.read() as connection:
+            own = wanted.model_copy(update={"me": principal.id})
             return history.history(
-                connection, owners, wanted=wanted, after=after, limit=min(max(limit, 1), pending.MAX_PAGE)
+                connection, owners, wanted=own, after=after, limit=min(max(limit, 1), pending.MAX_PAGE)
             )
 
     def last_act(self, principal: Principal, now: datetime) -> list[PendingMemory]:

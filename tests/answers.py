@@ -33,7 +33,7 @@ from vouchgate.ingest.pipeline import Inspected, examine, inspect
 from vouchgate.ingest.policy import Policy, load_policy
 from vouchgate.review.pages.item import ItemView, item_view
 from vouchgate.review.pages.source import SourceView
-from vouchgate.review.pages.text import Pieces
+from vouchgate.review.pages.wording.text import Pieces
 
 POLICY = load_policy()
 DETECTOR = HedgeDetector(POLICY.lexicon)

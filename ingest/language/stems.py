@@ -45,25 +45,6 @@ def inflected(word: str) -> str:
     return _ISE.sub(r"\1z", word) if "is" in word or "ys" in word else word
 
 
-_QUOTED = re.compile(r'"([^"]+)"|(\S+)')
-
-
-def searched(text: str) -> tuple[str, ...]:
-    """What a text must hold to be found by these words, all of them in any order: of each word the beginning that its
-    forms share, of what stands in quotes all of it. "returned bowl" finds "bowls were returned"."""
-    parts = (match[1] or _shared(match[2]) for match in _QUOTED.finditer(text))
-    return tuple(dict.fromkeys(part for part in parts if part))
-
-
-def _shared(word: str) -> str:
-    low = word.strip('"').lower()
-    root = stem(low)
-    if root == low:
-        return low
-    same = next((at for at, (one, two) in enumerate(zip(low, root, strict=False)) if one != two), len(root))
-    return low[:same].rstrip("iy") if same > 3 else low[:same]  # "batteries", "battery"
-
-
 def stem(word: str) -> str:
     """What the forms of a word share, whatever their tense and number: the word without its endings. Crude: now and
     then two words share one ("option", "opt"). Small letters; what is not plain ASCII stays as it is."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus
 from vouchgate.ingest.scoring.priority import span
-from vouchgate.review.pages.text import Pieces, pieces
+from vouchgate.review.pages.wording.text import Pieces, pieces
 
 
 def attention_notes(

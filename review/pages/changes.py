@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vouchgate.ingest.claims.types import Finding, ValidationResult
-from vouchgate.review.pages.text import Piece, pieces
+from vouchgate.review.pages.wording.text import Piece, pieces
 
 
 @dataclass(frozen=True, slots=True)

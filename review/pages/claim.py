@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from vouchgate.ingest.checks import citations, hedge, statements, support
 from vouchgate.ingest.claims.types import Finding, HedgeCategory, Standing, Verdict
-from vouchgate.review.pages.diff import CHANGED, changed_spans
 from vouchgate.review.pages.source import CONFLICT
-from vouchgate.review.pages.text import UNSEEN, MarkedSpan, Pieces, pieces
+from vouchgate.review.pages.wording.diff import CHANGED, changed_spans
+from vouchgate.review.pages.wording.text import UNSEEN, MarkedSpan, Pieces, pieces
 
 HEDGE, CITATION, UNCOVERED = "hedge", "citation", "uncovered"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.claims.types import DeliveryOp
-from vouchgate.review.pages.text import Piece, pieces
-from vouchgate.review.pages.times import Moment, moment
+from vouchgate.review.pages.wording.text import Piece, pieces
+from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord, DeliveryState
 
 

@@ -22,9 +22,9 @@ from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.dedup.compare import changed_values
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
-from vouchgate.review.pages.diff import DiffView, word_diff
-from vouchgate.review.pages.text import Pieces, pieces
-from vouchgate.review.pages.times import Moment, moment
+from vouchgate.review.pages.wording.diff import DiffView, word_diff
+from vouchgate.review.pages.wording.text import Pieces, pieces
+from vouchgate.review.pages.wording.times import Moment, moment
 
 LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
 _WAITS = "It waits for review too, and meets this one when its turn comes."

@@ -12,7 +12,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.registry import title_of
 from vouchgate.ingest.router import Case, route
 from vouchgate.ingest.rules import Rule
-from vouchgate.review.pages.text import Pieces, pieces, plain_line
+from vouchgate.review.pages.wording.text import Pieces, pieces, plain_line
 
 # The worst first: what one of several findings says against a thing outweighs what the others say.
 _KINDS = {

@@ -11,9 +11,9 @@ from vouchgate.ingest.claims.types import Memory, PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import span
 from vouchgate.review.acts import SERVICE
-from vouchgate.review.pages.diff import word_diff
-from vouchgate.review.pages.text import Piece, opening_pieces, pieces
-from vouchgate.review.pages.times import Moment, moment
+from vouchgate.review.pages.wording.diff import word_diff
+from vouchgate.review.pages.wording.text import Piece, opening_pieces, pieces
+from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.review.undo import undo_deadline as undo_until
 
 PATH = "/review/history"

@@ -43,8 +43,8 @@ from vouchgate.review.pages.earlier import (
 from vouchgate.review.pages.effect import Effect, effect_of
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views
 from vouchgate.review.pages.source import SourceView, source_views
-from vouchgate.review.pages.text import Pieces, pieces, plain_line
-from vouchgate.review.pages.times import Moment, moment, moment_or_none
+from vouchgate.review.pages.wording.text import Pieces, pieces, plain_line
+from vouchgate.review.pages.wording.times import Moment, moment, moment_or_none
 
 _TITLE = 80  # characters of a claim that stand for all of it
 

@@ -21,8 +21,8 @@ from vouchgate.review.pages.delivery import DeliveryView, delivery_views
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views
 from vouchgate.review.pages.item import Fact, facts_of
 from vouchgate.review.pages.source import SourceView, source_views
-from vouchgate.review.pages.text import Piece, opening_pieces, pieces, plain_line
-from vouchgate.review.pages.times import Moment, moment, moment_or_none
+from vouchgate.review.pages.wording.text import Piece, opening_pieces, pieces, plain_line
+from vouchgate.review.pages.wording.times import Moment, moment, moment_or_none
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 
 PATH = "/review/memories"

@@ -8,8 +8,8 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from vouchgate.ingest.claims.types import PublisherTrust, Trust
-from vouchgate.review.pages.text import Pieces, pieces
-from vouchgate.review.pages.times import Moment, moment
+from vouchgate.review.pages.wording.text import Pieces, pieces
+from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.review.trust.publishers import Preview
 
 PATH = "/review/publishers"

@@ -14,9 +14,9 @@ from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.policy import HeadStart
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, explain, span
-from vouchgate.review.pages.diff import CHANGED
 from vouchgate.review.pages.reasons import ReasonKind, kind_of, kind_of_item
-from vouchgate.review.pages.text import (
+from vouchgate.review.pages.wording.diff import CHANGED
+from vouchgate.review.pages.wording.text import (
     MarkedSpan,
     Piece,
     Pieces,
@@ -27,6 +27,8 @@ from vouchgate.review.pages.text import (
 )
 from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import Order, QueueFilter
+from vouchgate.storage.queue.query import NO_QUERY, Query
+from vouchgate.storage.queue.views import SavedView
 
 ORDERS: tuple[tuple[Order, str], ...] = (
     ("priority", "Most pressing first"),
@@ -44,7 +46,9 @@ class QueueListing:
     sender: str | None = None
     cited: str | None = None
     memory_type: MemoryType | None = None
-    q: str | None = None
+    q: str | None = None  # a query, as it was typed
+    terms: Query | None = NO_QUERY  # of `q`; None when it cannot be understood
+    fault: str = ""  # what is wrong with it then, as a sentence
     order: Order = "priority"
 
     @property
@@ -60,14 +64,16 @@ class QueueListing:
         }
         return tuple((name, str(value)) for name, value in given.items() if value not in (None, ""))
 
-    def as_filter(self, *, after: str | None = None, limit: int = 1) -> QueueFilter:
-        """The items of it, from `after` on."""
+    def as_filter(self, *, after: str | None = None, limit: int = 1) -> QueueFilter | None:
+        """The items of it, from `after` on; None when nobody can tell which they are."""
+        if self.terms is None:
+            return None
         return QueueFilter(
             rule=self.rule,
             sender=self.sender,
             cited=self.cited,
             memory_type=self.memory_type,
-            text=self.q,
+            query=self.terms,
             order=self.order,
             after=after,
             limit=limit,
@@ -316,6 +322,32 @@ def by_cited(counts: Mapping[str, int], listing: QueueListing) -> list[FilterGro
         for cited, count in counts.items()
         if count > 1 or listing.cited == cited
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewLink:
+    """A query that the reviewer kept, as a link; `chosen` when it is what the list shows."""
+
+    name: str
+    href: str
+    chosen: bool
+
+
+def view_links(saved: Sequence[SavedView], listing: QueueListing) -> list[ViewLink]:
+    """The reviewer's own queries, by name."""
+    return [ViewLink(view.name, QueueListing(q=view.query).href(), view.query == listing.q) for view in saved]
+
+
+# What no list has unless it is asked for, and what is one's own. Not counted: a snooze ends by the clock alone.
+SET_ASIDE = tuple(
+    (label, QueueListing(q=q).href())
+    for label, q in (
+        ("Snoozed", "is:snoozed"),
+        ("Sent back", "is:sent-back"),
+        ("Answered", "is:answered"),
+        ("Assigned to me", "assigned:me"),
+    )
+)
 
 
 def matching(listing: QueueListing, facets: Facets) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from vouchgate.review.pages.text import opening_pieces, pieces, plain_line
+from vouchgate.review.pages.wording.text import opening_pieces, pieces, plain_line
 
 STATIC_PATH = "/review/static/"
 _MOST = 120  # characters of a text in one plain line

@@ -33,10 +33,10 @@ from vouchgate.ingest.scoring.score import (
 )
 from vouchgate.ingest.scoring.sites import host_of
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views, worst
-from vouchgate.review.pages.links import LinkView, leads_elsewhere, link_of
 from vouchgate.review.pages.publishers import href_of
-from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces, plain_line
-from vouchgate.review.pages.times import Moment, age, moment_or_none
+from vouchgate.review.pages.wording.links import LinkView, leads_elsewhere, link_of
+from vouchgate.review.pages.wording.text import MarkedSpan, Pieces, pieces, plain_line
+from vouchgate.review.pages.wording.times import Moment, age, moment_or_none
 
 CONFLICT, NEAR = "conflict", "near"
 

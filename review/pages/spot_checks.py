@@ -12,8 +12,8 @@ from vouchgate.ingest.scoring.sampling import NOTHING
 from vouchgate.ingest.support.holding import by_statement, text_held
 from vouchgate.review.pages.history import FilterChoice
 from vouchgate.review.pages.source import NEAR, SourceView, source_views
-from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces
-from vouchgate.review.pages.times import Moment, moment
+from vouchgate.review.pages.wording.text import MarkedSpan, Pieces, pieces
+from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.review.trust.spot_checks import Drawn, Judged
 from vouchgate.storage.queue.spot_checks import OPEN, VerdictCounts
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus
-from vouchgate.review.pages.text import pieces
-from vouchgate.review.pages.times import Moment, moment
+from vouchgate.review.pages.wording.text import pieces
+from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.review.reading import VoteCount
 from vouchgate.storage.queue.votes import Vote
 

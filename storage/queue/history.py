@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
+from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, select, tuple_
 
 from vouchgate.ingest.claims.types import Frozen, PendingMemory, ReviewStatus
 from vouchgate.storage.queue import pending
-from vouchgate.storage.queue.pending import TABLE, holding, items_of
+from vouchgate.storage.queue import search as search_terms
+from vouchgate.storage.queue.pending import TABLE, items_of
+from vouchgate.storage.queue.query import NO_QUERY, Query
 
 _LATELY = 1000  # decisions: some milliseconds
 
@@ -20,7 +23,9 @@ class HistoryFilter(Frozen):
     by: str | None = None  # id of the principal that decided
     since: datetime | None = None
     until: datetime | None = None
-    text: str | None = None  # as in QueueFilter
+    query: Query = NO_QUERY
+    me: str = ""  # as in QueueFilter, and so is `now`
+    now: datetime = Field(default_factory=lambda: datetime.now(UTC))
 
 
 EVERYTHING = HistoryFilter()
@@ -40,7 +45,10 @@ def history(
     here any more; then the list is given from its beginning.
     """
     at = TABLE.c.decided_at
-    conditions: list[ColumnElement[bool]] = [at.is_not(None), *holding(wanted.text)]
+    conditions: list[ColumnElement[bool]] = [
+        at.is_not(None),
+        *search_terms.conditions(wanted.query, me=wanted.me, now=wanted.now),
+    ]
     if wanted.status is not None:
         conditions.append(TABLE.c.status == wanted.status.value)
     if wanted.by is not None:
@@ -55,8 +63,9 @@ def history(
             return []
         if last.decided_at is not None:
             conditions.append(tuple_(at, TABLE.c.id) < tuple_(last.decided_at, last.id))
-    listing = select(TABLE).where(*conditions).order_by(at.desc(), TABLE.c.id.desc()).limit(limit)
-    items = items_of(connection, (listing.where(TABLE.c.owner_id == owner_id) for owner_id in owners))
+    listing = select(TABLE).where(*conditions).order_by(at.desc(), TABLE.c.id.desc())
+    listings = (listing.where(TABLE.c.owner_id == owner_id) for owner_id in owners)
+    items = items_of(connection, listings, wanted.query, limit)
     items.sort(key=lambda item: (item.decided_at or item.created_at, item.id), reverse=True)
     return items[:limit]
 

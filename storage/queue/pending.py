@@ -20,7 +20,6 @@ from vouchgate.ingest.claims.types import (
     ReviewStatus,
     ValidationResult,
 )
-from vouchgate.ingest.language.stems import searched
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
@@ -128,9 +127,6 @@ class QueueFilter(Frozen):
     sender: str | None = None  # id of the principal that submitted it
     cited: str | None = None  # key of the first thing it cites
     memory_type: MemoryType | None = None
-    text: str | None = (
-        None  # words that all stand in it, in any form and order; `ingest.language.stems.searched`
-    )
     query: Query = NO_QUERY
     me: str = ""  # the principal that asks, for `assigned:me`
     away: bool = False  # also what is snoozed or sent back, which a query can ask for, too
@@ -197,7 +193,7 @@ def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
 
     An owner's items are read from an index in their order, so a page costs the same whatever waits behind it.
     """
-    texts = (wanted.sender, wanted.cited, wanted.text, wanted.after)
+    texts = (wanted.sender, wanted.cited, wanted.after)
     if any(text is not None and not storable(text) for text in texts):
         return []
     beyond: list[ColumnElement[bool]] = []
@@ -208,18 +204,19 @@ def search(connection: Connection, wanted: QueueFilter) -> list[PendingMemory]:
         beyond.append(_after_item(last, wanted.order))
     # An owner at a time: in the order of one the rows lie in the index, in that of several they would be sorted.
     listings = [_listing(owner_id, wanted, beyond) for owner_id in sorted(wanted.owners)]
-    holds = search_terms.text_filter(wanted.query)
-    if holds is None:
-        items = items_of(connection, (listing.limit(wanted.limit) for listing in listings))
-    else:
-        items = [i for listing in listings for i in _that_hold(connection, listing, holds, wanted.limit)]
+    items = items_of(connection, listings, wanted.query, wanted.limit)
     items.sort(key=lambda item: _sort_key(item, wanted.order), reverse=wanted.order == "newest")
     return items[: wanted.limit]
 
 
-def items_of(connection: Connection, statements: Iterable[Select[Any]]) -> list[PendingMemory]:
-    """The items that these statements find, in their order."""
-    return [_item(row) for statement in statements for row in connection.execute(statement).mappings()]
+def items_of(
+    connection: Connection, listings: Iterable[Select[Any]], query: Query, most: int
+) -> list[PendingMemory]:
+    """The first so many items of each listing whose text has the words of the query, in their order."""
+    holds = search_terms.text_filter(query)
+    if holds is not None:
+        return [item for listing in listings for item in _that_hold(connection, listing, holds, most)]
+    return [_item(row) for each in listings for row in connection.execute(each.limit(most)).mappings()]
 
 
 def _that_hold(
@@ -241,7 +238,6 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
     ):
         if value is not None:
             conditions.append(column == value)
-    conditions += holding(wanted.text)
     conditions += search_terms.conditions(wanted.query, me=wanted.me, now=wanted.now)
     if wanted.status is ReviewStatus.PENDING and not (wanted.away or wanted.query.names_away):
         conditions.append(search_terms.is_listed(wanted.now))
@@ -249,11 +245,6 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
     if wanted.order == "priority":
         order.insert(0, TABLE.c.priority_at)
     return select(TABLE).where(*conditions).order_by(*order)
-
-
-def holding(text: str | None) -> list[ColumnElement[bool]]:
-    """The claim has all these words; letters A to Z match in either case on every database."""
-    return [TABLE.c.content.icontains(part, autoescape=True) for part in searched(text or "")]
 
 
 def _sort_key(item: PendingMemory, order: Order) -> tuple[datetime, str] | tuple[str]:

@@ -129,8 +129,9 @@ class Query:
 NO_QUERY = Query()
 
 
-def parse(text: str, now: datetime) -> Query:
-    """The terms of a query; `now` is what `7d` is counted from. Raises QueryError."""
+def parse(text: str, now: datetime, *, keys: bool = True) -> Query:
+    """The terms of a query; `now` is what `7d` is counted from. Without `keys` everything is words. Raises
+    QueryError."""
     if len(text) > MOST_CHARACTERS:
         raise QueryError(f"A query has at most {MOST_CHARACTERS} characters.")
     if text.count('"') % 2:
@@ -139,7 +140,10 @@ def parse(text: str, now: datetime) -> Query:
         raise QueryError("A query cannot hold the NUL character, or half of one.")
     terms: list[Term] = []
     for part in _PART.finditer(text):
-        terms += _terms(part["key"], part["bare"], part["quoted"], now)
+        if keys:
+            terms += _terms(part["key"], part["bare"], part["quoted"], now)
+        else:
+            terms += _text_terms(part[0], in_row=part["quoted"] is not None)
     if len(terms) > MOST_TERMS:
         raise QueryError(f"A query has at most {MOST_TERMS} terms.")
     return Query(tuple(terms))

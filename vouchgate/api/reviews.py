@@ -56,10 +56,11 @@ ReviewReader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
 Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
 
 
-def query_of(text: str | None) -> ItemQuery:
-    """The query that was typed. Raises a problem (422) that says what is wrong with it."""
+def query_of(typed: str | None, text: str | None = None) -> ItemQuery:
+    """The query that was typed, with all words of `text`. Raises a problem (422) that says what is wrong with it."""
+    now = datetime.now(UTC)
     try:
-        return parse(text or "", datetime.now(UTC))
+        return ItemQuery(parse(typed or "", now).terms + parse(text or "", now, keys=False).terms)
     except QueryError as error:
         raise ProblemError(422, "invalid_query", str(error)) from error
 
@@ -217,8 +218,7 @@ def list_reviews(
         sender=submitted_by,
         cited=cited,
         memory_type=memory_type,
-        text=text,
-        query=query_of(q),
+        query=query_of(q, text),
         order=order,
         after=after,
         limit=limit,

@@ -1,5 +1,5 @@
 """The audit as a page and as Markdown. The page is one file: it asks nobody for anything, runs no script, and shows
-the text of others as text (`review.pages.text`), escaped by the template."""
+the text of others as text (`review.pages.wording.text`), escaped by the template."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pathlib import Path
 from vouchgate.importing.findings import Audit, AuditedRow, Cluster, Conflict, Example, Flag
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.types import Outcome
-from vouchgate.review.pages.diff import word_diff
 from vouchgate.review.pages.render import STATIC, environment
-from vouchgate.review.pages.text import MarkedSpan, Piece, Pieces, pieces, plain_line
+from vouchgate.review.pages.wording.diff import word_diff
+from vouchgate.review.pages.wording.text import MarkedSpan, Piece, Pieces, pieces, plain_line
 
 _SHOWN = 5  # cards of a section that are open; the others are a click away
 _TAGS = 40  # unseen characters that are named of one text; more of them hide nothing else

@@ -31,7 +31,7 @@ from vouchgate.mcp.tools import (
     Saved,
     WeighedSource,
 )
-from vouchgate.review.pages.text import UNSEEN, pieces
+from vouchgate.review.pages.wording.text import UNSEEN, pieces
 
 DECISION = "vouchgate/decision"  # the key of a decision in `_meta`
 

@@ -33,6 +33,7 @@ from vouchgate.web import (
     sign_in,
     spot_checks,
     standing_rulings,
+    views,
 )
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import HOME, SIGN_IN, SignInNeeded, sign_in_address
@@ -107,6 +108,7 @@ _ROUTERS = tuple(
         spot_checks,
         publishers,
         standing_rulings,
+        views,
     )
 )
 

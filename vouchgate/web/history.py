@@ -10,12 +10,14 @@ from starlette.responses import Response
 
 from vouchgate.ingest.claims.types import ReviewStatus
 from vouchgate.review.pages.history import PATH, filter_choices, href, rows_of
+from vouchgate.review.pages.wording.text import pieces
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue.history import HistoryFilter
-from vouchgate.web.listing import MOST_TEXT
+from vouchgate.storage.queue.query import NO_QUERY, Query
+from vouchgate.web.listing import MOST_KEY, parse_typed
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import SignedIn
 
@@ -30,9 +32,12 @@ def history(request: Request, visitor: SignedIn) -> Response:
     """Items that do not wait any more, the last decided first."""
     service, now = service_of(request), datetime.now(UTC)
     query = {name: request.query_params.get(name, "").strip() for name in _FIELDS}
-    wanted = _wanted(query)
+    terms, fault = parse_typed(query["q"], now)
+    wanted = _wanted(query, terms or NO_QUERY, now)
     after = request.query_params.get("after")
-    items = service.queue.history(visitor.principal, wanted=wanted, after=after, limit=PAGE)
+    items = []
+    if terms is not None:
+        items = service.queue.history(visitor.principal, wanted=wanted, after=after, limit=PAGE)
     deciders = service.queue.deciders(visitor.principal)
     with service.store.read() as connection:
         names = tokens.names(connection, {*deciders, *(item.decided_by or "" for item in items)})
@@ -41,30 +46,33 @@ def history(request: Request, visitor: SignedIn) -> Response:
     return html(
         request,
         "history.html",
+        422 if fault else 200,
         here="history",
         waiting=service.queue.facets(visitor.principal).waiting,
         kinds=filter_choices(wanted.status, query),
         query=query,
+        fault=pieces(fault),
         reviewers=[(one, names[one]) for one in deciders if one in names],
         rows=rows_of(items, names=names, stored=stored, policy=service.policy, now=now),
         next_href=href(query, after=items[-1].id) if len(items) == PAGE else None,
     )
 
 
-def _wanted(query: Mapping[str, str]) -> HistoryFilter:
-    """What a query asks for. Raises PageProblem (422) for a value that makes no sense."""
-    status, text = query["status"], query["q"]
+def _wanted(query: Mapping[str, str], terms: Query, now: datetime) -> HistoryFilter:
+    """What an address asks for. Raises PageProblem (422) for a value that makes no sense."""
+    status = query["status"]
     if status and (status not in set(ReviewStatus) or status == ReviewStatus.PENDING):
         raise PageProblem(422, "This address names an ending that there is not.")
-    if len(text) > MOST_TEXT or len(query["by"]) > MOST_TEXT or not storable(text + query["by"]):
-        raise PageProblem(422, f"A search has at most {MOST_TEXT} characters, none of them NUL.")
+    if len(query["by"]) > MOST_KEY or not storable(query["by"]):
+        raise PageProblem(422, "This address names nobody who can have decided anything.")
     until = _day(query["until"])
     return HistoryFilter(
         status=ReviewStatus(status) if status else None,
         by=query["by"] or None,
         since=_day(query["since"]),
         until=None if until is None else until + timedelta(days=1),
-        text=text or None,
+        query=terms,
+        now=now,
     )
 
 

@@ -12,13 +12,12 @@ from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse, Response
 
 from vouchgate.ingest.claims.types import ValidationResult
-from vouchgate.review.pages.attention import attention_notes
 from vouchgate.review.pages.changes import changes_between
-from vouchgate.review.pages.diff import word_diff
 from vouchgate.review.pages.queue import QueueListing
 from vouchgate.review.pages.reasons import CANNED, kind_of_item
-from vouchgate.review.pages.text import is_whole, opening_pieces, pieces
 from vouchgate.review.pages.votes import votes_view
+from vouchgate.review.pages.wording.diff import word_diff
+from vouchgate.review.pages.wording.text import is_whole, opening_pieces, pieces
 from vouchgate.review.reading import parse_decision
 from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
@@ -77,11 +76,12 @@ def pane(request: Request, visitor: SignedIn, item_id: str) -> Response:
     if shown is None:
         raise PageProblem(404, "There is no such claim.")
     listing = listing_of(request.query_params)
-    view = read_item(service, shown, now).view
+    read = read_item(service, shown, now, me=visitor.principal.id)
     return html(
         request,
         "_pane.html",
-        item=view,
+        item=read.view,
+        attention=read.attention,
         kind=kind_of_item(shown),
         cut=not is_whole(opening_pieces(shown.content), shown.content),
         href=listing.href(f"/review/items/{item_id}"),
@@ -193,8 +193,9 @@ def _page(
     shown = service.queue.get_by_id(visitor.principal, item_id)
     if shown is None:
         raise PageProblem(404, "There is no such claim.")
-    read = read_item(service, shown, now)
-    following = service.queue.neighbours(visitor.principal, shown.id, listing.as_filter())
+    read = read_item(service, shown, now, me=visitor.principal.id)
+    wanted = listing.as_filter()
+    following = None if wanted is None else service.queue.neighbours(visitor.principal, shown.id, wanted)
     earlier, seen = None, seen if failed is not None else shown.asked_decision
     if seen and seen != shown.decision_id:
         earlier = _decision(service, seen, visitor.owner_id)
@@ -209,7 +210,7 @@ def _page(
         done=find_notice(service, visitor, request.query_params.get("done"), now),
         problem=failed and ActProblem("It was not done.", pieces(failed.message), failed.memory_id),
         changes=changes_between(earlier, read.answer),
-        attention=attention_notes(shown, read.names, me=visitor.principal.id, now=now),
+        attention=read.attention,
         edited=word_diff(shown.content, read.became) if read.became not in (None, shown.content) else None,
         typed=typed or FormInput(),
         votes=votes_view(shown, service.queue.votes_of(shown), visitor.principal.person, now),

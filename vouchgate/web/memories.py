@@ -20,7 +20,6 @@ from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.memories import MemoryFilter, storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.outgoing import deliveries
-from vouchgate.web.listing import MOST_TEXT
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.queue import MOST_REASON
 from vouchgate.web.session import SignedIn, Visitor, form
@@ -28,6 +27,7 @@ from vouchgate.web.session import SignedIn, Visitor, form
 router = APIRouter(include_in_schema=False)
 
 PAGE = 50
+MOST_TEXT = 200  # characters of a search
 MOST_SOURCES = 50  # that are offered while one types
 
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus, ValidationResult
+from vouchgate.review.pages.attention import attention_notes
 from vouchgate.review.pages.item import ItemView, item_view
+from vouchgate.review.pages.wording.text import Pieces
 from vouchgate.service import Service
 from vouchgate.storage.claims import memories
 from vouchgate.storage.identity import tokens
@@ -14,17 +16,17 @@ from vouchgate.storage.identity import tokens
 
 @dataclass(frozen=True, slots=True)
 class ReadItem:
-    """An item with its decision, None when that cannot be read, the text of the memory that it became, and what the
-    tokens that have to do with it are called."""
+    """An item with its decision, None when that cannot be read, the text of the memory that it became, and what is
+    told of who looks at it, is to rule on it, or was asked."""
 
     view: ItemView
     answer: ValidationResult | None
     became: str | None
-    names: dict[str, str]
+    attention: tuple[Pieces, ...]
 
 
-def read_item(service: Service, shown: PendingMemory, now: datetime) -> ReadItem:
-    """All that a page shows of an item which the queue gave to its visitor."""
+def read_item(service: Service, shown: PendingMemory, now: datetime, *, me: str) -> ReadItem:
+    """All that a page shows of an item which the queue gave to its visitor, whose id is `me`."""
     queue = service.queue
     answer = queue.decision_of(shown)
     similar = None if answer is None else answer.similar
@@ -47,4 +49,5 @@ def read_item(service: Service, shown: PendingMemory, now: datetime) -> ReadItem
         now=now,
         undo_until=queue.undo_until(shown),
     )
-    return ReadItem(view, answer, None if memory is None else memory.content, names)
+    attention = attention_notes(shown, names, me=me, now=now)
+    return ReadItem(view, answer, None if memory is None else memory.content, attention)

@@ -11,17 +11,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from vouchgate.ingest.claims.types import ReviewStatus
+from vouchgate.review.attending import views
 from vouchgate.review.pages.queue import (
     ORDERS,
+    SET_ASIDE,
     by_cited,
     by_reason,
     by_sender,
     filter_words,
     matching,
     rows_of,
+    view_links,
 )
 from vouchgate.review.pages.reasons import CANNED, KNOWN
-from vouchgate.review.pages.text import is_whole, opening_pieces
+from vouchgate.review.pages.wording.text import is_whole, opening_pieces, pieces
 from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
 from vouchgate.service import Service
@@ -47,15 +50,18 @@ def queue(request: Request, visitor: SignedIn) -> Response:
     now = datetime.now(UTC)
     facets = service.queue.facets(visitor.principal)
     after = request.query_params.get("after")
-    items = service.queue.search(visitor.principal, listing.as_filter(after=after, limit=PAGE))
+    wanted = listing.as_filter(after=after, limit=PAGE)
+    items = [] if wanted is None else service.queue.search(visitor.principal, wanted)
     senders = _names(service, {*facets.by_sender, *(item.submitted_by for item in items)})
     head_start = service.policy.queue.head_start_days
     words = service.policy.values
     rows = rows_of(items, listing, senders=senders, head_start=head_start, now=now, words=words)
     chosen = next((item for item in items if rows and item.id == rows[0].id), None)
+    read = None if chosen is None else read_item(service, chosen, now, me=visitor.principal.id)
     return html(
         request,
         "queue.html",
+        422 if listing.fault else 200,
         here="queue",
         waiting=facets.waiting,
         seq=facets.seq,
@@ -69,12 +75,16 @@ def queue(request: Request, visitor: SignedIn) -> Response:
         ),
         kept=[(name, value) for name, value in listing.query if name not in ("q", "order")],
         q=listing.q or "",
+        fault=pieces(listing.fault),
         order=listing.order,
         orders=ORDERS,
         rows=rows,
         listed=len(items),
         matching=matching(listing, facets) or (f"{PAGE}+" if len(items) == PAGE else str(len(items))),
-        item=None if chosen is None else read_item(service, chosen, now).view,
+        item=read and read.view,
+        attention=read.attention if read else (),
+        views=view_links(views.listing(service.store, visitor.principal), listing),
+        set_aside=SET_ASIDE,
         here_href=listing.href(),
         next_href=listing.href(after=items[-1].id) if len(items) == PAGE else None,
         canned_reasons=CANNED,

@@ -22,7 +22,7 @@ from vouchgate.review.answers import (
     Undone,
     Voted,
 )
-from vouchgate.review.pages.text import plain_line
+from vouchgate.review.pages.wording.text import plain_line
 from vouchgate.server.rulings import ActOutcome
 from vouchgate.service import Service
 from vouchgate.storage.claims import memories

@@ -488,26 +488,26 @@ def test_a_database_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 
 def test_a_rule_is_made_of_a_ruling_and_taken_back(desk: Desk) -> None:
     def say(*arguments: str) -> str:
-        done = desk.review("rule", *arguments)
+        done = desk.review("standing", *arguments)
         assert (done.returncode, done.stderr) == (0, b""), done.stderr
         return str(done.stdout.decode())
 
     item = desk.waiting()[0]["id"]
-    assert say() == "You have no rules.\n"
+    assert say() == "You have no standing rulings.\n"
     made_of = ("--item", item, "--reject", "--term", "agent")
     assert "Nothing was changed" in say(*made_of)
     rule = say(*made_of, "--name", "no more").splitlines()[-1].split()[0]
     assert rule in say()
-    (told,) = json_lines(desk.review("rule", "--json").stdout)
-    assert (told["rule"]["verdict"], told["rule"]["item_id"], told["did"]["open"]) == ("reject", item, 0)
+    (told,) = json_lines(desk.review("standing", "--json").stdout)
+    assert (told["ruling"]["verdict"], told["ruling"]["item_id"], told["did"]["open"]) == ("reject", item, 0)
     assert "names an agent" in complaint(
-        desk.review("rule", "--item", item, "--store", "--term", "agent"), status=2
+        desk.review("standing", "--item", item, "--store", "--term", "agent"), status=2
     )
     assert say("--end", rule, "--then", "queue").startswith("Taken back: 0 to the queue")
-    assert "no rule" in complaint(desk.review("rule", "--end", "rule_1"))
-    assert "could be made" in complaint(desk.review("rule", "--item", "rev_1", "--store"))
+    assert "no standing ruling" in complaint(desk.review("standing", "--end", "ruling_1"))
+    assert "could be made" in complaint(desk.review("standing", "--item", "rev_1", "--store"))
     for wrong in (("--item", item), ("--store",), ("--end", rule, "--then", "burn")):
-        assert "--item" in complaint(desk.review("rule", *wrong), status=2)
+        assert "--item" in complaint(desk.review("standing", *wrong), status=2)
 
 
 def test_a_publisher_is_trusted_banned_and_taken_back(desk: Desk) -> None:

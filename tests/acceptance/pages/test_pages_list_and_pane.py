@@ -197,6 +197,24 @@ def test_what_is_like_a_memory_or_alike_is_not_approved_before_it_was_in_sight(
     expect(page.locator(".row a.open")).to_have_text(builds[1])
 
 
+def test_a_search_is_kept_and_the_pane_says_who_looks(site: Site, windows: Chromium, owner: str) -> None:
+    send(site, owner, ["The pantry may be locked.", "Bea keeps the spare key."])
+    page = open_queue(site, windows, owner).page
+    search = page.get_by_label("Search the waiting claims")
+    search.fill("reason:technical-hedge pantries")
+    search.press("Enter")
+    expect(page.locator(".row a.open")).to_have_text("The pantry may be locked.")
+    page.get_by_label("Name for this search").fill("hedges")
+    page.get_by_role("button", name="Keep this search").click()
+    expect(page.locator("#views a[aria-current]")).to_have_text("hedges")
+    assert faults_of_access(page) == []
+    item = page.locator(".row").get_attribute("data-id")
+    assert site.reviewer(owner).post(f"/v1/reviews/{item}/look", json={}).status_code == 200
+    page.goto(f"{site.running.url}/review")
+    page.get_by_role("link", name="hedges").click()
+    expect(page.locator("#pane")).to_contain_text("is looking.")
+
+
 @dataclass
 class Person:
     """Somebody who looks at the claim beside the list, and rules by what it says."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -12,8 +12,10 @@ import pytest
 from tests.claims import submission_of
 from tests.desk import Desk, add, claim_words, run
 from vouchgate.ingest.claims.types import MemoryType, Principal, Role, Source
+from vouchgate.review.attending import attention
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
+from vouchgate.storage.identity import tokens
 from vouchgate.wire import ClaimIn
 
 
@@ -180,12 +182,13 @@ def test_what_is_like_it_is_not_called_unique(service: Service) -> None:
 
 def test_search_is_by_words_in_any_form_and_order(service: Service) -> None:
     async def work(desk: Desk) -> None:
+        pack = "A battery_pack stands there."
         bowls = "The bowls were returned on Friday, and all batteries with them (100 % of 12)."
         for text in (
             bowls,
             "The bowl is blue.",
             "Returned parcels are kept.",
-            "A battery_pack stands there.",
+            pack,
         ):
             desk.add(text)
         found: dict[str, set[str]] = {}
@@ -196,22 +199,77 @@ def test_search_is_by_words_in_any_form_and_order(service: Service) -> None:
             '"were returned"',
             '"returned were"',
             "100 %",
-            "y_p",
+            "battery_pack",
             "bowls !",
+            'agent:"a test\'s agent" agent:nobody',
+            "reason:ungrounded assigned:nobody battery",
+            "assigned:me",
         ):
             page = await desk.get(f"/review?{httpx.QueryParams({'q': words})}")
             found[words] = {by_row[row] for row in listed(page)}
         assert found == {
             "returned bowl": {bowls},
-            "battery": {bowls, "A battery_pack stands there."},
+            "battery": {bowls, pack},
             '"were returned"': {bowls},
             '"returned were"': set(),
             "100 %": {bowls},
-            "y_p": {"A battery_pack stands there."},
-            "bowls !": set(),
+            "battery_pack": {pack},
+            "bowls !": {bowls, "The bowl is blue."},
+            'agent:"a test\'s agent" agent:nobody': set(),
+            "reason:ungrounded assigned:nobody battery": {bowls, pack},
+            "assigned:me": set(),
         }
+        # The links of the page keep the query; what is wrong with one is told beside it, and nothing is listed.
+        assert "q=reason%3Aungrounded" in (await desk.get("/review?q=reason%3Aungrounded")).text
+        for path in ("/review", "/review/history"):
+            page = await desk.get(f"{path}?q=agnet%3Abea")
+            assert (page.status_code, listed(page)) == (422, [])
+            assert 'value="agnet:bea"' in page.text and "did you mean agent:?" in page.text
+        one = desk.waiting()[0].id
+        for path in (f"/review/items/{one}", f"/review/items/{one}/pane"):
+            assert (await desk.get(f"{path}?q=agnet%3Abea")).status_code == 200
 
     run(service, "search", work)
+
+
+def test_a_search_is_kept_under_a_name_and_what_others_said_stands_beside_the_list(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.add("The bowls were returned on Friday.")
+        (item,) = desk.waiting()
+        back = "/review?q=reason%3Aungrounded"
+        form = {"q": "reason:ungrounded", "name": "my <doubts>", "back": back}
+        answer = await desk.post("/review/views", do="save", **form)
+        assert (answer.status_code, answer.headers["location"]) == (303, back)
+        page = (await desk.get(back)).text
+        assert f'href="{back}" aria-current="true">my &lt;doubts&gt;</a>' in page
+        assert f'href="{back}">my &lt;doubts&gt;</a>' in (await desk.get("/review")).text
+        for fields in ({"q": "agnet:bea"}, {"q": ""}, {"name": "x" * 61}, {"do": "burn"}):
+            assert (await desk.post("/review/views", **{"do": "save", **form, **fields})).status_code == 422
+        await desk.post("/review/views", do="forget", **form)
+        assert "doubts" not in (await desk.get(back)).text
+
+        owners, now = frozenset({desk.owner}), datetime.now(UTC)
+        bea, _ = tokens.create(
+            service.store, role=Role.REVIEWER, name="Bea", owners=owners, actor="test", now=now
+        )
+        attention.look(service.queue, bea, item.id, now=now)
+        attention.assign(service.queue, bea, item.id, to="me", now=now)
+        for path in ("/review", f"/review/items/{item.id}/pane", f"/review/items/{item.id}"):
+            shown = (await desk.get(path)).text
+            assert "Bea is looking." in shown and "Assigned to Bea." in shown
+        assert len(listed(await desk.get("/review?q=assigned%3Abea"))) == 1
+        attention.snooze(service.queue, bea, item.id, until=now + timedelta(days=2), now=now)
+        away = await desk.get("/review")
+        assert listed(away) == [] and 'href="/review?q=is%3Asnoozed">snoozed</a>' in away.text
+        away = await desk.get("/review?q=is%3Asnoozed")
+        assert len(listed(away)) == 1 and "Snoozed: it is back in the list in" in away.text
+        attention.send_back(
+            service.queue, bea, item.id, version=item.version, question="Which page says so?", now=now
+        )
+        away = await desk.get("/review?q=is%3Asent-back")
+        assert "Its agent was asked: “Which page says so?” It has not been answered yet." in away.text
+
+    run(service, "views", work)
 
 
 def test_a_known_number_is_said_in_full_and_no_reason_is_chosen_for_a_bulk_rejection(
@@ -251,10 +309,12 @@ def test_history_marks_edits_and_is_searched_by_words_reviewer_and_day(service: 
             ("by=nobody", 0),
             ("until=2020-01-01", 0),
             ("since=2020-01-01&status=rejected", 1),
+            ("q=parcels+after%3A1d", 1),
+            ("q=parcels+before%3A1d", 0),
         ):
             found = (await desk.get(f"/review/history?{query}")).text
             assert found.count('<p class="claim clamp"') == count, query
-        for query in ("since=yesterday", "until=2026-13-01", "q=" + "x" * 201, "by=%00"):
+        for query in ("since=yesterday", "until=2026-13-01", "q=" + "x" * 501, "q=%00", "by=%00"):
             assert (await desk.get(f"/review/history?{query}")).status_code == 422
 
     run(service, "history", work)

@@ -27,6 +27,7 @@ from vouchgate.storage.queue import overview, pending
 from vouchgate.storage.queue.history import HistoryFilter
 from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import Order, QueueFilter
+from vouchgate.storage.queue.query import NO_QUERY, parse, text_test
 from vouchgate.storage.store import Store
 
 LATER = NOW + timedelta(hours=1)
@@ -115,7 +116,9 @@ FILTERS = st.fixed_dictionaries(
         "sender": st.sampled_from([*SENDERS, "nobody", "\x00"]),
         "cited": st.sampled_from([*CITED[1:], "adr:8"]),
         "memory_type": st.sampled_from(MemoryType),
-        "text": st.sampled_from(["rye", "RYE", "100 %", "_", "of ann", "\ud800"]),
+        "query": st.sampled_from(
+            [parse(typed, NOW) for typed in ("rye", "RYE", "oats 100 %", '"of ann"', "_b")]
+        ),
     },
 )
 
@@ -131,7 +134,7 @@ def test_pages_hold_what_matches_in_order(
         item
         for item in items
         if all(getattr(item, fields[name]) == value for name, value in wanted.items() if name in fields)
-        and wanted.get("text", "").lower() in item.content.lower()
+        and text_test(wanted.get("query", NO_QUERY).texts)(item.content)
     ]
     found = paged(queue_of(store), reviewer(), limit, order=order, **wanted)
     assert found == in_order(expected, order)

@@ -20,7 +20,7 @@ from vouchgate.ingest.pipeline import examine, inspect
 from vouchgate.ingest.policy import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages.findings import finding_view
-from vouchgate.review.pages.text import UNSEEN, pieces
+from vouchgate.review.pages.wording.text import UNSEEN, pieces
 
 POLICY = load_policy()
 DETECTOR = HedgeDetector(POLICY.lexicon)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from vouchgate.ingest.dedup.compare import changed_values
 from vouchgate.ingest.policy import load_policy
-from vouchgate.review.pages import diff
-from vouchgate.review.pages.diff import DiffOp, changed_spans, changes, word_diff
-from vouchgate.review.pages.text import Pieces
+from vouchgate.review.pages.wording import diff
+from vouchgate.review.pages.wording.diff import DiffOp, changed_spans, changes, word_diff
+from vouchgate.review.pages.wording.text import Pieces
 
 POLICY = load_policy()
 

@@ -20,7 +20,7 @@ from vouchgate.ingest.claims.types import (
     Standing,
 )
 from vouchgate.ingest.pipeline import inspect
-from vouchgate.review.pages.text import MOST_TAGS, UNSEEN, Piece, Pieces
+from vouchgate.review.pages.wording.text import MOST_TAGS, UNSEEN, Piece, Pieces
 
 HALF = policy_with(duplicate_threshold=0.51)
 HIDDEN = "\u202e\u2066\u200b\ufeff\u00ad\x00\x1b\ue000\U000e0041"

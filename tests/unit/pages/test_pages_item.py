@@ -51,7 +51,7 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.ingest.policy import Policy
-from vouchgate.review.pages.text import UNSEEN
+from vouchgate.review.pages.wording.text import UNSEEN
 
 HEDGED = "The import may time out on large files, usually at night."
 PLAIN = "Redis is on port 6379."

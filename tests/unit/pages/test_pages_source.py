@@ -31,10 +31,10 @@ from tests.answers import (
 )
 from vouchgate.ingest.claims.types import Judged, NotJudged, OwnPublishers, Standing, Unreachable
 from vouchgate.ingest.pipeline import inspect
-from vouchgate.review.pages.links import leads_elsewhere, link_of
 from vouchgate.review.pages.source import SourceView, source_views
-from vouchgate.review.pages.text import UNSEEN
-from vouchgate.review.pages.times import age, moment, moment_or_none
+from vouchgate.review.pages.wording.links import leads_elsewhere, link_of
+from vouchgate.review.pages.wording.text import UNSEEN
+from vouchgate.review.pages.wording.times import age, moment, moment_or_none
 
 
 def source(answer: Any, **more: Any) -> SourceView:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vouchgate.review.pages.text import (
+from vouchgate.review.pages.wording.text import (
     MOST_TAGS,
     UNSEEN,
     MarkedSpan,

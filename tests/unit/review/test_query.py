@@ -56,6 +56,12 @@ def test_what_is_typed_as_terms(typed: str, terms: list[Term]) -> None:
     assert parse(typed, NOW) == Query(tuple(terms))
 
 
+def test_without_keys_everything_is_words() -> None:
+    assert parse('agent:bea "is: cold" kiln', NOW, keys=False) == Query(
+        (Phrase(("agent", "bea")), Phrase(("is", "cold")), Word("kiln"))
+    )
+
+
 @pytest.mark.parametrize(
     ("typed", "says"),
     [

@@ -16,7 +16,7 @@ from vouchgate.documents.report import Lines, Report, counted
 from vouchgate.ingest.documents.gate import Accepted, CheckedDocument
 from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict, SourceSeen
 from vouchgate.review.pages.render import STATIC
-from vouchgate.review.pages.text import pieces, plain_line
+from vouchgate.review.pages.wording.text import pieces, plain_line
 
 _LOOKS = {
     ClaimVerdict.FALSE: "bad",

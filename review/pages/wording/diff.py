@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from vouchgate.ingest.language.words import SPACED_CHARACTER, split_words
-from vouchgate.review.pages.text import MarkedSpan, Pieces, pieces
+from vouchgate.review.pages.wording.text import MarkedSpan, Pieces, pieces
 
 # Two claims of the largest size, every character a word of its own, have 67 million; that takes some 50 ms, because
 # a row of the table is one number. Longer texts are compared at their ends only.

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 import idna
 
 from vouchgate.ingest.scoring.sites import host_of
-from vouchgate.review.pages.text import Pieces, pieces, plain_line
+from vouchgate.review.pages.wording.text import Pieces, pieces, plain_line
 
 _PATH = "/:@!$&'()*+,;=~-._%"
 _QUERY = _PATH + "?"
