@@ -215,6 +215,19 @@ def test_a_search_is_kept_and_the_pane_says_who_looks(site: Site, windows: Chrom
     expect(page.locator("#pane")).to_contain_text("is looking.")
 
 
+# What the pane shows of the row that is chosen, once it has been in sight, read in one moment.
+SEEN = """() => {
+    const pane = document.querySelector("#pane.seen"), row = document.querySelector(".row[aria-current]");
+    if (!pane || !row || !pane.dataset.shows?.startsWith(`${row.dataset.id}:${row.dataset.version}`)) return null;
+    return {
+        text: pane.querySelector("p.claim").innerText,
+        members: [...pane.querySelectorAll(".members li")].map((member) => member.innerText),
+        asks: Boolean(pane.querySelector("article[data-asks]")),
+        waiting: document.querySelector("#badge").dataset.waiting,
+    };
+}"""
+
+
 @dataclass
 class Person:
     """Somebody who looks at the claim beside the list, and rules by what it says."""
@@ -233,20 +246,18 @@ class Person:
         page = self.page
         if page.locator("#empty").count():
             return False
-        page.wait_for_selector("#pane.seen")
-        text = page.locator("#pane p.claim").first.inner_text()
-        before = page.locator("#badge").get_attribute("data-waiting")
-        members = {one.inner_text(): one for one in page.locator("#pane .members li").all()}
+        seen = page.wait_for_function(SEEN).json_value()
+        text, members = seen["text"], seen["members"]
         wrong = [member for member in members or (text,) if WRONG.search(member)]
-        if page.locator("#pane article[data-asks]").count():
+        if seen["asks"]:
             self.press("a", "1")
         elif len(wrong) == max(len(members), 1):
             self.press("r", "1", "Enter")
         else:
             for member in wrong:
-                members[member].locator("input").uncheck()
+                page.locator("#pane .members li").filter(has_text=member).locator("input").uncheck()
             self.press("a")
-        expect(page.locator("#badge")).not_to_have_attribute("data-waiting", before or "")
+        expect(page.locator("#badge")).not_to_have_attribute("data-waiting", seen["waiting"])
         page.wait_for_function(  # the list has what the badge says, or is full
             """() => { const waiting = Number(document.querySelector('#badge').dataset.waiting);
                 const listed = document.querySelectorAll('#act input[name=listed]').length;

@@ -71,7 +71,13 @@ def test_the_built_in_policy_puts_conflicts_first() -> None:
     ],
 )
 def test_an_item_says_why_it_stands_where_it_does(rule: str, phrases: list[str]) -> None:
-    assert list(explain(item(rule), WEIGHTS, NOW + timedelta(hours=5, minutes=59))) == phrases
+    one = item(rule, conflicting_memory_id="mem_1" if rule == "conflict" else None)
+    assert list(explain(one, WEIGHTS, NOW + timedelta(hours=5, minutes=59))) == phrases
+
+
+def test_a_conflict_with_what_waits_is_called_so() -> None:
+    (phrase, _) = explain(item("conflict"), WEIGHTS, NOW)
+    assert phrase.startswith("conflicts with another claim that waits: counts as 14 days")
 
 
 def test_a_reason_that_counts_for_nothing_is_not_named() -> None:
