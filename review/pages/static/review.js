@@ -78,13 +78,14 @@
       pane().classList.remove("seen");
     }
     const kept = panes.get(key);
-    if (kept?.html) put(row, kept.html);
+    const had = kept?.html ?? null; // now: what is being read is put into the same object
+    if (had) put(row, had);
     else pane().classList.add("waiting");
-    if (!kept?.html || kept.stale) {
+    if (!had || kept.stale) {
       read(row, kept?.stale).then((html) => {
         if (chosen() !== row || keyOf(row) !== key) return;
         if (html === null) pane().replaceChildren(element("p", {}, element("a", { href: one("a.open", row).href }, "Open this claim")));
-        else if (html !== kept?.html && !pane().contains(document.activeElement)) put(row, html);
+        else if (html !== had && !(shows(row) && pane().contains(document.activeElement))) put(row, html);
       });
     }
     const every = rows();

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.acceptance.site import Site, open_site
 from tests.acceptance.site import claim as body
@@ -172,6 +172,34 @@ def test_on_a_phone_there_is_one_claim_with_its_buttons_under_the_thumb(
     waits(page, 3)
     expect(page.locator("#pane .claim").first).to_have_text("The pantry may be locked.")
     assert faults_of_access(page, looks_only=True) == []
+
+
+@pytest.mark.parametrize("phone", [False, True])
+def test_the_chosen_claim_is_shown_however_late_its_answer_is(
+    site: Site, windows: Chromium, owner: str, phone: bool
+) -> None:
+    texts = ["Bea keeps the spare key.", "The pantry may be locked.", "The Oslo till closes at noon."]
+    send(site, owner, texts)
+    page = open_queue(site, windows, owner, phone=phone).page
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    page.route("**/pane?*", hold)
+    page.reload()
+    claim = page.locator("#pane .claim").first
+    expect(claim).to_have_text(page.locator(".row a.open").first.inner_text())
+    if phone:  # the button that was pressed has the focus, and is in the pane
+        page.locator("#pane").get_by_role("button", name="Next").click()
+    else:
+        page.keyboard.press("j")
+    expect(page.locator("#pane")).to_have_class(re.compile("waiting"))
+    chosen = page.locator(".row[aria-current] a.open").text_content()
+    assert len(late) >= 2
+    for route in late:
+        route.continue_()
+    expect(claim).to_have_text(chosen or "")
 
 
 def test_what_is_like_a_memory_or_alike_is_not_approved_before_it_was_in_sight(
