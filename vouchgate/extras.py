@@ -16,6 +16,7 @@ MODULES = {
         "htmldate",
         "httptools",
         "jinja2",
+        "joserfc",
         "lxml",
         "lxml_html_clean",
         "markdown_it",

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
+from urllib.parse import urlsplit
 
 from pydantic import (
     Field,
@@ -105,6 +106,10 @@ class Settings(_SettingsOfKinds):
     public_url: str | None = None
     url: str | None = Field(default=None, pattern=r"^https?://")
     token: SecretStr | None = None
+    oidc_issuer: str | None = None
+    oidc_client_id: str | None = Field(default=None, min_length=1, max_length=500)
+    oidc_client_secret: SecretStr | None = None
+    oidc_label: str = Field(default="single sign-on", min_length=1, max_length=60)
     github_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
     github_url: str = Field(default="https://api.github.com", pattern=r"^https?://")
     github_token: SecretStr | None = None
@@ -213,6 +218,25 @@ class Settings(_SettingsOfKinds):
             parse_opening(opening)
         return value
 
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _issuer(cls, value: str | None) -> str | None:
+        if value is not None and (not is_safe_origin(value) or set("?#@") & set(value)):
+            raise ValueError("must be like https://login.example.org; http is for this machine only")
+        return value
+
+    @model_validator(mode="after")
+    def _oidc(self) -> Self:
+        if (self.oidc_issuer is None) != (self.oidc_client_id is None):
+            raise ValueError(f"{PREFIX}OIDC_ISSUER and {PREFIX}OIDC_CLIENT_ID go together")
+        if self.oidc_issuer is None and self.oidc_client_secret is not None:
+            raise ValueError(f"{PREFIX}OIDC_CLIENT_SECRET is for an {PREFIX}OIDC_ISSUER, and none is given")
+        if self.oidc_issuer is not None and self.public_url is None:
+            raise ValueError(f"{PREFIX}OIDC_ISSUER needs {PREFIX}PUBLIC_URL, to which people come back")
+        if self.oidc_issuer is not None and self.offline:
+            raise ValueError(f"{PREFIX}OIDC_ISSUER cannot be asked with {PREFIX}OFFLINE")
+        return self
+
     @model_validator(mode="after")
     def _one_forge(self) -> Self:
         named = [
@@ -247,6 +271,17 @@ class Settings(_SettingsOfKinds):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+
+def is_safe_origin(url: str) -> bool:
+    """Whether secrets may be sent to this URL: over https, or to this machine."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    local = host in ("localhost", "::1") or re.fullmatch(r"127\.\d+\.\d+\.\d+", host) is not None
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and local))
 
 
 def database_to_open(settings: Settings, earlier: str = EARLIER_DATABASE) -> str:

@@ -942,6 +942,8 @@ class Action(StrEnum):
     OWNER_CREATED = "owner.created"
     PERSON_CREATED = "person.created"
     PERSON_ENDED = "person.ended"
+    IDENTITY_LINKED = "identity.linked"  # what a person signs in with elsewhere
+    IDENTITY_UNLINKED = "identity.unlinked"
     MEMBERSHIP_GRANTED = "membership.granted"
     MEMBERSHIP_ENDED = "membership.ended"
     LINK_CREATED = "link.created"  # a link that signs a reviewer in, once

@@ -1,8 +1,6 @@
 """The people behind tokens and sessions. A person has a name by which commands and rules call them, and an id by which
-rows and the log do, so that a name can be used again, or forgotten.
-
-Whoever makes it possible to sign in as a person keeps what they are known by (an issuer and its `sub`) beside these
-rows, by the person's id.
+rows and the log do, so that a name can be used again, or forgotten. What they sign in with elsewhere is in
+`storage.identity.identities`.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from vouchgate.storage.identity.tokens import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
 from vouchgate.storage.tables.doors import SessionRow, SignInLinkRow
-from vouchgate.storage.tables.people import PersonRow
+from vouchgate.storage.tables.people import IdentityRow, PersonRow
 
 TABLE: Table = PersonRow.metadata.tables["person"]
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # what stands after an @ in owner rules
@@ -57,8 +55,8 @@ def create(store: Store, name: str, *, actor: str, now: datetime) -> Person:
 
 
 def end(store: Store, person: Person, *, actor: str, now: datetime) -> bool:
-    """Ends a person's rights at once: tokens, sessions, memberships. False when they had ended before. Who they were
-    stays known, so that what their agents proposed is theirs still."""
+    """Ends a person's rights at once: tokens, sessions, identities, memberships. False when they had ended before.
+    Who they were stays known, so that what their agents proposed is theirs still."""
     with store.read() as connection:
         owner_ids = {each.owner_id for each in memberships.of_member(connection, person.id)}
 
@@ -69,7 +67,7 @@ def end(store: Store, person: Person, *, actor: str, now: datetime) -> bool:
         if {each.owner_id for each in memberships.of_member(connection, person.id)} - owner_ids:
             raise ValueError("Somebody gave them a role just now. Do it again.")
         connection.execute(_REVOKE, asked)
-        for row in (SessionRow, SignInLinkRow):
+        for row in (SessionRow, SignInLinkRow, IdentityRow):
             table = row.metadata.tables[str(row.__tablename__)]
             connection.execute(delete(table).where(table.c.token_id.in_(_OF_PERSON)), asked)
         memberships.end_all(connection, person.id, actor=actor, now=now)

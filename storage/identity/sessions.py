@@ -12,19 +12,32 @@ import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    true,
+    update,
+)
 
-from vouchgate.ingest.claims.types import Action, Principal, Role
+from vouchgate.ingest.claims.types import Action, Frozen, Principal, Role
 from vouchgate.storage.columns import UtcTime
-from vouchgate.storage.identity import tokens
+from vouchgate.storage.identity import identities, tokens
 from vouchgate.storage.identity.grants import TOKEN, WITH_OWNERS
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.identity.tokens import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
-from vouchgate.storage.tables.doors import SessionRow, SignInLinkRow
+from vouchgate.storage.tables.doors import SessionRow, SignInFlowRow, SignInLinkRow
 
 # Absolute, however busy: who clears a queue every morning signs in once a week, and a stolen cookie ends with it.
 SESSION_LIFETIME = timedelta(days=7)
@@ -34,14 +47,24 @@ LONGEST_LINK = SESSION_LIFETIME  # a link is a password that is written down: ne
 
 _SESSION: Table = SessionRow.metadata.tables["session"]
 _LINK: Table = SignInLinkRow.metadata.tables["sign_in_link"]
+_FLOW: Table = SignInFlowRow.metadata.tables["sign_in_flow"]
 _NOW = bindparam("now", type_=UtcTime)
 _HOLDS = (
     TOKEN.c.role == Role.REVIEWER.value,
     TOKEN.c.revoked_at.is_(None),
     or_(TOKEN.c.expires_at.is_(None), TOKEN.c.expires_at > _NOW),
 )
-_PRINCIPAL = WITH_OWNERS.join(_SESSION, _SESSION.c.token_id == TOKEN.c.id).where(
-    _SESSION.c.digest == bindparam("wanted"), _SESSION.c.expires_at > _NOW, *_HOLDS
+_OPEN = (_SESSION.c.expires_at > _NOW, *_HOLDS)
+_PRINCIPAL = (
+    WITH_OWNERS.add_columns(_SESSION.c.proved_at)
+    .join(_SESSION, _SESSION.c.token_id == TOKEN.c.id)
+    .where(_SESSION.c.digest == bindparam("wanted"), *_OPEN)
+)
+_SESSIONS = (
+    select(_SESSION, TOKEN.c.name, TOKEN.c.person_id)
+    .join(TOKEN, TOKEN.c.id == _SESSION.c.token_id)
+    .where(*_OPEN)
+    .order_by(_SESSION.c.created_at.desc(), _SESSION.c.digest)
 )
 _REVIEWER = select(TOKEN).where(TOKEN.c.id == bindparam("wanted"), *_HOLDS)
 _ANY_TOKEN = select(TOKEN).where(TOKEN.c.id == bindparam("wanted"))
@@ -58,9 +81,29 @@ _USE_LINK = (
     .values(used_at=_NOW)
 )
 _ADD_SESSION, _ADD_LINK = insert(_SESSION), insert(_LINK)
-_OF_SESSION = select(_SESSION.c.token_id).where(_SESSION.c.digest == bindparam("wanted"))
-_END = delete(_SESSION).where(_SESSION.c.digest == bindparam("wanted"))
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes, 6 bits a character
+_ID = re.compile(r"[0-9a-f]{64}")
+
+
+class SessionInfo(Frozen):
+    """A session as it may be shown. `id` is the digest of its secret, which does not give that away; `method` is token,
+    link or oidc, and None, as `browser`, where it is not known."""
+
+    id: str
+    token_id: str
+    name: str
+    person_id: str | None
+    method: str | None
+    browser: str | None
+    created_at: datetime
+    expires_at: datetime
+
+
+class SignedIn(NamedTuple):
+    """Who is signed in, and when they last showed who they are, if that is known."""
+
+    principal: Principal
+    proved_at: datetime | None
 
 
 class SignInRefusal(Enum):
@@ -115,11 +158,14 @@ def _link_problem(connection: Connection, token_id: str, now: datetime) -> str |
     return None
 
 
-def redeem(store: Store, code: str, *, now: datetime, instead_of: str | None = None) -> str | None:
+def redeem(
+    store: Store, code: str, *, now: datetime, instead_of: str | None = None, browser: str | None = None
+) -> str | None:
     """The secret of a new session for a link's code, which is used up by it; None when there is no such link, it
     was used or is expired, or its token ended. One of several who come at the same moment gets in.
 
-    `instead_of` is the secret of the session that this browser had, which ends. Raises StorageError.
+    `instead_of` is the secret of the session that this browser had, which ends; `browser` what it calls itself. Raises
+    StorageError.
     """
     if _SECRET.fullmatch(code) is None:
         return None
@@ -132,28 +178,55 @@ def redeem(store: Store, code: str, *, now: datetime, instead_of: str | None = N
     def use(connection: Connection) -> bool:
         return connection.execute(_USE_LINK, wanted).rowcount == 1
 
-    return _begin(store, token_id, use, instead_of, now)
+    return _begin(store, token_id, _How("link", now, browser, instead_of), now, use)
 
 
 def start(
-    store: Store, token_text: str, *, now: datetime, instead_of: str | None = None
+    store: Store, token_text: str, *, now: datetime, instead_of: str | None = None, browser: str | None = None
 ) -> str | SignInRefusal:
-    """The secret of a new session for whoever presents a reviewer's token; see `redeem` for `instead_of`."""
+    """The secret of a new session for whoever presents a reviewer's token; see `redeem` for the rest."""
     with store.read() as connection:
         principal = tokens.authenticate(connection, token_text, now)
     if principal is None:
         return SignInRefusal.UNKNOWN
     if principal.role is not Role.REVIEWER:
         return SignInRefusal.NOT_A_REVIEWER
-    return _begin(store, principal.id, lambda _: True, instead_of, now) or SignInRefusal.UNKNOWN
+    how = _How("token", now, browser, instead_of)
+    return _begin(store, principal.id, how, now) or SignInRefusal.UNKNOWN
+
+
+def start_as(
+    store: Store,
+    issuer: str,
+    sub: str,
+    *,
+    proved_at: datetime | None,
+    now: datetime,
+    instead_of: str | None = None,
+    browser: str | None = None,
+) -> str | None:
+    """The secret of a new session for the person who is this identity; None when nobody is. `proved_at` is when the
+    provider had them sign in, if it says; see `redeem` for the rest."""
+    with store.read() as connection:
+        token_id = identities.token_of(connection, issuer, sub)
+    if token_id is None:
+        return None
+    return _begin(store, token_id, _How("oidc", proved_at, browser, instead_of), now)
+
+
+class _How(NamedTuple):
+    method: str
+    proved_at: datetime | None
+    browser: str | None
+    instead_of: str | None
 
 
 def _begin(
     store: Store,
     token_id: str,
-    may: Callable[[Connection], bool],
-    instead_of: str | None,
+    how: _How,
     now: datetime,
+    may: Callable[[Connection], bool] = lambda connection: True,
 ) -> str | None:
     """A session of this token in one transaction, if `may` says so in it and the token still holds."""
     secret = secrets.token_urlsafe(32)
@@ -162,13 +235,16 @@ def _begin(
         "token_id": token_id,
         "created_at": now,
         "expires_at": now + SESSION_LIFETIME,
+        "method": how.method,
+        "browser": how.browser,
+        "proved_at": how.proved_at,
     }
 
     def work(connection: Connection) -> bool:
         if not may(connection) or _reviewer(connection, token_id, now) is None:
             return False
-        if instead_of is not None:
-            _end(connection, instead_of, now)
+        if how.instead_of is not None:
+            _end(connection, how.instead_of, now)
         connection.execute(_ADD_SESSION, row)
         _log(connection, Action.SESSION_STARTED, row, token_id, now)
         return True
@@ -181,12 +257,30 @@ def _reviewer(connection: Connection, token_id: str, now: datetime) -> Row[Any] 
 
 
 def principal(connection: Connection, secret: str, now: datetime) -> Principal | None:
+    """Who is signed in with this secret; see `find`."""
+    found = find(connection, secret, now)
+    return None if found is None else found.principal
+
+
+def find(connection: Connection, secret: str, now: datetime) -> SignedIn | None:
     """Who is signed in with this secret, as the database says now; None when nobody is: the session is over, or
     its token is revoked or expired. Any text may be given."""
     if _SECRET.fullmatch(secret) is None:
         return None
     rows = connection.execute(_PRINCIPAL, {"wanted": _digest(secret), "now": now}).all()
-    return tokens.principal_of(rows) if rows else None
+    return SignedIn(tokens.principal_of(rows), rows[0].proved_at) if rows else None
+
+
+def listing(connection: Connection, now: datetime, of: Principal | None = None) -> list[SessionInfo]:
+    """The sessions that are open, the newest first: of whoever is behind this principal, or all."""
+    statement = _SESSIONS if of is None else _SESSIONS.where(_behind(of))
+    rows = connection.execute(statement, {"now": now}).mappings()
+    return [SessionInfo.model_validate({**row, "id": row["digest"]}, extra="ignore") for row in rows]
+
+
+def session_id(secret: str) -> str:
+    """What `SessionInfo.id` is of the session of this secret."""
+    return _digest(secret)
 
 
 def end(store: Store, secret: str, *, now: datetime) -> bool:
@@ -197,25 +291,56 @@ def end(store: Store, secret: str, *, now: datetime) -> bool:
 
 
 def _end(connection: Connection, secret: str, now: datetime) -> bool:
-    digest = _digest(secret)
-    token_id = connection.scalar(_OF_SESSION, {"wanted": digest})
-    if token_id is None or connection.execute(_END, {"wanted": digest}).rowcount != 1:
+    return _end_all(connection, _SESSION.c.digest == _digest(secret), None, now) == 1
+
+
+def end_by_id(store: Store, wanted: str, *, actor: str, now: datetime) -> bool:
+    """Ends the session of this id. False when there is none (any more)."""
+    if _ID.fullmatch(wanted) is None:
         return False
-    _log(connection, Action.SESSION_ENDED, {"digest": digest, "token_id": token_id}, token_id, now)
-    return True
+    this = _SESSION.c.digest == wanted
+    return store.writer.run([SERVICE_OWNER], lambda c: _end_all(c, this, actor, now) == 1).result()
+
+
+def end_others(store: Store, of: Principal, secret: str, *, only: str | None = None, now: datetime) -> int:
+    """Ends the sessions of whoever is behind this principal but for that of the secret, or only the one of an id; how
+    many."""
+    if only is not None and _ID.fullmatch(only) is None:
+        return 0
+    wanted = and_(
+        _SESSION.c.digest != _digest(secret),
+        _SESSION.c.digest == only if only is not None else true(),
+        _SESSION.c.token_id.in_(select(TOKEN.c.id).where(_behind(of))),
+    )
+    return store.writer.run([SERVICE_OWNER], lambda c: _end_all(c, wanted, of.id, now)).result()
+
+
+def _behind(principal: Principal) -> ColumnElement[bool]:
+    """Of tokens: this principal's, and those of the same person."""
+    own = TOKEN.c.id == principal.id
+    return own if principal.person is None else or_(own, TOKEN.c.person_id == principal.person)
+
+
+def _end_all(connection: Connection, which: ColumnElement[bool], actor: str | None, now: datetime) -> int:
+    """Ends sessions, by whoever says so (None: each by itself); how many."""
+    rows = connection.execute(select(_SESSION.c.digest, _SESSION.c.token_id).where(which)).mappings().all()
+    for row in rows:
+        connection.execute(delete(_SESSION).where(_SESSION.c.digest == row["digest"]))
+        _log(connection, Action.SESSION_ENDED, dict(row), actor or row["token_id"], now)
+    return len(rows)
 
 
 def has_old(connection: Connection, now: datetime) -> bool:
     """Whether `forget_old` has something to do."""
     return any(
         connection.execute(select(table.c.digest).where(table.c.expires_at <= now).limit(1)).first()
-        for table in (_SESSION, _LINK)
+        for table in (_SESSION, _LINK, _FLOW)
     )
 
 
 def forget_old(connection: Connection, now: datetime, limit: int) -> int:
-    """Deletes up to `limit` sessions and as many links whose time is over, used or not; how many. They were of no
-    use any more, so the log says nothing of it."""
+    """Deletes up to `limit` sessions, and as many links and sign-ins under way, whose time is over, used or not; how
+    many. They were of no use any more, so the log says nothing of it."""
     return sum(
         connection.execute(
             delete(table).where(
@@ -227,7 +352,7 @@ def forget_old(connection: Connection, now: datetime, limit: int) -> int:
                 )
             )
         ).rowcount
-        for table in (_SESSION, _LINK)
+        for table in (_SESSION, _LINK, _FLOW)
     )
 
 

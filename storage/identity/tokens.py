@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -85,9 +85,11 @@ def create(
     expires_at: datetime | None = None,
     actor: str,
     now: datetime,
+    also: Callable[[Connection, str], None] = lambda connection, token_id: None,
 ) -> tuple[Principal, str]:
     """Makes a principal and its token; the token text is nowhere else, so it is shown now or never. Owners that are
-    new are made. `person` is the id of one that is there: the principal acts for that one's owners, too.
+    new are made. `person` is the id of one that is there: the principal acts for that one's owners, too. `also` is
+    done in the same transaction, and given the token's id.
 
     `actor` is who asked, for the log: a principal id, or `service`. Raises ValueError, with a sentence for
     whoever asked, when the grant makes no sense; StorageError when it could not be written.
@@ -124,6 +126,7 @@ def create(
     )
 
     def work(connection: Connection) -> None:
+        also(connection, token_id)
         connection.execute(_INSERT, row)
         for owner_id in sorted(principal.owners):
             memberships.write(
@@ -243,14 +246,18 @@ def revoke(store: Store, token_id: str, *, actor: str, now: datetime) -> bool:
     if not valid_name(token_id):
         return False
 
-    def work(connection: Connection) -> bool:
-        if connection.execute(_REVOKE, {"wanted": token_id, "at": now}).rowcount == 1:
-            digest = _digest(token_id)
-            log.append(connection, SERVICE_OWNER, Action.TOKEN_REVOKED, token_id, digest, by=actor, now=now)
-            return True
-        return find(connection, token_id) is not None
+    return store.writer.run(
+        [SERVICE_OWNER], lambda connection: end(connection, token_id, actor=actor, now=now)
+    ).result()
 
-    return store.writer.run([SERVICE_OWNER], work).result()
+
+def end(connection: Connection, token_id: str, *, actor: str, now: datetime) -> bool:
+    """As `revoke`, for whoever holds the lock of the service's log."""
+    if connection.execute(_REVOKE, {"wanted": token_id, "at": now}).rowcount == 1:
+        digest = _digest(token_id)
+        log.append(connection, SERVICE_OWNER, Action.TOKEN_REVOKED, token_id, digest, by=actor, now=now)
+        return True
+    return find(connection, token_id) is not None
 
 
 def names(connection: Connection, token_ids: Iterable[str]) -> dict[str, str]:

@@ -22,6 +22,22 @@ class SessionRow(SQLModel, table=True):
     token_id: str  # the principal: when its token ends, the session does
     created_at: datetime = Field(sa_type=UtcTime)
     expires_at: datetime = Field(sa_type=UtcTime)
+    method: str | None = None  # token, link, oidc; of one from before migration 0021 it is not known
+    browser: str | None = None  # such as "Firefox on Linux", as it calls itself
+    proved_at: datetime | None = Field(
+        default=None, sa_type=UtcTime
+    )  # when they showed who they are, if known
+
+
+class SignInFlowRow(SQLModel, table=True):
+    """A sign-in that is on its way to the provider and back; see `storage.identity.identities`."""
+
+    __tablename__ = "sign_in_flow"
+    __table_args__ = (Index("sign_in_flow_due", "expires_at"),)
+    digest: str = Field(primary_key=True)  # sha256 hex of the cookie's secret
+    next_path: str = Field(sa_type=Text)
+    again: bool  # by whoever is signed in, to prove it
+    expires_at: datetime = Field(sa_type=UtcTime)
 
 
 class SignInLinkRow(SQLModel, table=True):

@@ -29,6 +29,16 @@ class PersonRow(SQLModel, table=True):
     ended_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
+class IdentityRow(SQLModel, table=True):
+    """What a person signs in with elsewhere; see `storage.identity.identities`."""
+
+    __tablename__ = "identity"
+    issuer: str = Field(primary_key=True)
+    sub: str = Field(primary_key=True)
+    token_id: str  # of a token of the person, whose secret nobody has
+    linked_at: datetime = Field(sa_type=UtcTime)
+
+
 class VoteRow(SQLModel, table=True):
     """A person's word on a waiting item in one version; see `storage.queue.votes`."""
 

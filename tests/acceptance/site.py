@@ -110,13 +110,14 @@ def open_site(
     repos: Sequence[Path] = (),
     policy: Path | None = None,
     environment: Mapping[str, str] | None = None,
+    port: int = 0,
 ) -> Iterator[Site]:
     """Serves the database until the end, then looks whether the log is whole and no error was logged. Without an
     `environment` of its own it asks nothing but git."""
     environment = {"VOUCHGATE_OFFLINE": "true"} if environment is None else environment
     store = Store.open(url, threshold=THRESHOLD)
     try:
-        with serve(url, repos=repos, policy=policy, environment=environment) as running:
+        with serve(url, repos=repos, policy=policy, environment=environment, port=port) as running:
             site = Site(url, running, store)
             try:
                 yield site

@@ -79,10 +79,11 @@ def serve(
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
     anew: bool = False,
+    port: int = 0,
 ) -> Iterator[Running]:
     """`vouchgate serve` on a free port of this machine, stopped at the end; with `anew` in an interpreter that starts
     for it."""
-    arguments = ["serve", "--port", "0", "--database-url", database_url]
+    arguments = ["serve", "--port", str(port), "--database-url", database_url]
     for repo in repos:
         arguments += ["--repo", str(repo)]
     if policy is not None:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
-from vouchgate.cli.identity import people, tokens
+from vouchgate.cli.identity import people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
 from vouchgate.extras import missing
 
@@ -422,7 +422,19 @@ def doctor(repo: operator.Repos = None) -> None:
 
 
 # In this order they are listed.
-for part in (tokens, people, operator, deliveries, imports, index, mcp, mcp_gate, records, webhooks):
+for part in (
+    tokens,
+    people,
+    signing_in,
+    operator,
+    deliveries,
+    imports,
+    index,
+    mcp,
+    mcp_gate,
+    records,
+    webhooks,
+):
     part.register(app)
 
 

@@ -37,6 +37,7 @@ from vouchgate.review.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.live import Hub
 from vouchgate.server.metrics import Metrics
+from vouchgate.server.oidc import open_oidc
 from vouchgate.service import Service
 from vouchgate.web.app import PagesApp, create_pages
 from vouchgate.web.session import HOME
@@ -96,6 +97,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     app.state.authenticator = Authenticator(service.store)
     app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute, folder=shared)
     app.state.sign_in_attempts = Attempts(shared)
+    app.state.oidc = open_oidc(service.settings, service.policy)
     problems.install(app)
     for router in (
         claims.submit_router,

@@ -27,16 +27,25 @@ from vouchgate.web import (
     items,
     live,
     memories,
+    oidc,
     pages,
     publishers,
     queue,
+    sessions,
     sign_in,
     spot_checks,
     standing_rulings,
     views,
 )
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import HOME, SIGN_IN, SignInNeeded, sign_in_address
+from vouchgate.web.session import (
+    HOME,
+    SIGN_IN,
+    SignInAgain,
+    SignInNeeded,
+    sign_in_address,
+    sign_in_again_address,
+)
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +107,9 @@ _ROUTERS = tuple(
     part.router
     for part in (
         pages,
+        oidc,  # before what takes any word for a link
         sign_in,
+        sessions,
         live,
         queue,
         items,
@@ -170,6 +181,10 @@ def _install_errors(app: FastAPI) -> None:
         # RFC 9110 wants a challenge with a 401. There is none for cookies: this one says where the form is.
         challenge = {"WWW-Authenticate": f'Cookie form-action="{SIGN_IN}"'}
         return _problem(request, 401, sentence, challenge)
+
+    @app.exception_handler(SignInAgain)
+    async def _again(request: Request, error: SignInAgain) -> Response:
+        return RedirectResponse(sign_in_again_address(error.back), 303)
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Response:

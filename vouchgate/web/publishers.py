@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
@@ -15,7 +16,7 @@ from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.server.state import service_of
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, form
+from vouchgate.web.session import SignedIn, form, require_recent
 
 router = APIRouter(include_in_schema=False)
 
@@ -61,6 +62,7 @@ async def decide(request: Request, visitor: SignedIn) -> Response:
         fields.get("days", ""),
     )
     who, owner_id = visitor.principal, visitor.owner_id
+    require_recent(visitor, f"{PATH}?{urlencode({'publisher': publisher})}")
     if trust == "none":
         await run_in_threadpool(publishers.clear, store, who, owner_id, publisher, now)
     elif trust in tuple(Trust) and days in map(str, DAYS):

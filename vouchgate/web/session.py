@@ -19,6 +19,7 @@ from starlette.datastructures import ImmutableMultiDict
 from starlette.responses import Response
 
 from vouchgate.ingest.claims.types import Principal
+from vouchgate.server.oidc import LATELY
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem
@@ -36,6 +37,19 @@ _LABEL = b"vouchgate review form"
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 # Where a sign-in may lead: our own pages, spelt in characters of which no browser makes another place.
 _OWN_PATH = re.compile(r"/review(/[A-Za-z0-9_-]+)*(\?([A-Za-z0-9_.,~:/=&+*-]|%[0-9A-Fa-f]{2})*)?")
+
+# In this order: each calls itself by the names of those below, too.
+_BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+_SYSTEMS = (
+    *(("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows")),
+    *(("Mac OS", "macOS"), ("CrOS", "ChromeOS"), ("Linux", "Linux")),
+)
 
 _LONGEST_PATH = 4000  # longer than any page's own, be its search 200 characters of four bytes each
 
@@ -57,10 +71,26 @@ class Visitor:
     owners: tuple[str, ...]
     csrf: str = field(repr=False)
     secret: str = field(repr=False)
+    proved_at: datetime | None = None  # when they last showed who they are, if that is known
 
 
 class SignInNeeded(Exception):
     """Nobody is signed in, or the session is over."""
+
+
+class SignInAgain(Exception):
+    """What was asked for weighs more than this session carries. `back` is the page to come back to."""
+
+    def __init__(self, back: str) -> None:
+        super().__init__(back)
+        self.back = back
+
+
+def require_recent(visitor: Visitor, back: str) -> None:
+    """Raises SignInAgain when the visitor signed in too long ago for what weighs more than one ruling: whoever finds
+    a browser open, or a cookie, cannot do it."""
+    if visitor.proved_at is None or datetime.now(UTC) - visitor.proved_at > LATELY:
+        raise SignInAgain(back)
 
 
 def signed_in(request: Request) -> Visitor:
@@ -70,15 +100,16 @@ def signed_in(request: Request) -> Visitor:
     if secret is None:
         raise SignInNeeded
     with service_of(request).store.read() as connection:
-        principal = sessions.principal(connection, secret, datetime.now(UTC))
-    if principal is None:
+        found = sessions.find(connection, secret, datetime.now(UTC))
+    if found is None:
         raise SignInNeeded
+    principal = found.principal
     owners = tuple(sorted(principal.owners))
     if not owners:
         raise PageProblem(403, "You rule for no owner at present. Whoever runs the service can change that.")
     owner_id = _chosen(request, owners)
     principal = principal.model_copy(update={"owners": frozenset({owner_id})})
-    visitor = Visitor(principal, owner_id, owners, csrf_of(secret), secret)
+    visitor = Visitor(principal, owner_id, owners, csrf_of(secret), secret, found.proved_at)
     request.state.visitor = visitor  # for pages that tell of an error
     return visitor
 
@@ -185,6 +216,19 @@ def sign_in_address(request: Request) -> str:
     query = request.scope["query_string"].decode("latin-1")
     path = own_path(request.scope["path"] + (f"?{query}" if query else ""))
     return SIGN_IN if path == HOME else f"{SIGN_IN}?{urlencode({'next': path})}"
+
+
+def sign_in_again_address(back: str) -> str:
+    """Where to sign in once more, to come back to a page."""
+    return f"{SIGN_IN}?{urlencode({'again': '1', 'next': own_path(back)})}"
+
+
+def browser_of(request: Request) -> str:
+    """What a browser calls itself, roughly, such as "Firefox on Linux"; to tell sessions apart, and no more."""
+    agent = request.headers.get("user-agent", "")
+    name = next((name for mark, name in _BROWSERS if mark in agent), "Another browser")
+    system = next((f" on {name}" for mark, name in _SYSTEMS if mark in agent), "")
+    return name + system
 
 
 def is_secure(request: Request) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
@@ -26,6 +27,7 @@ from vouchgate.web.session import (
     Form,
     SignedIn,
     SignInNeeded,
+    browser_of,
     csrf_of,
     forget_session,
     form,
@@ -94,12 +96,18 @@ def _address_slot(client: str | None) -> int:
 
 
 @router.get(SIGN_IN)
-def show_sign_in(request: Request, next_path: Annotated[str | None, Query(alias="next")] = None) -> Response:
-    """The form, for whoever is not signed in yet."""
+def show_sign_in(
+    request: Request,
+    next_path: Annotated[str | None, Query(alias="next")] = None,
+    again: Annotated[str | None, Query()] = None,
+) -> Response:
+    """The form, for whoever is not signed in yet, or is to sign in `again`."""
     try:
         signed_in(request)
     except SignInNeeded:
-        return _with_form(request, "sign_in.html", next=own_path(next_path), problem=None)
+        return _sign_in_page(request, next_path, again=False)
+    if again == "1":
+        return _sign_in_page(request, next_path, again=True)
     return RedirectResponse(own_path(next_path), 303)
 
 
@@ -113,15 +121,16 @@ async def sign_in(request: Request) -> Response:
         fields.get("token", "").strip(),
         now=datetime.now(UTC),
         instead_of=session_secret(request),
+        browser=browser_of(request),
     )
-    goes_to = own_path(fields.get("next"))
+    goes_to, again = fields.get("next"), fields.get("again") == "1"
     match answer:
         case sessions.SignInRefusal.UNKNOWN:
-            return _with_form(request, "sign_in.html", 403, next=goes_to, problem=_UNKNOWN)
+            return _sign_in_page(request, goes_to, again=again, status=403, problem=_UNKNOWN)
         case sessions.SignInRefusal.NOT_A_REVIEWER:
-            return _with_form(request, "sign_in.html", 403, next=goes_to, problem=_NOT_A_REVIEWER)
+            return _sign_in_page(request, goes_to, again=again, status=403, problem=_NOT_A_REVIEWER)
         case str():
-            return _signed_in(request, answer, goes_to)
+            return _signed_in(request, answer, own_path(goes_to))
 
 
 @router.get(f"{SIGN_IN}/{{code}}")
@@ -143,6 +152,7 @@ async def follow_link(request: Request, code: str) -> Response:
         code,
         now=datetime.now(UTC),
         instead_of=session_secret(request),
+        browser=browser_of(request),
     )
     if secret is None:
         raise PageProblem(410, _LINK_IS_OVER)
@@ -180,6 +190,19 @@ async def _read(request: Request) -> Form:
     attempts: Attempts = request.app.state.sign_in_attempts
     attempts.take(request.client.host if request.client else None)
     return fields
+
+
+def _sign_in_page(
+    request: Request, next_path: str | None, *, again: bool, status: int = 200, problem: str | None = None
+) -> Response:
+    goes_to, provider = own_path(next_path), request.app.state.oidc
+    elsewhere = None
+    if provider is not None:
+        asked = {"next": goes_to} | ({"again": "1"} if again else {})
+        elsewhere = (f"{SIGN_IN}/oidc?{urlencode(asked)}", provider.label)
+    return _with_form(
+        request, "sign_in.html", status, next=goes_to, again=again, elsewhere=elsewhere, problem=problem
+    )
 
 
 def _with_form(request: Request, template: str, status: int = 200, **context: Any) -> Response:

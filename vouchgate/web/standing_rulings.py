@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
@@ -20,7 +21,7 @@ from vouchgate.server.state import service_of
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, Visitor, form
+from vouchgate.web.session import SignedIn, Visitor, form, require_recent
 
 router = APIRouter(include_in_schema=False)
 
@@ -90,6 +91,7 @@ async def confirm(request: Request, visitor: SignedIn) -> Response:
     )
     who, owner_id, item_id = visitor.principal, visitor.owner_id, fields.get("item", "")
     name, days = fields.get("name", "").strip(), fields.get("days", "")
+    require_recent(visitor, _preview_address(draft, item_id))
     if not 0 < len(name) <= MOST_NAME or not name.isprintable():
         raise PageProblem(422, f"A standing ruling is called something, in {MOST_NAME} characters at most.")
     if not valid_name(item_id):
@@ -114,12 +116,21 @@ async def end(request: Request, visitor: SignedIn, ruling_id: str) -> Response:
         service_of(request).standing_rulings,
         datetime.now(UTC),
     )
+    require_recent(visitor, PATH)
     if (then := fields.get("then", "")) not in tuple(Then):
         raise PageProblem(422, "What a standing ruling did is kept, goes to the queue, or is retracted.")
     ended = await run_in_threadpool(take_back, rulings, visitor.principal, ruling_id, Then(then), now)
     if isinstance(ended, NotFound):
         raise PageProblem(404, "There is no such standing ruling.")
     return await run_in_threadpool(_page, request, visitor, ended)
+
+
+def _preview_address(draft: RulingDraft, item_id: str) -> str:
+    """The form with the preview of this draft."""
+    given = draft.terms.model_dump(exclude_none=True)
+    template = {"template": given["template"]} if "template" in given else {}
+    asked = {"item": item_id, "verdict": draft.verdict.value, "term": list(given), **template}
+    return f"{PATH}?{urlencode(asked, doseq=True)}"
 
 
 def _verdict(said: str) -> RulingVerdict:

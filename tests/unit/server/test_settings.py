@@ -79,6 +79,13 @@ def test_lists_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         ("VOUCHGATE_CITATION_NETWORKS", "localhost:80", "VOUCHGATE_CITATION_NETWORKS"),
         ("VOUCHGATE_CITATION_NETWORKS", "10.0.0.1/8", "VOUCHGATE_CITATION_NETWORKS"),
         ("VOUCHGATE_GITHUB_REPO", "no-slash", "VOUCHGATE_GITHUB_REPO"),
+        ("VOUCHGATE_OIDC_ISSUER", "http://login.example.org", "VOUCHGATE_OIDC_ISSUER"),
+        ("VOUCHGATE_OIDC_ISSUER", "https://me@login.example.org", "VOUCHGATE_OIDC_ISSUER"),
+        ("VOUCHGATE_OIDC_ISSUER", "https://login.example.org?a=b", "VOUCHGATE_OIDC_ISSUER"),
+        ("VOUCHGATE_OIDC_ISSUER", "https://[", "VOUCHGATE_OIDC_ISSUER"),
+        ("VOUCHGATE_OIDC_ISSUER", "https://login.example.org", "VOUCHGATE_OIDC_CLIENT_ID"),
+        ("VOUCHGATE_OIDC_CLIENT_ID", "gate", "VOUCHGATE_OIDC_ISSUER"),
+        ("VOUCHGATE_OIDC_CLIENT_SECRET", "x", "VOUCHGATE_OIDC_ISSUER"),
         ("VOUCHGATE_PUBLIC_URL", "gate.example.org", "VOUCHGATE_PUBLIC_URL"),
         ("VOUCHGATE_PUBLIC_URL", "ftp://gate.example.org", "VOUCHGATE_PUBLIC_URL"),
         ("VOUCHGATE_PUBLIC_URL", "https://gate.example.org/review", "VOUCHGATE_PUBLIC_URL"),
@@ -101,9 +108,21 @@ def test_bad_file_is_an_error(text: str) -> None:
         load_settings({})
 
 
+def test_a_provider_is_asked_for_a_place_to_come_back_to_and_not_offline() -> None:
+    given = {"oidc_issuer": "http://127.0.0.1:5/realm", "oidc_client_id": "gate"}
+    with pytest.raises(SettingsError, match="needs VOUCHGATE_PUBLIC_URL"):
+        load_settings({}, **given)
+    given["public_url"] = "http://127.0.0.1:6"
+    assert load_settings({}, **given).oidc_issuer == given["oidc_issuer"]
+    with pytest.raises(SettingsError, match="VOUCHGATE_OFFLINE"):
+        load_settings({}, **given, offline=True)
+
+
 def test_a_secret_does_not_show() -> None:
-    settings = load_settings({}, token="vg_secret", github_token="ghp_secret")
-    assert "secret" not in repr(settings).replace("secret_", "")
+    given = {"oidc_issuer": "https://a.example", "oidc_client_id": "g", "public_url": "https://b.example"}
+    given |= {"oidc_client_secret": "oidc_secret", "token": "vg_secret", "github_token": "ghp_secret"}
+    settings = load_settings({}, **given)
+    assert not [secret for secret in ("oidc_secret", "vg_secret", "ghp_secret") if secret in repr(settings)]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,9 @@ owners = typer.Typer(
     name="owners", help="Make and list owners; say who is asked about their claims.", rich_markup_mode=None
 )
 person = typer.Typer(
-    name="person", help="Make, list and end the people behind tokens.", rich_markup_mode=None
+    name="person",
+    help="Make, list and end the people behind tokens; say what they sign in with.",
+    rich_markup_mode=None,
 )
 member = typer.Typer(name="member", help="Say who has which role for an owner.", rich_markup_mode=None)
 
@@ -41,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 
 @contextmanager
-def _store(database_url: str | None) -> Iterator[Store]:
+def open_people(database_url: str | None) -> Iterator[Store]:
     """The store; what it says against a request is a Failure."""
     from vouchgate.cli.database import open_store
 
@@ -59,7 +61,7 @@ def create_owner(
     """Make an owner. Naming one in a claim makes none, unless its token may: `token create --new-owners`."""
     from vouchgate.storage.identity import memberships
 
-    with _store(database_url) as store:
+    with open_people(database_url) as store:
         made = memberships.create_owner(store, owner, actor=ACTOR, now=datetime.now(UTC))
     hint(f"The owner {owner} is made." if made else f"There is an owner {owner} already.")
 
@@ -72,7 +74,7 @@ def list_owners(
     """Show owners, one a line, a thousand at most."""
     from vouchgate.storage.identity import owners as kept
 
-    with _store(database_url) as store, store.read() as connection:
+    with open_people(database_url) as store, store.read() as connection:
         for name in kept.names(connection, after, _MOST_OWNERS):
             say(one_line(name))
 
@@ -94,7 +96,7 @@ def check_rules(
     path = _rules_file(file)
     rules, faults = parse(read_rules(path))
     if names:
-        with _store(database_url) as store, store.read() as connection:
+        with open_people(database_url) as store, store.read() as connection:
             there = [one.name for one in persons.listing(connection) if one.ended_at is None]
         faults += unknown_persons(rules, there)
     for fault in sorted(faults, key=lambda fault: fault.line):
@@ -122,7 +124,7 @@ def who_is_asked(
 
     if claim is None:
         raise typer.Exit(command.of_lines(file, _rules_file(rules), agent))
-    with _store(database_url) as store:
+    with open_people(database_url) as store:
         command.of_item(store, claim, _rules_file(rules))
 
 
@@ -141,32 +143,42 @@ def create_person(
     """Make a person. Alone they may do nothing: give them a token, and roles with `member grant`."""
     from vouchgate.storage.identity import persons
 
-    with _store(database_url) as store:
+    with open_people(database_url) as store:
         made = persons.create(store, name, actor=ACTOR, now=datetime.now(UTC))
     say(made.id)
 
 
 @person.command("list", epilog="Example: vouchgate person list --json")
 def list_persons(database_url: operator.DatabaseUrl = None, as_json: operator.Json = False) -> None:
-    """Show everybody, those who ended too."""
-    from vouchgate.storage.identity import persons
+    """Show everybody, those who ended too, and what they sign in with elsewhere."""
+    from vouchgate.storage.identity import identities, persons
 
-    with _store(database_url) as store, store.read() as connection:
-        found = persons.listing(connection)
+    with open_people(database_url) as store, store.read() as connection:
+        found, linked = persons.listing(connection), identities.listing(connection)
+    of = {one.id: [each for each in linked if each.person_id == one.id] for one in found}
     if as_json:
         for one in found:
-            write_json(one.model_dump(mode="json"))
+            signs_in_as = [each._asdict() for each in of[one.id]]
+            write_json({**one.model_dump(mode="json"), "identities": signs_in_as})
         return
-    rows = [(one.name, one.id, f"ended {one.ended_at:%Y-%m-%d}" if one.ended_at else "-") for one in found]
-    show_table(("name", "id", "state"), rows, whole=2)
+    rows = [
+        (
+            one.name,
+            one.id,
+            f"ended {one.ended_at:%Y-%m-%d}" if one.ended_at else "-",
+            ", ".join(one_line(f"{each.sub} at {each.issuer}") for each in of[one.id]) or "-",
+        )
+        for one in found
+    ]
+    show_table(("name", "id", "state", "signs in as"), rows, whole=2)
 
 
 @person.command("end", epilog="Example: vouchgate person end ann")
 def end_person(name: PersonName, database_url: operator.DatabaseUrl = None) -> None:
-    """End a person's tokens, sessions and roles at once and for good."""
+    """End a person's tokens, sessions, identities and roles at once and for good."""
     from vouchgate.storage.identity import persons
 
-    with _store(database_url) as store:
+    with open_people(database_url) as store:
         found = find_person(store, name)
         persons.end(store, found, actor=ACTOR, now=datetime.now(UTC))
     hint(f"{found.name} is ended.")
@@ -191,7 +203,7 @@ def grant(
     from vouchgate.storage.identity import memberships
 
     now = datetime.now(UTC)
-    with _store(database_url) as store:
+    with open_people(database_url) as store:
         wanted = _membership(store, who, owner, role, now)
         try:
             given = memberships.grant(store, wanted, actor=ACTOR)
@@ -208,7 +220,7 @@ def end(
     from vouchgate.storage.identity import memberships
 
     now = datetime.now(UTC)
-    with _store(database_url) as store:
+    with open_people(database_url) as store:
         wanted = _membership(store, who, owner, role, now)
         if not memberships.end(store, wanted, actor=ACTOR, now=now):
             raise Failure(f"{who} is no {wanted.role} of {owner!a}; vouchgate member list shows who is")
@@ -234,7 +246,7 @@ def list_members(
     """Show who has which role for whom. Tokens for any owner are not among them: see `token list`."""
     from vouchgate.storage.identity import memberships, persons, tokens
 
-    with _store(database_url) as store, store.read() as connection:
+    with open_people(database_url) as store, store.read() as connection:
         found = memberships.of_owners(connection, None if owner is None else frozenset({owner}))
         names = {one.id: one.name for one in persons.listing(connection)}
         names |= tokens.names(connection, {one.member_id for one in found} - names.keys())
