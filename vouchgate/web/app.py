@@ -27,6 +27,7 @@ from vouchgate.web import (
     items,
     live,
     memories,
+    numbers,
     pages,
     publishers,
     queue,
@@ -108,6 +109,7 @@ _ROUTERS = tuple(
         spot_checks,
         publishers,
         standing_rulings,
+        numbers,
         views,
     )
 )
