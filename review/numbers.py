@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from statistics import median
 from typing import TypeVar
@@ -114,17 +114,13 @@ class SpotCheckNumbers(Frozen):
 
 
 class RulingNumbers(Frozen):
-    """What a standing ruling did, ever. Of all others together `id` is None, and so is `verdict`."""
+    """What a standing ruling did, ever. Of all others together `id` and `verdict` are None."""
 
     id: str | None
     name: str
     verdict: RulingVerdict | None
     counts_now: bool  # it bears on claims to come
-    stored: int
-    in_force: int  # of the memories that it stored
-    rejected: int
-    right: int  # by spot checks
-    wrong: int
+    did: RulingCounts
 
 
 class Numbers(Frozen):
@@ -335,30 +331,22 @@ def _largest(found: Mapping[str, Counter[str]], most: int) -> list[tuple[str | N
 def _rulings(
     found: Sequence[tuple[StandingRuling, RulingCounts]], now: datetime
 ) -> tuple[RulingNumbers, ...]:
-    """Those that did most; of the others the sum, if they did anything."""
+    """Those that did most, and of the others the sum."""
     ordered = sorted(found, key=lambda each: (-each[1].stored - each[1].rejected, each[0].id))
     told = [
-        _ruling(ruling.id, ruling.name, ruling.verdict, ruling.ended_at is None and now < ruling.until, [did])
-        for ruling, did in ordered[:MOST_SHOWN]
+        RulingNumbers(
+            id=one.id,
+            name=one.name,
+            verdict=one.verdict,
+            counts_now=one.ended_at is None and now < one.until,
+            did=did,
+        )
+        for one, did in ordered[:MOST_SHOWN]
     ]
-    rest = [did for _, did in ordered[MOST_SHOWN:]]
-    return (*told, *([_ruling(None, OTHERS, None, False, rest)] if rest else ()))
-
-
-def _ruling(
-    ruling_id: str | None, name: str, verdict: RulingVerdict | None, counts: bool, did: Sequence[RulingCounts]
-) -> RulingNumbers:
-    return RulingNumbers(
-        id=ruling_id,
-        name=name,
-        verdict=verdict,
-        counts_now=counts,
-        stored=sum(each.stored for each in did),
-        in_force=sum(each.in_force for each in did),
-        rejected=sum(each.rejected for each in did),
-        right=sum(each.right for each in did),
-        wrong=sum(each.wrong for each in did),
-    )
+    if rest := [asdict(did) for _, did in ordered[MOST_SHOWN:]]:
+        together = RulingCounts(**{name: sum(did[name] for did in rest) for name in rest[0]})
+        told.append(RulingNumbers(id=None, name=OTHERS, verdict=None, counts_now=False, did=together))
+    return tuple(told)
 
 
 def _day_before(now: datetime, days: int) -> datetime:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from vouchgate.ingest.scoring.priority import span
 from vouchgate.review.numbers import MOST_DAYS, Flow, Numbers
+from vouchgate.review.pages.history import FilterChoice
 from vouchgate.review.pages.reasons import OTHER, kind_of
 
 PATH = "/review/numbers"
@@ -31,17 +33,7 @@ HEIGHT = 100  # of the chart, in units of its own, as all lengths here; a day is
 STEP = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One of the ways to look at the figures."""
-
-    label: str
-    href: str
-    chosen: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """A large figure with what it is of, and a line below it."""
 
     of: str
@@ -49,8 +41,7 @@ class Figure:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """A rectangle of a bar; `kind` names its colour in the style sheet."""
 
     kind: str
@@ -76,8 +67,8 @@ class Line:
 class NumbersView:
     """The page. `most` is what a bar as high as the chart stands for."""
 
-    spans: tuple[Choice, ...]
-    scopes: tuple[Choice, ...]
+    spans: tuple[FilterChoice, ...]
+    scopes: tuple[FilterChoice, ...]
     figures: tuple[Figure, ...]
     most: int
     days: tuple[Line, ...]
@@ -92,10 +83,10 @@ def numbers_view(numbers: Numbers, *, every: bool, now: datetime) -> NumbersView
     busiest = max((each.came for each in numbers.agents if each.id is not None), default=0)
     commonest = max((each.came for each in numbers.reasons), default=0)
     return NumbersView(
-        spans=tuple(Choice(f"{days} days", _href(days, every), days == count) for days in CHOICES),
+        spans=tuple(FilterChoice(f"{days} days", _href(days, every), days == count) for days in CHOICES),
         scopes=(
-            Choice("this owner", _href(count, False), not every),
-            Choice("all of my owners", _href(count, True), every),
+            FilterChoice("this owner", _href(count, False), not every),
+            FilterChoice("all of my owners", _href(count, True), every),
         ),
         figures=tuple(_figures(numbers, now)),
         most=most,

@@ -189,6 +189,18 @@ def test_what_is_taken_back_later_does_not_count(store: Store) -> None:
 
 
 @pytest.mark.on("sqlite")
+def test_of_a_long_log_the_end_is_counted(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vouchgate.storage.queue.overview.MOST_ENTRIES", 3)
+    history = History(store)
+    for number in range(5):
+        history.send(f"Shelf {number} holds box {number * 7}", ago=(5 - number) * DAY, source=Source.USER)
+    cut = history.look(anew=True)
+    assert (cut.total.stored, cut.complete) == (3, False)
+    assert history.look(days=2, anew=True).complete  # the third last is older
+    assert (history.look().total.stored, history.look().complete) == (5, True)  # seen one by one
+
+
+@pytest.mark.on("sqlite")
 def test_of_many_agents_the_others_are_summed(store: Store) -> None:
     history = History(store)
     for number in range(23):
@@ -211,4 +223,4 @@ def test_spot_checks_and_standing_rulings_are_told(store: Store) -> None:
     assert (said.right, said.wrong, said.cannot_tell, said.open) == (1, 1, 0, 1)
     assert (said.low, said.high) == (0.095, 0.905)  # Wilson's interval of one of two
     (ruling,) = found.standing_rulings
-    assert (ruling.id, ruling.counts_now, ruling.stored, ruling.rejected) == (made.id, True, 0, 0)  # type: ignore[union-attr]
+    assert (ruling.id, ruling.counts_now, ruling.did.stored, ruling.did.rejected) == (made.id, True, 0, 0)  # type: ignore[union-attr]

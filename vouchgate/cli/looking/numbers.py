@@ -57,8 +57,10 @@ def _show(numbers: Numbers, now: datetime) -> None:
     _table("Agent", [(each.name, each) for each in numbers.agents])
     _table("Reason", [(each.rule or "not known", each) for each in numbers.reasons])
     for one in numbers.standing_rulings:
-        did = f"stored {one.stored}, rejected {one.rejected}; {one.right} right, {one.wrong} wrong"
-        say(f"{one_line(one.name)}: {did}")
+        did = one.did
+        say(
+            f"{one_line(one.name)}: stored {did.stored}, rejected {did.rejected}; {did.right} right, {did.wrong} wrong"
+        )
     if not numbers.complete:
         say("So much happened that only the end of it is counted.")
 
