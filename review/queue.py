@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
@@ -53,7 +53,7 @@ _NONE: Mapping[str, Embedding] = MappingProxyType({})
 _AT_ONCE = 50  # memories that one transaction expires: others wait some 30 ms for it
 
 T = TypeVar("T")
-ReviewListener = Callable[[Action, int], None]
+ReviewListener = Callable[[Action, int, timedelta | None], None]
 
 
 class ReviewQueue(QueueReader):
@@ -61,17 +61,17 @@ class ReviewQueue(QueueReader):
 
     def __init__(self, store: Store, policy: Policy, rules: OwnerRules = NO_RULES) -> None:
         super().__init__(store, policy, rules)
-        self._told: ReviewListener = lambda action, items: None
+        self._told: ReviewListener = lambda action, items, waited: None
 
     def add_listener(self, told: ReviewListener) -> None:
         """From now on `told` is called, in whatever thread, with every review that this object has written: what
-        the log calls it, and of how many items."""
+        the log calls it, of how many items, and how long one had waited that was approved or rejected."""
         self._told = told
 
     def tell(self, action: Action, items: int) -> None:
         """Tells the listener of a review of so many items; of none it is not told."""
         if items:
-            self._told(action, items)
+            self._told(action, items, None)
 
     def approve(
         self,
@@ -351,14 +351,14 @@ class ReviewQueue(QueueReader):
 
     def _tell(self, answer: object, now: datetime) -> None:
         match answer:
-            case Approved() | Removed():
-                self._told(Action.REVIEW_APPROVED, 1)
-            case Rejected():
-                self._told(Action.REVIEW_REJECTED, 1)
+            case Approved(item) | Removed(item):
+                self._told(Action.REVIEW_APPROVED, 1, now - item.created_at)
+            case Rejected(item):
+                self._told(Action.REVIEW_REJECTED, 1, now - item.created_at)
             case Undone():
-                self._told(Action.REVIEW_UNDONE, 1)
+                self.tell(Action.REVIEW_UNDONE, 1)
             case AlreadyDecided(item) if item.status is ReviewStatus.EXPIRED and item.decided_at == now:
-                self._told(Action.REVIEW_EXPIRED, 1)  # on the spot
+                self.tell(Action.REVIEW_EXPIRED, 1)  # on the spot
 
 
 def _expire_item(connection: Connection, owner_id: str, item_id: str, now: datetime) -> bool:

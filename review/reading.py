@@ -27,6 +27,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
+from vouchgate.review.numbers import DAYS, Numbers, NumbersCounter
 from vouchgate.review.rules import Act, is_allowed, is_owner
 from vouchgate.review.undo import undo_refusal
 from vouchgate.review.vouching import voting
@@ -61,6 +62,7 @@ class QueueReader:
         self._policy = policy
         self._rules = rules
         self._counts = QueueCounts()
+        self._numbers = NumbersCounter()
 
     def search(self, principal: Principal, wanted: QueueFilter | None = None) -> list[PendingMemory]:
         """Items that match, in the order asked for. Whatever owners `wanted` names, they are of the reviewer's own
@@ -121,6 +123,13 @@ class QueueReader:
         owners = own_owners(principal, Act.READ_REVIEWS)
         with self._store.read() as connection:
             return sum_facets([self._counts.counts_of(connection, owner_id) for owner_id in sorted(owners)])
+
+    def numbers(self, principal: Principal, now: datetime, days: int = DAYS) -> Numbers:
+        """What came to the reviewer's own owners, together, and what was cleared; zeros for any other principal. It is
+        counted as `facets` are."""
+        owners = own_owners(principal, Act.READ_REVIEWS)
+        with self._store.read() as connection:
+            return self._numbers.numbers_of(connection, owners, now, days)
 
     def get_by_id(self, principal: Principal, item_id: str) -> PendingMemory | None:
         """The item in whatever status; None when it is not in the principal's own queue."""

@@ -87,6 +87,26 @@ def _among_postgresql(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
     return f"{column} = ANY({values})"
 
 
+class _DayOf(FunctionElement[Any]):
+    name = "day_of"
+    inherit_cache = True
+
+
+def day_of(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The day (UTC) of a time: a date on PostgreSQL, its text (`2026-11-23`) on SQLite."""
+    return _DayOf(column)
+
+
+@compiles(_DayOf, "sqlite")
+def _day_of_sqlite(element: _DayOf, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"substr({compiler.process(element.clauses, **kw)}, 1, 10)"
+
+
+@compiles(_DayOf, "postgresql")
+def _day_of_postgresql(element: _DayOf, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"CAST(timezone('UTC', {compiler.process(element.clauses, **kw)}) AS date)"
+
+
 def fetch(connection: Connection, statement: str, parameters: tuple[Any, ...] | dict[str, Any]) -> list[Any]:
     """All rows of a look-up, straight from the driver, in whose terms statement and parameters are.
 

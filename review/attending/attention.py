@@ -135,7 +135,9 @@ def send_back(
         by = principal.id
         return _say(connection, item, values, Action.REVIEW_SENT_BACK, by=by, now=now, question=asked)
 
-    return queue.act(principal, item_id, version, now, work)
+    answer = queue.act(principal, item_id, version, now, work)
+    queue.tell(Action.REVIEW_SENT_BACK, int(isinstance(answer, Attended)))
+    return answer
 
 
 def _say(

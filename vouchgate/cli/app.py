@@ -410,6 +410,24 @@ def verify(
     raise typer.Exit(command.run(citation, settings, as_json=as_json))
 
 
+@app.command(epilog="Example: vouchgate numbers --owner ann --days 30")
+def numbers(
+    *,
+    owner: Annotated[str | None, typer.Option(metavar="ID", help="Of this owner alone.")] = None,
+    days: Annotated[int, typer.Option(min=1, max=90, metavar="N", help="So many days, with today.")] = 14,
+    database_url: operator.DatabaseUrl = None,
+    as_json: operator.Json = False,
+) -> None:
+    """Say what came in, what was cleared and how long it waited: by day, agent and reason.
+
+    Of all owners together, unless one is named. It reads the database and needs no token.
+    """
+    settings = operator.settings_from(database_url=database_url)
+    from vouchgate.cli.looking import numbers as command
+
+    raise typer.Exit(command.run(settings, owner=owner, days=days, as_json=as_json))
+
+
 @app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
 def doctor(repo: operator.Repos = None) -> None:
     """Say who may vouch, corpus by corpus and repository by repository, and warn where that may be an agent.

@@ -23,6 +23,7 @@ from vouchgate.api import (
     documents,
     gaps,
     memories,
+    numbers,
     operations,
     pending,
     problems,
@@ -108,6 +109,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         attention.router,  # before what takes any word for an item
         reviews.router,
         spot_checks.router,
+        numbers.router,
         publishers.router,
         standing_rulings.router,
         corroboration.router,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
@@ -23,6 +24,8 @@ from vouchgate.workers.webhooks import SendResult
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 # From a tenth of a millisecond, the text checks alone, to the ten seconds of the default deadline.
 BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+# From a minute to the 30 days after which the built-in policy has a claim expire.
+WAITS = tuple(60 * minutes for minutes in (1, 10, 60, 240, 1440, 4320, 10080, 20160, 43200))
 
 
 class Metrics:
@@ -61,6 +64,13 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._waited = Histogram(
+            "vouchgate_review_wait_seconds",
+            "Seconds from a claim's decision to wait to its approval or rejection.",
+            buckets=WAITS,
+            registry=self._registry,
+        )
+
         self._streams = Gauge(
             "vouchgate_event_streams",
             "Review pages that are open and told of changes.",
@@ -87,9 +97,11 @@ class Metrics:
         for result, count in results.items():
             self._documents.labels(result.value).inc(count)
 
-    def count_reviews(self, action: Action, items: int) -> None:
-        """Counts what became of items that waited."""
+    def count_reviews(self, action: Action, items: int, waited: timedelta | None = None) -> None:
+        """Counts what became of items that waited, and how long one did that was ruled on."""
         self._reviews.labels(action.value.removeprefix("review.")).inc(items)
+        if waited is not None:
+            self._waited.observe(max(0.0, waited.total_seconds()))
 
     def set_streams(self, count: int) -> None:
         """So many pages of this process are told of changes now."""

@@ -27,6 +27,7 @@ from vouchgate.web import (
     items,
     live,
     memories,
+    numbers,
     oidc,
     pages,
     publishers,
@@ -119,6 +120,7 @@ _ROUTERS = tuple(
         spot_checks,
         publishers,
         standing_rulings,
+        numbers,
         views,
     )
 )
