@@ -19,6 +19,7 @@ import typer
 from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
 from vouchgate.cli.identity import people, tokens
 from vouchgate.cli.importing import command as imports
+from vouchgate.cli.reviewing import mail
 from vouchgate.extras import missing
 
 PORTS = {"min": 0, "max": 65535}
@@ -422,7 +423,7 @@ def doctor(repo: operator.Repos = None) -> None:
 
 
 # In this order they are listed.
-for part in (tokens, people, operator, deliveries, imports, index, mcp, mcp_gate, records, webhooks):
+for part in (tokens, people, operator, deliveries, imports, index, mcp, mcp_gate, records, webhooks, mail):
     part.register(app)
 
 
