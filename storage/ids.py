@@ -54,3 +54,8 @@ def sink_id(suffix: str) -> str:
 def ruling_id(suffix: str) -> str:
     """Id of a standing ruling."""
     return f"ruling_{suffix}"
+
+
+def mail_id(suffix: str) -> str:
+    """Id of a digest by mail."""
+    return f"mail_{suffix}"

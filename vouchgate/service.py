@@ -28,8 +28,10 @@ from vouchgate.storage.dedup.reindex import Report
 from vouchgate.storage.store import Store
 from vouchgate.workers.changes import ChangeWatch
 from vouchgate.workers.documents import DocumentWorker
+from vouchgate.workers.mail import MailSender
 from vouchgate.workers.recheck import Rechecker
 from vouchgate.workers.runner import AT_ONCE
+from vouchgate.workers.smtp import parse_server
 from vouchgate.workers.webhooks import Webhooks
 
 JUDGE_QUESTIONS_AT_ONCE = 8
@@ -50,13 +52,14 @@ class Service:
     rechecker: Rechecker
     changes: ChangeWatch
     webhooks: Webhooks
+    mail: MailSender
     documents: DocumentGate
     document_worker: DocumentWorker
 
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
         judge = () if self.judge is None else self.judge.problems()
-        return (*self.sources.git.problems(), *judge, *self.webhooks.problems())
+        return (*self.sources.git.problems(), *judge, *self.webhooks.problems(), *self.mail.problems())
 
 
 @contextmanager
@@ -102,6 +105,7 @@ def open_service(
         queue = ReviewQueue(store, policy, rules)
         standing_rulings = StandingRulings(store, policy)
         webhooks = open_webhooks(settings, policy, store)
+        mail = open_mail(settings, store)
         documents = DocumentGate(gate, sources)
         opened.callback(documents.close)
         document_worker = DocumentWorker(store, policy, documents)
@@ -117,6 +121,7 @@ def open_service(
             rechecker,
             changes,
             webhooks,
+            mail,
             documents,
             document_worker,
         )
@@ -128,6 +133,13 @@ def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:
     outbound = None if settings.offline else outbound_of(settings, policy, 2 * AT_ONCE, 0.0)
     page = None if settings.public_url is None else f"{settings.public_url}/review"
     return Webhooks(store, outbound, page=page)
+
+
+def open_mail(settings: Settings, store: Store) -> MailSender:
+    """What sends digests; it sends none where no mail server is set, or offline."""
+    url = plain(settings.smtp_url)
+    server = None if url is None or settings.offline else parse_server(url, plain(settings.smtp_password))
+    return MailSender(store, server, sender=settings.mail_from or "", page=f"{settings.pages_url}/review")
 
 
 def _judge(settings: Settings, policy: Policy, store: Store) -> Judge | None:

@@ -110,6 +110,9 @@ class Settings(_SettingsOfKinds):
     oidc_client_id: str | None = Field(default=None, min_length=1, max_length=500)
     oidc_client_secret: SecretStr | None = None
     oidc_label: str = Field(default="single sign-on", min_length=1, max_length=60)
+    smtp_url: SecretStr | None = None
+    smtp_password: SecretStr | None = None
+    mail_from: str | None = None
     github_repo: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
     github_url: str = Field(default="https://api.github.com", pattern=r"^https?://")
     github_token: SecretStr | None = None
@@ -203,6 +206,28 @@ class Settings(_SettingsOfKinds):
             raise ValueError("must be like https://gate.example.org: no path, no query, no user name")
         scheme, host, port = match["scheme"], match["host"], match["port"]
         return f"{scheme}://{host}" + (f":{port}" if port and int(port) != _USUAL_PORTS[scheme] else "")
+
+    @model_validator(mode="after")
+    def _mail(self) -> Self:
+        """All of what mail needs, or nothing of it."""
+        needed = {"SMTP_URL": self.smtp_url, "MAIL_FROM": self.mail_from, "PUBLIC_URL": self.public_url}
+        missing = [PREFIX + name for name, value in needed.items() if value is None]
+        if self.smtp_url is None:
+            if self.smtp_password is not None or self.mail_from is not None:
+                raise ValueError(f"without {PREFIX}SMTP_URL no mail is sent")
+            return self
+        if missing:
+            raise ValueError(f"{PREFIX}SMTP_URL needs {' and '.join(missing)} as well")
+        from vouchgate.storage.outgoing.mail import valid_address  # noqa: PLC0415  (few commands send mail)
+        from vouchgate.workers.smtp import parse_server  # noqa: PLC0415
+
+        if not valid_address(self.mail_from or ""):
+            raise ValueError(f"{PREFIX}MAIL_FROM must be like gate@example.org, without a name")
+        try:
+            parse_server(self.smtp_url.get_secret_value(), plain(self.smtp_password))
+        except ValueError as error:
+            raise ValueError(f"{PREFIX}SMTP_URL: {error}") from None
+        return self
 
     @field_validator("allow_networks")
     @classmethod

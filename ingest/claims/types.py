@@ -951,6 +951,8 @@ class Action(StrEnum):
     SESSION_ENDED = "session.ended"
     WEBHOOK_CREATED = "webhook.created"
     WEBHOOK_REMOVED = "webhook.removed"
+    MAIL_CREATED = "mail.created"  # an address gets a digest
+    MAIL_REMOVED = "mail.removed"
     SINK_CREATED = "sink.created"  # a webhook that gets every memory of its owner
     SINK_REMOVED = "sink.removed"
     SINK_HANDED_OVER = "sink.handed_over"  # another token serves it, by the operator's word

@@ -239,7 +239,7 @@ class Outbound:
 
     def _context(self, place: Target) -> ssl.SSLContext | None:
         if self._tls is None and place.scheme == "https":
-            self._tls = _public_authorities()
+            self._tls = public_authorities()
         return self._tls
 
     def _request(self, place: Target, ask: _Ask) -> httpx.Request | HopFailure:
@@ -352,7 +352,7 @@ def _header(response: httpx.Response) -> dict[str, str]:
     return {name: ", ".join(lines) for name, lines in values.items()}
 
 
-def _public_authorities() -> ssl.SSLContext:
+def public_authorities() -> ssl.SSLContext:
     """Certificates are checked against the system's store and the one that certifi brings. Unlike ssl's own
     default it does not read SSLKEYLOGFILE."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

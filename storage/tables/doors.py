@@ -76,6 +76,27 @@ class WebhookRow(SQLModel, table=True):
     last_error: str | None = Field(default=None, sa_type=Text)
 
 
+class MailRow(SQLModel, table=True):
+    """An address that gets a digest, of whose queues, and when; see `storage.outgoing.mail`. It may be about several
+    owners, so it is in no owner's keys."""
+
+    __tablename__ = "mail"
+    __table_args__ = (Index("mail_due", "due_at"),)
+    id: str = Field(primary_key=True)  # mail_…
+    address: str
+    person_id: str | None = None
+    owners: list[str] = Field(default_factory=list, sa_type=JSON)
+    schedule: dict[str, Any] = Field(sa_type=JSON)  # storage.outgoing.mail_schedule.MailSchedule
+    created_at: datetime = Field(sa_type=UtcTime)
+    told_at: datetime = Field(sa_type=UtcTime)  # what happened up to then was told, or was nothing
+    sent_at: datetime | None = Field(default=None, sa_type=UtcTime)
+    due_at: datetime | None = Field(default=None, sa_type=UtcTime)  # None: given up
+    attempts: int = 0  # that failed, of the digest that is due
+    lease: str | None = None
+    failing_since: datetime | None = Field(default=None, sa_type=UtcTime)
+    last_error: str | None = Field(default=None, sa_type=Text)
+
+
 class SinkConsumerRow(SQLModel, table=True):
     """The agent's token that serves a sink which claims name; see `storage.outgoing.sink_consumers`."""
 

@@ -75,6 +75,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
                 asyncio.create_task(job.run(app.state.metrics.count_messages))
                 for job in service.webhooks.jobs
             ),
+            *(asyncio.create_task(job.run(app.state.metrics.count_mails)) for job in service.mail.jobs),
             asyncio.create_task(service.document_worker.job.run(app.state.metrics.count_documents)),
         ]
         yield

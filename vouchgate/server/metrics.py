@@ -17,6 +17,7 @@ from vouchgate.storage.outgoing.streams import DeliveryFigures
 from vouchgate.storage.queue.overview import QueueFigures
 from vouchgate.storage.queue.spot_checks import VerdictCounts
 from vouchgate.workers.documents import DocumentResult
+from vouchgate.workers.mail import MailResult
 from vouchgate.workers.webhooks import SendResult
 
 # The client library reads this variable when it is first imported, and from then on keeps the figures of this
@@ -85,6 +86,13 @@ class Metrics:
             registry=self._registry,
         )
 
+        self._mails = Counter(
+            "vouchgate_mails",
+            "Digests by mail that were due, by what came of it.",
+            ("result",),
+            registry=self._registry,
+        )
+
         self._documents = Counter(
             "vouchgate_documents",
             "Checks of documents, by what came of them.",
@@ -111,6 +119,11 @@ class Metrics:
         """Counts what tries to send messages came to."""
         for result, count in results.items():
             self._webhooks.labels(result.value).inc(count)
+
+    def count_mails(self, results: Mapping[MailResult, int]) -> None:
+        """Counts what digests that were due came to."""
+        for result, count in results.items():
+            self._mails.labels(result.value).inc(count)
 
     def count_rechecks(self, results: Mapping[recheck.RecheckResult, int]) -> None:
         """Counts what checking again came to."""

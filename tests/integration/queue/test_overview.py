@@ -8,10 +8,10 @@ import pytest
 
 from tests.claims import NOW
 from tests.reviews import queue_of, reviewer, stored, waiting
-from vouchgate.cli.reviewing.digest import figures_of
 from vouchgate.ingest.claims.types import Action
 from vouchgate.ingest.rules import Rule
-from vouchgate.review.digest import digest_text
+from vouchgate.review.digests.figures import figures_of
+from vouchgate.review.digests.text import digest_text
 from vouchgate.storage.outgoing import webhooks
 from vouchgate.storage.queue import overview
 from vouchgate.storage.queue.overview import EventCounts, QueueFigures
@@ -102,9 +102,13 @@ def test_a_digest_is_of_one_owner_and_in_the_order_of_the_queue(store: Store) ->
     queue_of(store).reject(reviewer(), gone.id, version=1, reason="no", now=NOW)
     hook, _ = webhooks.create(store, owner_id="bob", url="https://example.org/x", actor="test", now=NOW)
     with store.read() as connection:
-        found = figures_of(connection, "ann", hours=24, page=None, now=NOW + timedelta(hours=1))
-        of_bob = figures_of(connection, "bob", hours=24, page=None, now=NOW + timedelta(hours=1))
-        of_nobody = figures_of(connection, "nobody", hours=24, page=None, now=NOW)
+        found = figures_of(
+            connection, "ann", since=NOW - timedelta(hours=23), page=None, now=NOW + timedelta(hours=1)
+        )
+        of_bob = figures_of(
+            connection, "bob", since=NOW - timedelta(hours=23), page=None, now=NOW + timedelta(hours=1)
+        )
+        of_nobody = figures_of(connection, "nobody", since=NOW - timedelta(hours=24), page=None, now=NOW)
     assert (found.waiting, found.by_rule, found.oldest, found.expiring) == (
         2,
         {Rule.CONFLICT: 1, Rule.UNGROUNDED: 1},
@@ -125,6 +129,8 @@ def test_a_digest_is_of_one_owner_and_in_the_order_of_the_queue(store: Store) ->
     )
     store.writer.run((), lambda connection: connection.execute(fail)).result()
     with store.read() as connection:
-        of_bob = figures_of(connection, "bob", hours=24, page=None, now=NOW)
-        assert figures_of(connection, "ann", hours=24, page=None, now=NOW).failing == []
+        of_bob = figures_of(connection, "bob", since=NOW - timedelta(hours=24), page=None, now=NOW)
+        assert (
+            figures_of(connection, "ann", since=NOW - timedelta(hours=24), page=None, now=NOW).failing == []
+        )
     assert [one.id for one in of_bob.failing] == [hook.id]

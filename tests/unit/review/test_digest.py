@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from vouchgate.ingest.claims.types import Action, MemoryType, PendingMemory, ReviewStatus, Source
 from vouchgate.ingest.rules import Rule
-from vouchgate.review.digest import MOST_CLAIM, WIDTH, DigestFigures, digest_document, digest_text
+from vouchgate.review.digests.text import MOST_CLAIM, WIDTH, DigestFigures, digest_document, digest_text
 from vouchgate.review.pages.wording.text import plain_line
 from vouchgate.storage.outgoing.webhooks import Event, Webhook
 from vouchgate.storage.queue.overview import EventCounts

@@ -6,6 +6,7 @@ would see. Lines are at most WIDTH columns, so that mail programs leave them as 
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,8 @@ WIDTH = 72
 MOST_SHOWN = 5  # items, the most pressing first
 MOST_CLAIM = 100  # characters of each
 _MOST_ERROR = 200
+# A dot as in a domain: a version such as 3.11, or the end of a sentence, is none.
+_DOT = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_]{2})")
 _JOINERS = "\u200c\u200d"
 # Unicode's categories of what goes with the character before it; and of these, what is seen as nothing without it.
 _BOUND = frozenset({"Mn", "Mc", "Me", "Cf"})
@@ -65,12 +68,18 @@ class DigestFigures:
     page: str | None  # where the queue can be cleared
 
 
-def digest_text(figures: DigestFigures) -> str:
-    """The digest for people; one line when there is nothing to tell."""
+def has_news(figures: DigestFigures) -> bool:
+    """Whether there is anything to tell: something waits, happened, or is not well."""
+    return bool(figures.waiting or figures.failing or any(map(figures.happened.counts.get, _WORDS)))
+
+
+def digest_text(figures: DigestFigures, *, linked: bool = False) -> str:
+    """The digest for people; one line when there is nothing to tell. `linked`: with the address of each item, which may
+    be longer than WIDTH, and with nothing in claims that a mail program would make a link of."""
     parts = [
         [_headline(figures)],
         _reasons(figures),
-        _first(figures),
+        _first(figures, linked=linked),
         _happened(figures),
         *(_webhook(hook) for hook in figures.failing),
         _where(figures),
@@ -100,7 +109,12 @@ def _reasons(figures: DigestFigures) -> Iterator[str]:
         yield f"{count:>8,}  {kind_of(rule).label}"
 
 
-def _first(figures: DigestFigures) -> Iterator[str]:
+def item_address(figures: DigestFigures, item: PendingMemory) -> str:
+    """Where the item is looked at, and ruled on by who is signed in; its id where the pages have no address."""
+    return item.id if figures.page is None else f"{figures.page}/items/{item.id}"
+
+
+def _first(figures: DigestFigures, *, linked: bool) -> Iterator[str]:
     if figures.first:
         yield "First in line"
     for item in figures.first:
@@ -108,8 +122,15 @@ def _first(figures: DigestFigures) -> Iterator[str]:
         near = f", expires in {span(left)}" if left <= NEAR_EXPIRY else ""
         yield ""
         yield f"  {kind_of(item.rule).label}, waits {span(figures.at - item.created_at)}{near}"
-        yield _wrapped(f"“{plain_line(item.content, MOST_CLAIM)}”", "    ")
-        yield f"    {item.id}"
+        claim = plain_line(item.content, MOST_CLAIM)
+        yield _wrapped(f"“{_without_links(claim) if linked else claim}”", "    ")
+        yield f"    {item_address(figures, item) if linked else item.id}"
+
+
+def _without_links(claim: str) -> str:
+    """With brackets in what a mail program would make a link of: `https[:]//evil[.]example`. Who reads a digest is to
+    follow our links only."""
+    return _DOT.sub("[.]", claim.replace("://", "[:]//"))
 
 
 def _happened(figures: DigestFigures) -> Iterator[str]:
