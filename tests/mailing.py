@@ -28,6 +28,7 @@ class Post:
     came: list[Envelope] = field(default_factory=list)
     signed_in: list[str] = field(default_factory=list)
     encrypted: list[bool] = field(default_factory=list)
+    arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))  # once for each text
     rcpt: Callable[[str], str] = lambda address: "250 OK"
     data: Callable[[], str | None] = lambda: TAKEN
 
@@ -54,6 +55,7 @@ class Post:
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
         self.came.append(envelope)
+        self.arrived.release()
         assert server.transport is not None
         self.encrypted.append(server.transport.get_extra_info("ssl_object") is not None)
         answer = self.data()

