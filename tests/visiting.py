@@ -86,5 +86,5 @@ class Browser:
     def csrf(self) -> str:
         """What a form of the page says, for whoever is signed in."""
         page = html.fromstring(self.client.get("/review/history").text)
-        (value,) = page.xpath("//header//input[@name='csrf']/@value")
+        (value,) = set(page.xpath("//header//input[@name='csrf']/@value"))
         return str(value)

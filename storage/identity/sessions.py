@@ -22,6 +22,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    func,
     insert,
     or_,
     select,
@@ -82,12 +83,13 @@ _USE_LINK = (
 )
 _ADD_SESSION, _ADD_LINK = insert(_SESSION), insert(_LINK)
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes, 6 bits a character
-_ID = re.compile(r"[0-9a-f]{64}")
+_ID = re.compile(r"[0-9a-f]{16}")
+_ID_IN_TABLE = func.substr(_SESSION.c.digest, 1, 16)
 
 
 class SessionInfo(Frozen):
-    """A session as it may be shown. `id` is the digest of its secret, which does not give that away; `method` is token,
-    link or oidc, and None, as `browser`, where it is not known."""
+    """A session as it may be shown. `id` begins the digest of its secret, which does not give that away; `method` is
+    token, link or oidc, and None, as `browser`, where it is not known."""
 
     id: str
     token_id: str
@@ -275,12 +277,12 @@ def listing(connection: Connection, now: datetime, of: Principal | None = None) 
     """The sessions that are open, the newest first: of whoever is behind this principal, or all."""
     statement = _SESSIONS if of is None else _SESSIONS.where(_behind(of))
     rows = connection.execute(statement, {"now": now}).mappings()
-    return [SessionInfo.model_validate({**row, "id": row["digest"]}, extra="ignore") for row in rows]
+    return [SessionInfo.model_validate({**row, "id": row["digest"][:16]}, extra="ignore") for row in rows]
 
 
 def session_id(secret: str) -> str:
     """What `SessionInfo.id` is of the session of this secret."""
-    return _digest(secret)
+    return _digest(secret)[:16]
 
 
 def end(store: Store, secret: str, *, now: datetime) -> bool:
@@ -298,7 +300,7 @@ def end_by_id(store: Store, wanted: str, *, actor: str, now: datetime) -> bool:
     """Ends the session of this id. False when there is none (any more)."""
     if _ID.fullmatch(wanted) is None:
         return False
-    this = _SESSION.c.digest == wanted
+    this = _ID_IN_TABLE == wanted
     return store.writer.run([SERVICE_OWNER], lambda c: _end_all(c, this, actor, now) == 1).result()
 
 
@@ -309,7 +311,7 @@ def end_others(store: Store, of: Principal, secret: str, *, only: str | None = N
         return 0
     wanted = and_(
         _SESSION.c.digest != _digest(secret),
-        _SESSION.c.digest == only if only is not None else true(),
+        _ID_IN_TABLE == only if only is not None else true(),
         _SESSION.c.token_id.in_(select(TOKEN.c.id).where(_behind(of))),
     )
     return store.writer.run([SERVICE_OWNER], lambda c: _end_all(c, wanted, of.id, now)).result()

@@ -13,7 +13,7 @@ import pytest
 from joserfc.jwk import RSAKey
 from sqlalchemy import update
 
-from tests.acceptance.site import Site, open_site
+from tests.acceptance.site import Site, open_site, queue
 from tests.identity_provider import (
     CLIENT,
     EC,
@@ -131,7 +131,7 @@ class Door:
     def age(self, browser: Browser) -> None:
         """Has this browser's session begun so long ago that it cannot do what weighs more."""
         table = SessionRow.metadata.tables["session"]
-        old = update(table).where(table.c.digest == sessions.session_id(browser.secret))
+        old = update(table).where(table.c.digest.startswith(sessions.session_id(browser.secret)))
         long_ago = datetime(2026, 1, 1, tzinfo=UTC)
         self.site.store.writer.run((), lambda c: c.execute(old.values(proved_at=long_ago))).result()
 
@@ -217,6 +217,47 @@ def test_claims_grant_nothing(door: Door, site: Site, idp: Provider) -> None:
         frozenset({ann.owner}),
         ann.person.id,
     )
+
+
+def test_whoever_is_behind_an_agent_does_not_approve_its_claims_and_another_does(
+    door: Door, site: Site
+) -> None:
+    ann, bea = door.linked("ann"), door.linked("bea")
+    now = datetime.now(UTC)
+    role = Membership(owner_id=ann.owner, member_id=bea.person.id, role=Role.REVIEWER, since=now)
+    memberships.grant(site.store, role, actor="test")
+    _, agent = tokens.create(
+        site.store,
+        role=Role.AGENT,
+        name="a",
+        owners=[ann.owner],
+        person=ann.person.id,
+        actor="test",
+        now=now,
+    )
+    item = f"/review/items/{queue(site.caller(agent), 'The canteen serves soup on Thursdays')}"
+    hers, theirs = door.browser(), door.browser()
+    for who, browser in ((ann, hers), (bea, theirs)):
+        door.through(browser, who.sub)
+        browser.client.post("/review/owner", data={"csrf": browser.csrf(), "owner": ann.owner})
+    assert "You are the person behind the agent" in is_page(hers.client.get(item), 200)
+    refusal = hers.client.post(f"{item}/approve", data={"csrf": hers.csrf(), "version": "1"})
+    assert refusal.status_code == 409, refusal.text
+    approval = theirs.client.post(f"{item}/approve", data={"csrf": theirs.csrf(), "version": "1"})
+    assert approval.status_code == 303, approval.text
+    (event,) = (one for one in site.events(ann.owner) if one["action"] == Action.REVIEW_APPROVED)
+    with site.store.read() as connection:
+        assert tokens.names(connection, [event["actor"]]) == {event["actor"]: bea.person.name}
+
+
+def test_who_is_not_signed_in_sees_and_ends_no_sessions(door: Door) -> None:
+    browser = door.browser()
+    answer = browser.client.get(SESSIONS)
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{SIGN_IN}?next=%2Freview%2Fsessions")
+    is_page(browser.client.post(SESSIONS, data={"end": "others"}), 401)
+    door.through(browser, door.linked().sub)
+    for csrf in ("", "0" * 64):
+        is_page(browser.client.post(SESSIONS, data={"csrf": csrf, "end": "others"}), 403)
 
 
 def test_unlinked_or_ended_nobody_is_signed_in_any_more(door: Door, site: Site, idp: Provider) -> None:
@@ -392,7 +433,7 @@ def test_sessions_are_listed_and_ended_whatever_began_them(door: Door, site: Sit
     def end(which: str) -> httpx.Response:
         return here.client.post(SESSIONS, data={"csrf": here.csrf(), "end": which})
 
-    for odd in (sessions.session_id(other.secret), sessions.session_id(here.secret), "0" * 64, "x", ""):
+    for odd in (sessions.session_id(other.secret), sessions.session_id(here.secret), "0" * 16, "x", ""):
         assert "no such session" in is_page(end(odd), 404)
     assert end(sessions.session_id(second.secret)).status_code == 303
     assert [each.is_in() for each in (here, second, third, other)] == [True, False, True, True]

@@ -77,6 +77,7 @@ def pages_of(kind: str, site: Site, owner: str, waiting: list[Waiting]) -> list[
         "/review/publishers?publisher=example.com",
         f"/review/standing-rulings?item={waiting[REJECTED].id}&term=template&verdict=reject",
         "/review/history",
+        "/review/sessions",
         "/review/nowhere",
     ]
 

@@ -514,3 +514,9 @@ def test_static_files_are_kept_by_their_version_and_nothing_else_is_served(brows
         "%2e%2e",
     ):
         assert browser.client.get(f"/review/static/{name}").status_code == 404
+
+
+def test_without_a_provider_there_is_no_way_to_one(browser: Browser) -> None:
+    assert "Sign in with" not in browser.client.get(SIGN_IN).text
+    for path in ("/oidc", "/oidc/back?code=a&state=b"):
+        is_page(browser.client.get(SIGN_IN + path), 404)

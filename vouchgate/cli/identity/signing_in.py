@@ -75,16 +75,12 @@ def list_sessions(database_url: operator.DatabaseUrl = None, as_json: operator.J
         return
     rows = [
         (
-            one.id,
-            one_line(one.name),
-            one.method or "-",
-            one_line(one.browser or "-"),
-            f"{one.created_at:%Y-%m-%d %H:%M}",
-            f"{one.expires_at:%Y-%m-%d %H:%M}",
+            *(one.id, one_line(one.name), one.method or "-", one_line(one.browser or "-")),
+            *(f"{one.created_at:%Y-%m-%d %H:%M}", f"{one.expires_at:%Y-%m-%d}"),
         )
         for one in found
     ]
-    show_table(("id", "name", "signed in with", "browser", "since", "until"), rows)
+    show_table(("id", "name", "with", "browser", "since", "until"), rows)
 
 
 @session.command("end", epilog="Example: vouchgate session end ID")
