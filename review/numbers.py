@@ -187,9 +187,7 @@ class NumbersCounter:
     def _counted(self, connection: Connection, owner_id: str, seq: int, now: datetime) -> Counted:
         with self._lock:
             known = self._known.get(owner_id)
-        if (
-            known is not None and known.seq > seq
-        ):  # another database by now, or a transaction that began before
+        if known is not None and known.seq > seq:  # counted in a later state than this transaction sees
             known = None
         if known is not None:
             many = known.ended.total() > self._long and time.monotonic() - known.at < _SECONDS
@@ -286,9 +284,7 @@ def _numbers(
         total=Flow(**sum(by_day.values(), Counter[str]())),
         days=tuple(
             DayFlow(day=day, **by_day[day])
-            for day in (
-                first + timedelta(days=n) for n in range((now.astimezone(UTC).date() - first).days + 1)
-            )
+            for day in (first + timedelta(days=n) for n in range((now - since).days + 1))
         ),
         agents=agents,
         reasons=tuple(ReasonFlow(rule=rule, **flow) for rule, flow in _sorted(by_rule)),

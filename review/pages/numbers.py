@@ -51,14 +51,12 @@ class Bar(NamedTuple):
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A day, an agent or a reason: `says` is all of it in a sentence, `cells` are as COLUMNS has them."""
+class Line(NamedTuple):
+    """A day, an agent or a reason; `says` is all of it in a sentence."""
 
     name: str
     says: str
     bars: tuple[Bar, ...]
-    cells: tuple[int, ...]
     flow: Flow
     share: str  # approved of what people ruled on; empty where they did not
 
@@ -140,16 +138,11 @@ def _reason(rule: str | None) -> str:
 
 
 def _line(name: str, flow: Flow, bars: Iterable[Bar]) -> Line:
-    cells = tuple(getattr(flow, column) for column in COLUMNS)
-    told = [f"{cell} {label.lower()}" for cell, label in zip(cells, COLUMNS.values(), strict=True) if cell]
-    return Line(
-        name=name,
-        says=f"{name}: {', '.join(told) or 'nothing'}",
-        bars=tuple(bars),
-        cells=cells,
-        flow=flow,
-        share="" if flow.approved_share is None else f"{flow.approved_share:.0%}",
-    )
+    told = [
+        f"{count} {label.lower()}" for column, label in COLUMNS.items() if (count := getattr(flow, column))
+    ]
+    share = "" if flow.approved_share is None else f"{flow.approved_share:.0%}"
+    return Line(name, f"{name}: {', '.join(told) or 'nothing'}", tuple(bars), flow, share)
 
 
 def _parts(flow: Flow) -> tuple[tuple[str, int], ...]:

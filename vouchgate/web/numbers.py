@@ -33,7 +33,7 @@ def numbers(request: Request, visitor: SignedIn) -> Response:
         here="numbers",
         waiting=service.queue.facets(visitor.principal).waiting,
         numbers=found,
-        columns=COLUMNS.values(),
+        columns=COLUMNS,
         several=len(visitor.owners) > 1,
         view=numbers_view(found, every=every, now=now),
     )

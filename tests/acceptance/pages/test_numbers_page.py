@@ -94,8 +94,8 @@ def test_the_command_and_the_metrics_say_it_too(site: Site, owner: str, tmp_path
     status, document = numbers("--owner", owner, "--json")
     assert (status, json.loads(document)["total"]["came"]) == (0, 7)
     _, shown = numbers()
-    assert "in all" in shown
-    assert "ungrounded" in shown
+    assert "Waiting now" in shown
+    assert "Ungrounded" in shown
     status, refused = numbers("--owner", "nobody-at-all")
     assert status == 1
     assert "there is no owner" in refused

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
 from vouchgate.cli.database import open_store
 from vouchgate.cli.output import Failure, one_line, say, show_table, write_json
-from vouchgate.ingest.scoring.priority import span
-from vouchgate.review.numbers import Flow, Numbers, NumbersCounter
-from vouchgate.review.pages.numbers import COLUMNS
+from vouchgate.review.numbers import Numbers, NumbersCounter
+from vouchgate.review.pages.numbers import COLUMNS, numbers_view
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import owners
 
-_SHOWN = ("came", "stored", "queued", "blocked", "cleared")
+_SHOWN = ("came", "stored", "queued", "blocked", "cleared")  # --json has all
 _AT_ONCE = 1000  # names of owners
 
 
@@ -42,20 +41,16 @@ def _owners(connection: Connection) -> Iterator[str]:
 
 
 def _show(numbers: Numbers, now: datetime) -> None:
-    waiting, checks = numbers.waiting, numbers.spot_checks
-    oldest = "" if waiting.oldest_at is None else f", the oldest for {span(now - waiting.oldest_at)}"
-    say(f"Waiting  {waiting.items:,}{oldest}")
-    medians = {"waits now": waiting.median_seconds, "was cleared": numbers.median_cleared_seconds}
-    for what, seconds in medians.items():
-        if seconds is not None:
-            say(f"Median   of what {what}: {span(timedelta(seconds=seconds))}")
-    if checks.right or checks.wrong:
-        say(
-            f"Checks   {checks.right:,} right, {checks.wrong:,} wrong: {checks.low:.0%} to {checks.high:.0%} right"
-        )
-    _table("Day (UTC)", [*((day.day.isoformat(), day) for day in numbers.days), ("in all", numbers.total)])
-    _table("Agent", [(each.name, each) for each in numbers.agents])
-    _table("Reason", [(each.rule or "not known", each) for each in numbers.reasons])
+    view = numbers_view(numbers, every=True, now=now)
+    for figure in view.figures:
+        say(f"{figure.of:18} {figure.value:>10}  {figure.note}")
+    for first, lines in {"Day (UTC)": view.days, "Agent": view.agents, "Reason": view.reasons}.items():
+        say("")
+        rows = [
+            [one_line(each.name), *(str(getattr(each.flow, name)) for name in _SHOWN), each.share]
+            for each in lines
+        ]
+        show_table([first, *(COLUMNS[name] for name in _SHOWN), "Approved"], rows)
     for one in numbers.standing_rulings:
         did = one.did
         say(
@@ -63,17 +58,3 @@ def _show(numbers: Numbers, now: datetime) -> None:
         )
     if not numbers.complete:
         say("So much happened that only the end of it is counted.")
-
-
-def _table(first: str, lines: list[tuple[str, Flow]]) -> None:
-    """The chief figures; --json has all."""
-    say("")
-    rows = [
-        [one_line(name), *(str(getattr(flow, column)) for column in _SHOWN), _share(flow)]
-        for name, flow in lines
-    ]
-    show_table([first, *(COLUMNS[column] for column in _SHOWN), "Approved"], rows, whole=1)
-
-
-def _share(flow: Flow) -> str:
-    return "" if flow.approved_share is None else f"{flow.approved_share:.0%}"
