@@ -56,11 +56,12 @@ test: browser $(VENV)/node/.ready
 	$(MAKE) --no-print-directory -j 2 lint tests
 
 # Half of its time a test waits for a program that it has started, so four processes of tests keep two cores busy.
-# A file is run by one of them, so that what its tests share is made once, and in the order of the rooms: the long
-# files are in the first of them, `acceptance`, and at the end there are only short ones to wait for.
-# What they compile they keep, whatever the environment says: each of them and each program would compile it again.
+# They are forked from one that has loaded and collected the tests. A file is run by one of them, so that what its tests
+# share is made once, and in the order of the rooms: the long files are in the first of them, `acceptance`, and at the
+# end there are only short ones to wait for.
+# What they compile they keep, whatever the environment says: each program would compile it again.
 tests: browser $(VENV)/node/.ready
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --processes 4
 
 $(VENV)/.bench-ready: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'

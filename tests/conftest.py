@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib
 import os
 import shutil
 import signal
@@ -12,7 +11,6 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
-from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -26,6 +24,7 @@ from tests.running.statements import share_statements
 from vouchgate.storage.engine import migrate, open_engine
 from vouchgate.storage.store import Store
 
+pytest_plugins = ["tests.running.forked"]
 THRESHOLD = Fraction(23, 25)
 DATABASES = ("sqlite", "postgresql")
 
@@ -83,31 +82,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+def pytest_collection() -> Generator[None, object, object]:
     """Nothing of what is loaded and collected here is garbage before the end: it is not looked through for any, neither
     meanwhile nor later."""
     gc.disable()
     try:
-        _load(session)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
-
-
-def _load(session: pytest.Session) -> None:
-    """Loads the test modules. In a fresh clone, all processes of a run would load them in the same order, so each would
-    compile all of them at the same time: begun at another one each, most are compiled once, and read by the others. A
-    module that cannot be loaded is reported when it is collected."""
-    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    if count == 1 or sys.dont_write_bytecode or session.config.args != session.config.getini("testpaths"):
-        return
-    here = Path(__file__).parent
-    files = sorted(here.rglob("test_*.py"))
-    begin = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw")) * len(files) // count
-    for file in files[begin:] + files[:begin]:
-        with suppress(Exception):
-            importlib.import_module(".".join(file.relative_to(here.parent).with_suffix("").parts))
 
 
 class Postgresql:

@@ -38,19 +38,27 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def install(folder: Path, wheel: Path, *extras: str) -> dict[str, Distribution]:
-    """Fills a new folder with the wheel, and with links to all that it asks for with these extras, which is returned by
-    name, the product itself included."""
-    folder.mkdir()
+def unpack(wheel: Path) -> Path:
+    """What the wheel holds, in a folder beside it."""
+    folder = wheel.parent / "unpacked"
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder)
-    (metadata,) = folder.glob("*.dist-info")
+    return folder
+
+
+def install(folder: Path, unpacked: Path, *extras: str) -> dict[str, Distribution]:
+    """Fills a new folder with links to what a wheel holds, so that it is compiled once for all folders, and to all that
+    it asks for with these extras, which is returned by name, the product itself included."""
+    folder.mkdir()
+    (metadata,) = unpacked.glob("*.dist-info")
     found: dict[str, Distribution] = {}
     _reach(NAME, extras, {NAME: Distribution.at(metadata)}, found)
+    for entry in unpacked.iterdir():
+        (folder / entry.name).symlink_to(entry)
     for name, reached in found.items():
-        for entry in _entries(reached) if name != NAME else ():
-            if not (folder / entry).exists():
-                (folder / entry).symlink_to(Path(str(reached.locate_file(entry))))
+        for named in _entries(reached) if name != NAME else ():
+            if not (folder / named).exists():
+                (folder / named).symlink_to(Path(str(reached.locate_file(named))))
     return found
 
 

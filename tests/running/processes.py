@@ -19,17 +19,28 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from itertools import pairwise
-from multiprocessing import util
+from multiprocessing import forkserver, util
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import IO, Any, TextIO
 
 from prometheus_client import values
 
-# The process to fork from is started with the first of the others, and ends with the one that runs the tests.
+# The process to fork from is started with the first of the others, or ahead, and ends with those that run the tests.
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["tests.running.loaded"])
 _spawned = util.spawnv_passfds  # what starts an interpreter for multiprocessing
+
+
+def start_ahead() -> None:
+    """Starts the process to fork from, for all that run tests: it loads while this one collects them."""
+    forkserver.ensure_running()
+
+
+def share() -> None:
+    """Forks from what the process has started that this one was forked from. It need not run: nobody but its parent
+    could see whether it does."""
+    forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
 
 
 class Program:

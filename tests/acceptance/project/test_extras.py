@@ -15,7 +15,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from tests.integration.storage.test_earlier_database import EARLIER
-from tests.running.installed import NAME, ROOT, Ran, build_wheel, install, python
+from tests.running.installed import NAME, ROOT, Ran, build_wheel, install, python, unpack
 from tests.unit.project.test_docs import COMMANDS
 from vouchgate.extras import MODULES
 
@@ -108,12 +108,13 @@ class Shelf:
 
     folder: Path
     wheel: Path
+    unpacked: Path
     made: dict[tuple[str, ...], dict[str, Distribution]] = field(default_factory=dict)
 
     def brought(self, *extras: str) -> dict[str, Distribution]:
         """The distributions of the product with these extras, itself included."""
         if extras not in self.made:
-            self.made[extras] = install(self._at(extras), self.wheel, *extras)
+            self.made[extras] = install(self._at(extras), self.unpacked, *extras)
         return self.made[extras]
 
     def _at(self, extras: tuple[str, ...]) -> Path:
@@ -133,7 +134,8 @@ class Shelf:
 @pytest.fixture(scope="module")
 def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     folder = tmp_path_factory.mktemp("shelf")
-    return Shelf(folder, build_wheel(folder))
+    wheel = build_wheel(folder)
+    return Shelf(folder, wheel, unpack(wheel))
 
 
 def asked_for(ran: Ran) -> tuple[str, str]:

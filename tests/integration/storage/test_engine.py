@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -64,19 +65,20 @@ def test_the_revisions_by_file_names_are_those_that_alembic_reads() -> None:
     assert script.get_heads() == [revisions()[-1]]
 
 
-def test_opening_a_database_that_is_up_to_date_does_without_alembic(tmp_path: Path) -> None:
+def test_opening_a_database_that_is_up_to_date_does_without_alembic(
+    migrated_file: Path, tmp_path: Path
+) -> None:
     opens = (
-        "import sys; from fractions import Fraction; from vouchgate.storage.store import Store; "
-        "Store.open(sys.argv[1], threshold=Fraction(23, 25)).close(); print('alembic' in sys.modules)"
+        "import sys; from fractions import Fraction; from vouchgate.storage.store import Store\n"
+        "for url in sys.argv[1:]:\n"
+        "    Store.open(url, threshold=Fraction(23, 25)).close(); print('alembic' in sys.modules)"
     )
-    url = f"sqlite:///{tmp_path / 'a.db'}"
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", opens, url], capture_output=True, text=True, check=True, timeout=60
-        ).stdout
-        for _ in range(2)
-    ]
-    assert said == ["True\n", "False\n"]
+    whole = shutil.copyfile(migrated_file, tmp_path / "whole.db")
+    urls = [f"sqlite:///{whole}", f"sqlite:///{tmp_path / 'new.db'}"]
+    said = subprocess.run(
+        [sys.executable, "-c", opens, *urls], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    assert said == "False\nTrue\n"
 
 
 def test_webhooks_made_before_there_were_events_are_told_as_they_were(empty_database_url: str) -> None:
