@@ -132,7 +132,7 @@ class ReviewQueue(QueueReader):
             else:
                 answer = approving.approve(connection, item, sealed, self._policy)
             if not isinstance(answer, ApprovalRefused):
-                voting.seal(connection, item, given, required)
+                voting.seal(connection, item, given)
             return answer
 
         return self.act(principal, item_id, version, now, work)

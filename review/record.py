@@ -7,6 +7,6 @@ from vouchgate.storage.log import chain
 entry = chain.append
 
 
-def digest(**about: str | None) -> str:
-    """Of what a log entry is about."""
-    return chain.digest_of(about)
+def digest(form: int = 1, /, **about: str | None) -> str:
+    """Of what a log entry is about, in this form of its document."""
+    return chain.digest_of(about, form=form)

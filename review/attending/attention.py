@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -61,8 +61,8 @@ def snooze(
                 f"Snooze it until a time to come before {item.expires_at:%Y-%m-%d %H:%M}Z, when it expires."
             )
             return NotPossible("snooze_time", message)
-        values, by = {"snoozed_until": until}, principal.id
-        return _say(connection, item, values, Action.REVIEW_SNOOZED, by=by, now=now, until=until.isoformat())
+        values, by, at = {"snoozed_until": until}, principal.id, until.astimezone(UTC).isoformat()
+        return _say(connection, item, values, Action.REVIEW_SNOOZED, by=by, now=now, until=at)
 
     return queue.act(principal, item_id, None, now, work)
 

@@ -89,7 +89,7 @@ def _count(
     )
     given = [*given, own]
     if len(given) < required.approvals:
-        _keep(connection, item, own, Action.REVIEW_VOTED, required)
+        _keep(connection, item, own)
         return Voted(item, len(given), required.approvals)
     return given
 
@@ -104,12 +104,12 @@ def _refusal(
     return None
 
 
-def seal(connection: Connection, item: PendingMemory, given: list[Vote], required: Required) -> None:
+def seal(connection: Connection, item: PendingMemory, given: list[Vote]) -> None:
     """Keeps the last vote beside the others, once the item is approved on them."""
     known = {vote.person_id for vote in votes.standing(_cast(connection, item), item.version)}
     for vote in given:
         if vote.person_id not in known:
-            _keep(connection, item, vote, Action.REVIEW_VOTED, required)
+            _keep(connection, item, vote)
 
 
 def evidence_of(given: list[Vote], required: Required) -> str | None:
@@ -141,7 +141,7 @@ def object_to(
     objection = Vote(
         version=item.version, person_id=who, verdict="object", by=principal.id, at=now, note=reason
     )
-    _keep(connection, item, objection, Action.REVIEW_OBJECTED, required)
+    _keep(connection, item, objection)
     if not pending.renew(connection, item):
         raise StorageError(f"item {item.id} changed although its owner was locked")
     renewed = item.model_copy(update={"version": item.version + 1})
@@ -166,17 +166,10 @@ def _cast(connection: Connection, item: PendingMemory) -> list[Vote]:
     return votes.of_item(connection, item.owner_id, item.id)
 
 
-def _keep(
-    connection: Connection, item: PendingMemory, vote: Vote, action: Action, required: Required
-) -> None:
+def _keep(connection: Connection, item: PendingMemory, vote: Vote) -> None:
     votes.write(connection, item.owner_id, item.id, vote)
-    digest = record.digest(
-        item=item.id,
-        version=str(vote.version),
-        person=vote.person_id,
-        note=vote.note,
-        supersede=None if vote.supersede is None else str(vote.supersede),
-        needed=str(required.approvals),
-        rule=required.rule,
-    )
+    action = Action.REVIEW_VOTED if vote.verdict == "approve" else Action.REVIEW_OBJECTED
+    supersede = None if vote.supersede is None else str(vote.supersede)
+    about = {"item": item.id, "version": str(vote.version), "person": vote.person_id, "verdict": vote.verdict}
+    digest = record.digest(2, **about, note=vote.note, supersede=supersede)
     record.entry(connection, item.owner_id, action, item.id, digest, by=vote.by, now=vote.at)

@@ -8,7 +8,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -119,11 +119,10 @@ def create(
         "expires_at": expires_at,
         "revoked_at": None,
     }
-    shown_expiry = None if expires_at is None else expires_at.isoformat()
+    shown_expiry = None if expires_at is None else expires_at.astimezone(UTC).isoformat()
     wider = {name: value for name, value in (("new_owners", new_owners), ("person", person)) if value}
-    logged = _digest(
-        canonical_json({**grant, "owners": sorted(principal.owners), "expires_at": shown_expiry, **wider})
-    )
+    about = {**grant, "owners": sorted(principal.owners), "expires_at": shown_expiry, **wider}
+    logged = log.digest_of(about | {"secret": row["secret_digest"]}, form=2)
 
     def work(connection: Connection) -> None:
         also(connection, token_id)

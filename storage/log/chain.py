@@ -82,9 +82,11 @@ def write(connection: Connection, rows: list[dict[str, Any]]) -> None:
     _ROWS.write(connection, rows)
 
 
-def digest_of(about: Mapping[str, str | None]) -> str:
-    """sha256 hex over the canonical JSON of what an entry is about."""
-    return hashlib.sha256(canonical_json(about).encode()).hexdigest()
+def digest_of(about: Mapping[str, Any], *, form: int = 1) -> str:
+    """sha256 hex over the canonical JSON of what an entry is about. A later `form` of a document, which commits to more
+    than the first did, stands before it: `2:` (ADR-0047)."""
+    digest = hashlib.sha256(canonical_json(about).encode()).hexdigest()
+    return digest if form == 1 else f"{form}:{digest}"
 
 
 def append(
@@ -126,11 +128,14 @@ def events(
     ]
 
 
-def verify(connection: Connection) -> list[str]:
-    """Walks every chain; one sentence per break, none when all is whole. Needs a reading transaction, and
+def verify(connection: Connection, owner_id: str | None = None) -> list[str]:
+    """Walks every chain, or one; one sentence per break, none when all is whole. Needs a reading transaction, and
     memory for one batch of rows only."""
-    rows = connection.execution_options(yield_per=1000).execute(_CHAINS)
+    chains = _CHAINS if owner_id is None else _CHAINS.where(OWNER.c.owner_id == owner_id)
+    rows = connection.execute(chains, execution_options={"yield_per": 1000})
     breaks = list(_breaks(rows))
+    if owner_id is not None:
+        return breaks
     breaks += [f"Log of owner {owner!r}: the owner's row is gone." for owner in connection.scalars(_ORPHANS)]
     return breaks
 

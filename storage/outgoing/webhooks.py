@@ -8,6 +8,7 @@ as the webhook's `told_seq` says. Memories, with their text, are deliveries to t
 from __future__ import annotations
 
 import base64
+import hashlib
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -110,7 +111,8 @@ def create(
             like_it = [hook for hook in others if not kind.isdisjoint(hook.events)]
             if not kind.isdisjoint(events) and len(like_it) >= MOST_WEBHOOKS:
                 raise ValueError(f"This owner has {MOST_WEBHOOKS} webhooks already, which is the most.")
-        digest = log.digest_of(about)
+        committed = about | {"secret": hashlib.sha256(secret.encode()).hexdigest()}
+        digest = log.digest_of(committed, form=2)
         entry = log.append(
             connection, owner_id, Action.WEBHOOK_CREATED, webhook_id, digest, by=actor, now=now
         )

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vouchgate.cli import operator
-from vouchgate.cli.output import FAILED, complain, say
+from vouchgate.cli.output import FAILED, complain, say, write_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from vouchgate.ingest.checks.hedge import HedgeDetector
     from vouchgate.ingest.policy import Policy
+    from vouchgate.storage.log.data.walk import Walk
     from vouchgate.storage.store import Store
 
 log = typer.Typer(name="log", help="The append-only log of every action.", rich_markup_mode=None)
@@ -31,24 +33,55 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: vouchgate replay --all --database-url sqlite:///vouchgate.db")(replay)
 
 
-@log.command("verify", epilog="Example: vouchgate log verify --database-url sqlite:///vouchgate.db")
-def log_verify(database_url: operator.DatabaseUrl = None) -> None:
-    """Check that the log is unbroken.
+@log.command("verify", epilog="Example: vouchgate log verify --data --database-url sqlite:///vouchgate.db")
+def log_verify(
+    data: Annotated[bool, typer.Option("--data", help="Hold every row against the log, too.")] = False,
+    owner: Annotated[str | None, typer.Option(metavar="ID", help="Only this owner's. [default: all]")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Check that the log is unbroken, and with --data that the rows are what it says.
 
-    Walks every chain of it and prints each break; the exit status is 1 when there is one.
+    Walks every chain of it and prints each break. With --data, what decisions, reviews, memories, tokens and the rest
+    rest on is computed anew from the log, and each difference is named with its row. The service may go on meanwhile.
+    The exit status is 1 when anything is found.
     """
     from vouchgate.cli.database import open_store
+    from vouchgate.cli.progress import Progress
     from vouchgate.storage.log import chain as log
+    from vouchgate.storage.log.data.walk import Walk
 
-    settings = operator.settings_from(database_url=database_url)
-    with open_store(settings) as store, store.read() as connection:
-        breaks = log.verify(connection)
-    for sentence in breaks:
-        say(sentence)
+    settings, found = operator.settings_from(database_url=database_url), 0
+    with open_store(settings) as store:
+        with store.read() as connection:
+            breaks = log.verify(connection, owner)
+        for sentence in breaks:
+            write_json({"kind": "broken", "why": sentence}) if as_json else say(sentence)
+        if data:
+            with Progress("rows and entries looked at") as progress:
+                walk = Walk(store.read, owner, progress)
+                for difference in walk.differences():
+                    found += 1
+                    write_json(asdict(difference)) if as_json else say(str(difference))
+            _close(walk, found, as_json=as_json)
     if breaks:
         complain(f"the log is broken in {len(breaks)} places; restore the database from a backup and compare")
+    elif not as_json:
+        say("The log is unbroken.")
+    if breaks or found:
         raise typer.Exit(FAILED)
-    say("The log is unbroken.")
+
+
+def _close(walk: Walk, found: int, *, as_json: bool) -> None:
+    """What was looked at, what no entry commits to, and what can not be shown at all."""
+    if as_json:
+        uncovered = dict(sorted(walk.uncovered.items()))
+        write_json({"kind": "end", "looked_at": walk.seen, "differences": found, "uncovered": uncovered})
+        return
+    for what, many in sorted(walk.uncovered.items()):
+        say(f"not covered: {many:,} times {what}")
+    say(f"Looked at {walk.seen:,} rows and entries: {found or 'no'} difference{'s' if found != 1 else ''}.")
+    say("Not shown: whoever can write the whole file can make rows and chain anew so that they agree.")
 
 
 @db.command("upgrade", epilog="Example: vouchgate db upgrade --database-url sqlite:///vouchgate.db")

@@ -96,6 +96,14 @@ def test_its_decisions_are_the_same_when_made_again(url: str, tmp_path: Path) ->
     assert done.stdout.decode() == "12 decisions: 12 the same when made again, 0 not.\n"
     assert done.returncode == 0
     assert cli("log", "verify", "--database-url", url, cwd=tmp_path).returncode == 0
+    data = cli("log", "verify", "--data", "--database-url", url, cwd=tmp_path)
+    *rows, uncovered, looked_at, _limits, unbroken = data.stdout.decode().splitlines()
+    assert (data.returncode, rows, unbroken) == (0, [], "The log is unbroken.")
+    assert (
+        uncovered
+        == "not covered: 3 times the digest of a token's secret (made before version 2 of its entry)"
+    )
+    assert looked_at.endswith("rows and entries: no differences.")
     assert cli("index", "verify", "--database-url", url, cwd=tmp_path).returncode == 0
 
 

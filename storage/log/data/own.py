@@ -1,0 +1,252 @@
+"""What an owner said beside the queue: of publishers, of drawn memories, of claims like one; and what others are told:
+webhooks, sinks, deliveries. And how many items are counted as waiting."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Row, Table, func, select
+
+from vouchgate.ingest.claims.standing_rulings import StandingRuling
+from vouchgate.ingest.claims.types import Action, Trust
+from vouchgate.storage.log.data.claims import ACT, DELIVERY, MEMORY, PENDING, number_of
+from vouchgate.storage.log.data.differences import LOG, Entry, Kind, Look, batched, plain
+from vouchgate.storage.sql import among
+from vouchgate.storage.tables.claims import OwnerRow, PublisherTrustRow, SpotCheckRow, StandingRulingRow
+from vouchgate.storage.tables.doors import SinkConsumerRow, WebhookRow
+
+TRUST: Table = PublisherTrustRow.metadata.tables["publisher_trust"]
+RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
+SPOT: Table = SpotCheckRow.metadata.tables["spot_check"]
+WEBHOOK: Table = WebhookRow.metadata.tables["webhook"]
+SINK: Table = SinkConsumerRow.metadata.tables["sink_consumer"]
+OWNER: Table = OwnerRow.metadata.tables["owner"]
+_SPOT = {
+    Action.SPOT_CHECK_RIGHT: "right",
+    Action.SPOT_CHECK_WRONG: "wrong",
+    Action.SPOT_CHECK_CANNOT_TELL: "cannot_tell",
+}
+_PUBLISHER = {
+    Action.PUBLISHER_TRUSTED: Trust.TRUSTED.value,
+    Action.PUBLISHER_BANNED: Trust.BANNED.value,
+    Action.PUBLISHER_CLEARED: None,
+}
+MOST_DAYS = 3_700  # that a word on a publisher may last
+_HOOK = (Action.WEBHOOK_CREATED, Action.WEBHOOK_REMOVED, Action.SINK_CREATED, Action.SINK_REMOVED)
+_MADE = (Action.WEBHOOK_CREATED, Action.SINK_CREATED)
+
+
+def publishers(look: Look) -> None:
+    """What the owner says of publishers. What is over may have been forgotten."""
+    wanted = select(TRUST).where(TRUST.c.owner_id == look.owner_id)
+    for key, rows, entries in look.side_by_side(wanted, TRUST.c.publisher, _PUBLISHER):
+        entry = entries[-1] if entries else None
+        if entry is None or entry.action == Action.PUBLISHER_CLEARED:
+            if rows:
+                look.note(Kind.EXTRA, TRUST.name, key, entry=entry)
+            continue
+        if not rows:
+            _maybe_over(look, key, entry)
+            continue
+        row, trust = rows[0], _PUBLISHER[Action(entry.action)]
+        look.compare(TRUST.name, key, row, {"created_at": entry.at, "decided_by": entry.actor}, entry)
+        if row.trust != trust:
+            look.note(Kind.ALTERED, TRUST.name, key, "trust", entry)
+        elif not entry.commits_to(publisher=key, trust=trust, until=row.until.isoformat()):
+            look.note(Kind.ALTERED, TRUST.name, key, "until", entry)
+
+
+def _maybe_over(look: Look, key: str, entry: Entry) -> None:
+    """A word that is not there was forgotten with the next one, if its time, some days, was over then."""
+    trust, days = _PUBLISHER[Action(entry.action)], range(1, MOST_DAYS)
+    untils = (entry.at + timedelta(days=each) for each in days)
+    over = next(
+        (at for at in untils if entry.commits_to(publisher=key, trust=trust, until=at.isoformat())), None
+    )
+    said = [Action.PUBLISHER_TRUSTED.value, Action.PUBLISHER_BANNED.value]
+    later = select(func.count()).where(
+        LOG.c.owner_id == look.owner_id, LOG.c.seq > entry.seq, LOG.c.action.in_(said), LOG.c.at >= over
+    )
+    if over is None or not look.connection.scalar(later):
+        look.note(Kind.MISSING, TRUST.name, key, entry=entry)
+
+
+def spot_checks(look: Look) -> None:
+    """What the owner said of memories that were drawn, and by which rule and of whose agent these are."""
+    wanted = plain(SPOT).where(SPOT.c.owner_id == look.owner_id)
+    of_memory = select(MEMORY.c.id, MEMORY.c.decision_id).where(
+        MEMORY.c.owner_id == look.owner_id, among(MEMORY.c.id, "wanted")
+    )
+    for batch in batched(look.side_by_side(wanted, SPOT.c.memory_id, _SPOT)):
+        asked = {"wanted": [key for key, _, _ in batch]}
+        decided = {row.id: row.decision_id for row in look.connection.execute(of_memory, asked)}
+        answers = look.answers(set(decided.values()))
+        for key, rows, entries in batch:
+            entry = entries[-1] if entries else None
+            if not rows:
+                look.note(Kind.MISSING, SPOT.name, key, entry=entry)
+                continue
+            _, answer = answers.get(decided.get(key, ""), (None, None))
+            if answer is None:
+                look.note(Kind.EXTRA, SPOT.name, key, why="it is about no memory")
+                continue
+            verdict = None if entry is None else _SPOT[Action(entry.action)]
+            said = {"verdict": verdict, "decided_at": entry and entry.at, "decided_by": entry and entry.actor}
+            number = number_of(answer)
+            look.compare(SPOT.name, key, rows[0], said | ({} if number is None else {"rule": number}), entry)
+
+
+def rulings(look: Look) -> None:
+    """Standing rulings, and what each did; that none of these is missing is seen with the decisions."""
+    wanted = select(RULING).where(RULING.c.owner_id == look.owner_id)
+    actions = (Action.STANDING_RULING_CONFIRMED, Action.STANDING_RULING_ENDED)
+    for key, rows, entries in look.side_by_side(wanted, RULING.c.id, actions):
+        made = next((e for e in entries if e.action == Action.STANDING_RULING_CONFIRMED), None)
+        end = next((e for e in entries if e.action == Action.STANDING_RULING_ENDED), None)
+        if not rows or made is None:
+            look.note(Kind.EXTRA if rows else Kind.MISSING, RULING.name, key, entry=made)
+            continue
+        row = rows[0]
+        look.compare(RULING.name, key, row, {"ended_at": end and end.at, "ended_by": end and end.actor}, end)
+        look.compare(RULING.name, key, row, {"created_at": made.at, "confirmed_by": made.actor}, made)
+        if not made.commits_to(ruling=_as_confirmed(row)):
+            look.note(Kind.ALTERED, RULING.name, key, "name, verdict, terms, until or item_id", made)
+    done = select(ACT).where(ACT.c.owner_id == look.owner_id).order_by(ACT.c.ruling_id, ACT.c.decision_id)
+    for batch in batched(look.rows(done)):
+        answers = look.answers({row.decision_id for row in batch})
+        for row in batch:
+            _, answer = answers.get(row.decision_id, (None, None))
+            by = (answer or {}).get("evidence", {}).get("standing_ruling") or {}
+            name = f"{row.ruling_id} {row.decision_id}"
+            if answer is None or by.get("id") != row.ruling_id:
+                look.note(Kind.EXTRA, ACT.name, name, why="the decision does not rest on this ruling")
+            else:
+                look.compare(ACT.name, name, row, {"memory_id": answer["memory_id"]})
+
+
+def _as_confirmed(row: Row[Any]) -> str | None:
+    """The document that was committed to; None when the row is none any more."""
+    try:
+        ruling = StandingRuling.model_validate(dict(row._mapping) | {"ended_at": None, "ended_by": None})
+    except ValueError:
+        return None
+    return ruling.model_dump_json()
+
+
+def webhooks(look: Look) -> None:
+    """Where the owner is told, and who serves the sinks that the operator handed over."""
+    wanted = select(WEBHOOK).where(WEBHOOK.c.owner_id == look.owner_id)
+    for key, rows, entries in look.side_by_side(wanted, WEBHOOK.c.id, _HOOK):
+        made = next((e for e in entries if e.action in _MADE), None)
+        if made is None or any(e.action not in _MADE for e in entries):
+            if rows:
+                look.note(Kind.EXTRA, WEBHOOK.name, key, entry=entries[-1] if entries else None)
+            continue
+        if not rows:
+            look.note(Kind.MISSING, WEBHOOK.name, key, entry=made)
+            continue
+        row = rows[0]
+        look.compare(WEBHOOK.name, key, row, {"created_at": made.at}, made)
+        about = {"id": key, "owner_id": row.owner_id, "url": row.url, "events": row.events}
+        before = {name: about[name] for name in ("id", "owner_id", "url")}  # without the events
+        if made.commits_to(2, **about, secret=hashlib.sha256(row.secret.encode()).hexdigest()):
+            continue
+        if made.commits_to(**about) or (":" not in made.content_digest and made.commits_to(**before)):
+            look.uncovered["the secret of a webhook (made before version 2 of its entry)"] += 1
+        else:
+            look.note(Kind.ALTERED, WEBHOOK.name, key, "url, events or secret", made)
+    served = select(SINK).where(SINK.c.owner_id == look.owner_id)
+    for key, rows, entries in look.side_by_side(served, SINK.c.sink, (Action.SINK_HANDED_OVER,)):
+        if not entries:
+            look.uncovered["who serves a sink that was handed to nobody: the first whose claim named it"] += 1
+        elif not rows:
+            look.note(Kind.MISSING, SINK.name, key, entry=entries[-1])
+        elif not any(_handed(entries[-1], key, before, rows[0].token_id) for before in _before(look)):
+            look.note(Kind.ALTERED, SINK.name, key, "token_id", entries[-1])
+
+
+def _handed(entry: Entry, sink: str, before: str | None, after: str) -> bool:
+    return entry.commits_to(**{"sink": sink, "from": before, "to": after})
+
+
+def _before(look: Look) -> list[str | None]:
+    """Who may have served it before: nobody, or any token that ever was."""
+    tokens = select(LOG.c.subject_id).where(LOG.c.owner_id == "", LOG.c.action == Action.TOKEN_CREATED.value)
+    return [None, *look.connection.scalars(tokens)]
+
+
+def deliveries(look: Look) -> None:
+    """What sinks are told is what claims named: numbered without gaps, each about a memory or an approved removal."""
+    wanted = select(DELIVERY).where(DELIVERY.c.owner_id == look.owner_id).order_by(DELIVERY.c.seq)
+    moved = {}
+    for entry in look.entries((Action.DELIVERY_RETRIED, Action.DELIVERY_DROPPED)):
+        moved[entry.subject_id] = entry
+    last = 0
+    of_memory = select(MEMORY.c.id, MEMORY.c.decision_id).where(
+        MEMORY.c.owner_id == look.owner_id, among(MEMORY.c.id, "wanted")
+    )
+    asked_for = select(PENDING.c.removal_of, PENDING.c.decided_at).where(
+        PENDING.c.owner_id == look.owner_id, PENDING.c.removal_of.is_not(None), PENDING.c.status == "approved"
+    )
+    removals = {(row.removal_of, row.decided_at) for row in look.connection.execute(asked_for)}
+    for batch in batched(look.rows(wanted)):
+        asked = {"wanted": [row.memory_id for row in batch if row.memory_id is not None]}
+        decided = {row.id: row.decision_id for row in look.connection.execute(of_memory, asked)}
+        answers = look.answers(set(decided.values()))
+        for row in batch:
+            for missing in range(last + 1, row.seq):
+                look.note(
+                    Kind.MISSING, DELIVERY.name, str(missing), why="the owner's deliveries have no gaps"
+                )
+            last = row.seq
+            _, answer = answers.get(decided.get(row.memory_id, ""), (None, None))
+            _delivery(
+                look,
+                row,
+                answer,
+                moved.pop(row.id, None),
+                (f"{row.sink} {row.place}", row.created_at) in removals,
+            )
+    for key, entry in moved.items():
+        look.note(Kind.MISSING, DELIVERY.name, key, entry=entry)
+
+
+def _delivery(look: Look, row: Row[Any], answer: Any, moved: Entry | None, removal: bool) -> None:
+    key = row.id
+    if key != "dlv_" + hashlib.sha256(f"{row.seq} {row.owner_id}".encode()).hexdigest()[:32]:
+        look.note(Kind.ALTERED, DELIVERY.name, key, "id or seq")
+    named = answer and answer["evidence"]["claim"].get("delivery")
+    if row.sink.startswith("sink_"):  # a webhook that is told of memories
+        expected = {"place": row.memory_id, "data": {}}
+        if answer is None:
+            look.note(Kind.EXTRA, DELIVERY.name, key, why="it tells of no memory")
+    elif named is not None:
+        expected = {"sink": named["sink"], "place": named["place"], "data": named.get("data", {})}
+        if removal:
+            expected.pop("data")
+    else:
+        expected = {}
+        if not removal:
+            look.note(Kind.EXTRA, DELIVERY.name, key, why="no claim named this place")
+    if expected:
+        look.compare(DELIVERY.name, key, row, expected)
+    dropped = (row.last_error or "").startswith("Dropped.") and row.state == "skipped"
+    if dropped != (moved is not None and moved.action == Action.DELIVERY_DROPPED):
+        look.note(Kind.ALTERED, DELIVERY.name, key, "state", moved)
+
+
+def counts(look: Look) -> None:
+    """The owner's row counts what waits."""
+    waits = PENDING.c.status == "pending"
+    counted = {
+        "pending": select(func.count()).where(PENDING.c.owner_id == look.owner_id, waits),
+        "imported": select(func.count()).where(
+            PENDING.c.owner_id == look.owner_id, waits, PENDING.c.lane == "import"
+        ),
+    }
+    row = look.connection.execute(select(OWNER).where(OWNER.c.owner_id == look.owner_id)).one_or_none()
+    if row is not None:
+        expected = {name: look.connection.scalar(statement) for name, statement in counted.items()}
+        look.compare("owner", look.owner_id, row, expected)

@@ -1,0 +1,436 @@
+"""What lies in the tables is held against the log: a history of every kind of act agrees with it, and no way of
+altering it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, text
+
+from tests import delivering
+from tests.claims import NOW, examined, policy, submission_of
+from tests.conftest import THRESHOLD
+from tests.rechecking import Bench, bench
+from tests.reviews import queue_of, reviewer, stored, waiting
+from vouchgate.gate import deliveries as delivery_acts
+from vouchgate.ingest.claims.standing_rulings import RulingDraft
+from vouchgate.ingest.claims.types import (
+    DeliveryOp,
+    Membership,
+    PendingMemory,
+    Principal,
+    Role,
+    Source,
+    SpotVerdict,
+    Trust,
+)
+from vouchgate.ingest.policy import Policy
+from vouchgate.review.answers import Approved, Rejected, Removed, Retracted, Undone
+from vouchgate.review.attending import attention
+from vouchgate.review.queue import ReviewQueue
+from vouchgate.review.trust import publishers, spot_checks, taking_back
+from vouchgate.review.trust.standing_rulings import StandingRulings
+from vouchgate.review.trust.taking_back import Then
+from vouchgate.review.vouching import confirming
+from vouchgate.review.vouching.owner_rules import parse
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.engine import writing
+from vouchgate.storage.identity import memberships, persons, sessions, tokens
+from vouchgate.storage.log import chain
+from vouchgate.storage.log.data.differences import Difference
+from vouchgate.storage.log.data.walk import Walk
+from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.store import Store
+
+RITA, DAY = reviewer(), timedelta(days=1)
+DRAWING = Policy.model_validate(policy().model_dump() | {"spot_checks": {"rate": 1.0}})
+RULES = "* 2\n"
+
+
+def ruled(store: Store, words: str, how: str, **more: Any) -> PendingMemory:
+    """A claim that waited, and what Rita did with it."""
+    item, queue = waiting(store, words), queue_of(store)
+    seen: dict[str, Any] = {"version": item.version, "now": NOW}
+    if how == "approve":
+        assert isinstance(queue.approve(RITA, item.id, **seen, **more), Approved)
+    elif how == "reject":
+        assert isinstance(queue.reject(RITA, item.id, **seen, **more), Rejected)
+    return item
+
+
+def attended(store: Store) -> None:
+    """What is said of items while they wait."""
+    queue = queue_of(store)
+    away, asked, given, back = (
+        waiting(store, f"The {thing} is oak.") for thing in ("door", "desk", "sill", "gate")
+    )
+    attention.snooze(queue, RITA, away.id, until=NOW + DAY, now=NOW)
+    attention.send_back(queue, RITA, asked.id, version=1, question="Which page says so?", now=NOW)
+    attention.assign(queue, RITA, given.id, to="me", now=NOW)
+    attention.let_go(queue, RITA, [waiting(store, f"Lamp {n} hums at night in room r{n}r.") for n in range(3)],
+                     reason="nobody knows", now=NOW)  # fmt: skip
+    attention.snooze(queue, RITA, back.id, until=NOW + DAY, now=NOW)
+    attention.resume(queue, RITA, back.id, now=NOW)
+
+
+def reviewed(store: Store) -> None:
+    """Every way in which a wait ends, and what may become of memories."""
+    queue = queue_of(store)
+    ruled(store, "The kiln is fired on Fridays.", "approve", note="I set it up.")
+    edit = examined("The mill is shut on Mondays.", source=Source.AI_SYNTHESIS)
+    ruled(store, "The mill is shut.", "approve", note="said exactly", edited=edit)
+    ruled(store, "The pond is deep.", "reject", reason="It is not.")
+    taken = ruled(store, "The shed is locked.", "approve", note="yes")
+    assert isinstance(queue.undo(RITA, taken.id, version=2, now=NOW), Undone)
+    old = stored(store, gateway(8443))
+    item = waiting(store, gateway(9443))
+    assert isinstance(queue.approve(RITA, item.id, version=1, supersede=True, now=NOW), Approved)
+    gone = stored(store, "The harbour master sleeps aboard.")
+    assert isinstance(queue.retract(RITA, gone.id, reason="He moved.", now=NOW), Retracted)
+    held = stored(store, "The crane lifts nine tons.")
+    confirming.confirm(store, RITA, held.id, policy(), NOW)
+    ends = stored(store, "The fair is on.", validity_horizon=NOW + timedelta(hours=1))
+    assert queue.expire_memories(NOW + DAY) == 1
+    waiting(store, "The raft is new.", now=NOW - 300 * DAY)
+    assert queue.expire(NOW - DAY) == 1
+    assert old.id != ends.id
+
+
+def gateway(port: int) -> str:
+    """Two of these are in conflict."""
+    return (
+        "After the spring migration every internal gateway of our billing platform accepts encrypted traffic"
+        f" only on port {port} and forwards anything else to a quiet host that logs it for later study"
+    )
+
+
+def checked(here: Bench) -> None:
+    """What rests on a repository: stored, promoted, stale."""
+    first, second = here.houses(2)
+    assert here.send(first).memory_id is not None
+    here.hide()
+    assert here.send(second).queue_id is not None
+    here.show()
+    assert here.work(NOW + timedelta(hours=2)).promoted == 1
+    here.adr("Superseded by ADR-0002")
+    here.work(NOW + 20 * DAY)
+
+
+def owned(store: Store) -> None:
+    """What an owner says beside the queue, and whom others are told."""
+    for publisher, trust in (("good.example", Trust.TRUSTED), ("bad.example", Trust.BANNED)):
+        publishers.decide(store, RITA, "ann", publisher, trust, days=30, now=NOW)
+    one = examined("The drawn lamp is red.", under=DRAWING)
+    drawn = store.writer.submit(submission_of(one)).result()
+    assert isinstance(drawn, Decided)
+    spot_checks.answer(store, RITA, str(drawn.answer.memory_id), SpotVerdict.RIGHT, NOW, policy=DRAWING)
+    book = StandingRulings(store, policy())
+    made = []
+    for verdict, kind in (("store", "room"), ("reject", "cellar")):
+        terms = {"agent": "agent-1", "template": f"{kind} * belongs to the team *"}
+        draft = RulingDraft.model_validate({"verdict": verdict, "terms": terms})
+        made.append(book.confirm(RITA, "ann", draft, name=kind, days=30, now=NOW))
+        done = store.writer.submit(
+            submission_of(examined(f"{kind.title()} 7 belongs to the team T9.", source=Source.AI_SYNTHESIS))
+        ).result()
+        assert isinstance(done, Decided)
+        assert done.answer.rule == "standing_ruling"
+    taking_back.take_back(book, RITA, made[1].id, Then.QUEUE, NOW + DAY)  # type: ignore[union-attr]
+    webhooks.create(store, owner_id="ann", url="https://hooks.example/a", actor="operator", now=NOW)
+    told = {webhooks.Event.MEMORY_STORED}
+    webhooks.create(
+        store, owner_id="ann", url="https://hooks.example/b", events=told, actor="operator", now=NOW
+    )
+    for number in range(3):
+        delivering.put(store, number)
+    handed = delivering.take(store)
+    assert isinstance(handed, list)
+    dead = delivering.fail(store, handed[0], final=True)
+    assert dead is not None
+    delivery_acts.drop(store, delivering.ANN, dead.id, actor="operator", now=NOW)
+    asks = delivering.ask(store, "Crate 1 is to go.", "row 1", op=DeliveryOp.REMOVE)
+    assert isinstance(queue_of(store).approve(RITA, asks, version=1, now=NOW), Removed)
+
+
+def people(store: Store) -> None:
+    """Who may call; and an item that two people approve, one that somebody objects to."""
+    bea, cleo = (persons.create(store, name, actor="operator", now=NOW) for name in ("bea", "cleo"))
+    token = {"owners": ["acme"], "actor": "operator", "now": NOW}
+    first, _ = tokens.create(store, role=Role.REVIEWER, name="b", person=bea.id, **token)  # type: ignore[arg-type]
+    second, _ = tokens.create(store, role=Role.REVIEWER, name="c", person=cleo.id, **token)  # type: ignore[arg-type]
+    agent, _ = tokens.create(store, role=Role.AGENT, name="loader", expires_at=NOW + DAY, **token)  # type: ignore[arg-type]
+    gone, _ = tokens.create(store, role=Role.AUDITOR, name="old", **token)  # type: ignore[arg-type]
+    tokens.revoke(store, gone.id, actor="operator", now=NOW)
+    memberships.grant(
+        store, Membership(owner_id="ann", member_id=bea.id, role=Role.REVIEWER, since=NOW), actor="operator"
+    )
+    end = Membership(owner_id="acme", member_id=agent.id, role=Role.AGENT, since=NOW)
+    memberships.end(store, end, actor="operator", now=NOW)
+    sessions.redeem(store, sessions.create_link(store, first.id, actor="operator", now=NOW), now=NOW)
+    sessions.create_link(store, second.id, actor="operator", now=NOW)
+    ends = persons.create(store, "dora", actor="operator", now=NOW)
+    tokens.create(store, role=Role.REVIEWER, name="d", person=ends.id, **token)  # type: ignore[arg-type]
+    persons.end(store, ends, actor="operator", now=NOW + DAY)
+    rules, _ = parse(RULES)
+    queue = ReviewQueue(store, policy(), rules)
+    for number, words in enumerate(("The quay is long.", "The mole is short.")):
+        item = waiting(store, words, owner_id="acme")
+        who: Principal
+        for who in (first, second):
+            if number and who is second:
+                queue.reject(who, item.id, version=1, reason="Measured it.", now=NOW)
+            else:
+                queue.approve(who, item.id, version=1, note="seen", now=NOW)
+
+
+@pytest.fixture(scope="module")
+def lived(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """A store with a history of every kind of act."""
+    store = Store.open(module_database_url, threshold=THRESHOLD)
+    for one in (policy(), DRAWING):
+        store.save_policy(one, NOW)
+    for made in (reviewed, attended, owned, people):
+        made(store)
+    with bench(store, tmp_path_factory.mktemp("repository")) as here:
+        checked(here)
+    yield store
+    store.close()
+
+
+def differences(connection: Connection) -> list[Difference]:
+    """What the walk finds in this transaction."""
+
+    @contextmanager
+    def read() -> Iterator[Connection]:
+        yield connection
+
+    return list(Walk(read).differences())
+
+
+def test_what_happened_agrees_with_the_log(lived: Store) -> None:
+    walk = Walk(lived.read)
+    assert list(walk.differences()) == []
+    with lived.read() as connection:
+        assert chain.verify(connection) == []
+        entries = connection.scalar(text("SELECT count(*) FROM log_entry"))
+        actions = set(connection.scalars(text("SELECT DISTINCT action FROM log_entry")))
+    assert walk.seen > 2 * (entries or 0)
+    assert {
+        "claim.promoted",
+        "memory.stale",
+        "memory.superseded",
+        "review.undone",
+        "delivery.dropped",
+    } <= actions
+
+
+@dataclass(frozen=True)
+class Tampering:
+    """One way of altering a row: `key` finds it, `does` is run with it, and the difference names it so."""
+
+    name: str
+    key: str
+    does: str
+    kind: str
+    table: str
+    column: str = ""
+
+
+def of(table: str, what: str, where: str, column: str, *, key: str = "id") -> Tampering:
+    """A column set to something else."""
+    first = f"SELECT min({key}) FROM {table} WHERE {where}"  # noqa: S608
+    does = f"UPDATE {table} SET {what} WHERE {key} = :key AND {where}"  # noqa: S608
+    return Tampering(f"{table}: {what}"[:60], first, does, "altered", table, column)
+
+
+def gone(table: str, where: str = "1 = 1", *, key: str = "id", found_in: str | None = None) -> Tampering:
+    """A row deleted."""
+    first = f"SELECT min({key}) FROM {table} WHERE {where}"  # noqa: S608
+    does = f"DELETE FROM {table} WHERE {key} = :key"  # noqa: S608
+    return Tampering(f"{table} deleted, {where}"[:60], first, does, "missing", found_in or table)
+
+
+def copied(table: str, columns: str, **changed: str) -> Tampering:
+    """A row that nobody made, like one that is there."""
+    names = ["id" if name == "id" else name for name in columns.split()]
+    values = [changed.get(name, name) for name in names]
+    first = f"SELECT min({changed.get('by', 'id')}) FROM {table}"  # noqa: S608
+    does = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM {table} WHERE id = :key"  # noqa: S608
+    return Tampering(f"{table} inserted", first, does, "extra", table)
+
+
+MEMORY = (
+    "owner_id id memory_type content source status confidence confidence_score label source_id created_at "
+    "validity_horizon decision_id approved_by details"
+)
+DECISION = "owner_id id created_at principal_id tier rule policy_digest answer"
+PENDING = (
+    "owner_id id memory_type content source reason status version seen created_at expires_at decision_id "
+    "submitted_by rule priority_at lane details"
+)
+TOKEN = "id name role any_owner new_owners person_id sources secret_digest created_at expires_at"
+LATE = "'2027-01-01 00:00:00.000000'"
+JOINS = (
+    "INSERT INTO membership (member_id, role, owner_id, since) "
+    "VALUES (:key, 'agent', '{}', '2026-05-04 12:30:15.250000')"
+)
+KINDS = [
+    # the findings of an audit
+    of(
+        "memory",
+        "content = 'The kiln is fired daily.'",
+        "approved_by IS NOT NULL AND status = 'active'",
+        "content",
+    ),
+    of(
+        "decision",
+        "answer = replace(answer, 'port 8080', 'port 9090')",
+        'answer LIKE \'%"excerpt":"%\'',
+        "answer",
+    ),
+    of(
+        "memory",
+        "approved_by = 'reviewer-mallory'",
+        "approved_by IS NOT NULL AND status = 'active'",
+        "approved_by",
+    ),
+    of("pending", "decided_by = 'reviewer-mallory'", "status = 'approved'", "decided_by"),
+    of("pending", "note = 'I never saw it.'", "status = 'approved' AND note IS NOT NULL", "note"),
+    of("pending", "note = 'It is so.'", "status = 'rejected'", "note"),
+    of("pending", "note = 'everybody knows'", "status = 'let_go'", "note"),
+    of(
+        "pending",
+        "content = 'The door is gold.'",
+        "status = 'pending' AND snoozed_until IS NOT NULL",
+        "content",
+    ),
+    of("token", "role = 'admin'", "name = 'loader'", "role"),
+    gone("decision"),
+    # decisions
+    of("decision", "principal_id = 'agent-2'", "tier = 'tier_1'", "principal_id"),
+    of("decision", "tier = 'tier_1'", "tier = 'tier_3'", "tier"),
+    of("decision", "rule = 99", "tier = 'tier_1'", "rule"),
+    of("decision", f"created_at = {LATE}", "tier = 'tier_1'", "created_at"),
+    of("decision", "answer = '{}'", "tier = 'tier_2'", "answer"),
+    copied("decision", DECISION, id="'dec_ffff'"),
+    # policies
+    of("policy", "document = replace(document, '0.92', '0.10')", "1 = 1", "document", key="digest"),
+    gone("policy", key="digest"),
+    # memories
+    of("memory", "label = 'FACT', confidence = 'high'", "label = 'INFERENCE'", "label"),
+    of("memory", "status = 'active', superseded_by = NULL", "status = 'superseded'", "status"),
+    of("memory", "status = 'active', retracted_reason = NULL", "status = 'retracted'", "status"),
+    of("memory", "retracted_reason = 'wrong'", "status = 'retracted'", "retracted_reason"),
+    of("memory", "status = 'retracted', retracted_reason = 'no'", "status = 'active'", "status"),
+    of("memory", "superseded_by = 'mem_other'", "status = 'superseded'", "superseded_by"),
+    of("memory", "stale_since = NULL, stale_reason = NULL", "stale_since IS NOT NULL", "stale_since"),
+    of("memory", "stale_reason = 'The page is fine.'", "stale_since IS NOT NULL", "stale_reason"),
+    of("memory", f"validity_horizon = {LATE}", "validity_horizon IS NOT NULL", "validity_horizon"),
+    of("memory", "source_id = 'ADR-009'", "source_id IS NOT NULL", "source_id"),
+    of("memory", "details = '{}'", "label = 'INFERENCE'", "details"),
+    gone("memory", "approved_by IS NULL AND status = 'active'"),
+    gone("memory", "approved_by IS NOT NULL AND status = 'active'"),
+    copied("memory", MEMORY, id="'mem_ffff'"),
+    # the queue
+    of(
+        "pending",
+        "status = 'pending', decided_at = NULL, decided_by = NULL, note = NULL",
+        "status = 'rejected'",
+        "status",
+    ),
+    of("pending", "status = 'rejected'", "status = 'pending' AND assigned_to IS NOT NULL", "status"),
+    of("pending", "status = 'expired'", "status = 'approved' AND removal_of IS NULL", "status"),
+    of("pending", "submitted_by = 'agent-2'", "status = 'rejected'", "submitted_by"),
+    of("pending", "assigned_to = 'reviewer-mallory'", "assigned_to IS NOT NULL", "assigned_to"),
+    of("pending", "question = 'Is it so?'", "question IS NOT NULL", "question"),
+    of("pending", f"snoozed_until = {LATE}", "snoozed_until IS NOT NULL", "snoozed_until"),
+    of("pending", f"expires_at = {LATE}", "status = 'pending'", "expires_at"),
+    of("pending", "version = 7", "status = 'pending'", "version"),
+    of("pending", "reason = 'Looks fine'", "status = 'rejected'", "reason"),
+    gone("pending", "status = 'pending' AND assigned_to IS NULL AND question IS NULL"),
+    gone("pending", "status = 'rejected'"),
+    copied("pending", PENDING, id="'rev_ffff'"),
+    of("owner", "pending = 0", "pending > 0", "pending", key="owner_id"),
+    # votes
+    of("vote", "verdict = 'approve'", "verdict = 'object'", "", key="item_id"),
+    of("vote", "note = 'not seen'", "verdict = 'approve'", "note", key="item_id"),
+    of("vote", "supersede = NULL, person_id = 'per_x'", "verdict = 'object'", "person", key="item_id"),
+    gone("vote", key="item_id"),
+    # people
+    of("token", "secret_digest = 'ab'", "name = 'b'", "secret_digest"),
+    of("token", "revoked_at = NULL", "name = 'old'", "revoked_at"),
+    of("token", "revoked_at = NULL", "name = 'd'", "revoked_at"),
+    of("token", f"expires_at = {LATE}", "name = 'loader'", "expires_at"),
+    of("token", "person_id = NULL", "name = 'c'", "person_id"),
+    gone("token", "name = 'old'"),
+    copied("token", TOKEN, id="'ffffffffffffffff'"),
+    of("person", "name = 'zoe'", "name = 'bea'", "name"),
+    of("person", "ended_at = NULL", "name = 'dora'", "ended_at"),
+    gone("person", "name = 'cleo'"),
+    gone("membership", "owner_id = 'ann'", key="member_id"),
+    gone("membership", "owner_id = 'acme'", key="member_id"),
+    of("session", "token_id = 'ffffffffffffffff'", "1 = 1", "token_id", key="digest"),
+    of("session", f"expires_at = {LATE}", "1 = 1", "expires_at", key="digest"),
+    Tampering(
+        "a membership inserted",
+        "SELECT min(id) FROM token WHERE name = 'loader'",
+        JOINS.format("ann"),
+        "extra",
+        "membership",
+    ),
+    Tampering(
+        "a membership that ended is there again",
+        "SELECT min(id) FROM token WHERE name = 'loader'",
+        JOINS.format("acme"),
+        "extra",
+        "membership",
+    ),
+    Tampering(
+        "a session inserted",
+        "SELECT 'ab' FROM token WHERE name = 'b'",
+        "INSERT INTO session (digest, token_id, created_at, expires_at) SELECT :key, id, created_at, "
+        "'2027-01-01 00:00:00' FROM token WHERE name = 'b'",
+        "extra",
+        "session",
+    ),
+    # what owners said, and what others are told
+    of("publisher_trust", "trust = 'trusted'", "trust = 'banned'", "trust", key="publisher"),
+    of("publisher_trust", f"until = {LATE}", "trust = 'banned'", "until", key="publisher"),
+    gone("publisher_trust", "publisher = 'good.example'", key="publisher"),
+    of("spot_check", "verdict = 'wrong'", "verdict = 'right'", "verdict", key="memory_id"),
+    gone("spot_check", "verdict IS NOT NULL", key="memory_id"),
+    of("standing_ruling", "verdict = 'reject'", "verdict = 'store'", "verdict"),
+    of("standing_ruling", "ended_at = NULL, ended_by = NULL", "ended_at IS NOT NULL", "ended_at"),
+    gone("standing_ruling"),
+    of("standing_ruling_act", "memory_id = 'mem_x'", "memory_id IS NOT NULL", "memory_id", key="decision_id"),
+    gone("standing_ruling_act", key="decision_id"),
+    of("webhook", "url = 'https://evil.example'", "1 = 1", "url"),
+    of("webhook", "secret = 'whsec_AA=='", "1 = 1", "secret"),
+    gone("webhook"),
+    of("delivery", "place = 'row 99'", "sink = 'shelf' AND op = 'put'", "place"),
+    of(
+        "delivery",
+        "state = 'waiting', last_error = NULL",
+        "state = 'skipped' AND last_error LIKE 'Dropped.%'",
+        "state",
+    ),
+    gone("delivery", "seq = 2", key="seq"),
+]
+
+
+@pytest.mark.parametrize("way", KINDS, ids=lambda way: way.name)
+def test_no_way_of_altering_passes(lived: Store, way: Tampering) -> None:
+    with writing(lived._engine) as connection:
+        key = connection.scalar(text(way.key))
+        assert key is not None
+        assert connection.execute(text(way.does), {"key": key}).rowcount > 0
+        found = differences(connection)
+        connection.rollback()
+    new = "ffff" if "inserted" in way.name and way.table not in ("membership", "session") else str(key)
+    named = [d for d in found if (d.kind, d.table) == (way.kind, way.table) and new in d.key]
+    assert any(way.column in (d.column or "") for d in named), [str(d) for d in found]
