@@ -969,8 +969,8 @@ class LogEntry(Frozen):
     actor: str
     action: Action
     subject_id: str
-    # sha256 hex of what the entry is about: the evidence, the note, the token's grant; `2:` before that of a document in
-    # its second form (storage.log.chain.digest_of).
+    # sha256 hex of what the entry is about: the evidence, the note, the token's grant; `2:` before that of a document
+    # in its second form (storage.log.chain.digest_of).
     content_digest: str
     previous: str
     digest: str
