@@ -50,11 +50,14 @@ _OF_MEMORY = (
 )
 
 
+_NUMBERS = {rule.value: number for rule, number in NUMBERS.items()}
+
+
 def number_of(answer: Any) -> int | None:
     """The number of the rule that decided; None for a rule that only a newer service knows."""
     rule = answer["rule"]
     if isinstance(rule, str):
-        return NUMBERS.get(Rule(rule)) if rule in set(Rule) else None
+        return _NUMBERS.get(rule)
     changes = rule == NUMBERS[Rule.REMOVAL] and answer["reason"] == CHANGE_REASON
     return NUMBERS[Rule.PLACE_CHANGE] if changes else int(rule)
 

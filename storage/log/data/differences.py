@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
 from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic_core import from_json
-from sqlalchemy import ColumnElement, Connection, Integer, Row, Select, Table, select, type_coerce
+from sqlalchemy import Column, ColumnElement, Connection, Integer, Row, Select, Table, select, type_coerce
 
 from vouchgate.ingest.claims.types import Action
 from vouchgate.storage.log import chain
@@ -119,9 +120,8 @@ class Look:
         self, table: str, key: str, row: Any, expected: Mapping[str, Any], entry: Entry | None = None
     ) -> None:
         """Notes every column that is not as it is expected to be."""
-        values = row._mapping
         for column, value in expected.items():
-            if values[column] != value:
+            if getattr(row, column) != value:
                 self.note(Kind.ALTERED, table, key, column, entry)
 
     def rows(self, statement: Select[Any]) -> Iterator[Row[Any]]:
@@ -133,7 +133,7 @@ class Look:
     def side_by_side(
         self,
         statement: Select[Any],
-        key: ColumnElement[Any],
+        key: Column[Any],
         actions: Collection[Action],
         *,
         also: Any = None,
@@ -141,7 +141,7 @@ class Look:
         """Rows by `key`, each with the entries of these actions about it; also keys that only one side has. `also`
         orders the rows of one key."""
         order = [self.ordered(key), *([] if also is None else also)]
-        rows = groupby(self.rows(statement.order_by(*order)), lambda row: str(row._mapping[key]))
+        rows = groupby(self.rows(statement.order_by(*order)), attrgetter(key.key))
         entries = groupby(self.entries(actions), lambda entry: entry.subject_id)
         row, entry = next(rows, None), next(entries, None)
         while row is not None or entry is not None:
