@@ -46,7 +46,7 @@ from vouchgate.storage.claims import memories, source_texts
 from vouchgate.storage.claims import source_cache as sources
 from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.identity import sessions
-from vouchgate.storage.queue import documents, pending
+from vouchgate.storage.queue import documents, pending, proposers
 from vouchgate.storage.store import Store
 
 _NONE: Mapping[str, Embedding] = MappingProxyType({})
@@ -114,7 +114,7 @@ class ReviewQueue(QueueReader):
             )
             if barred is not None:
                 return ApprovalRefused(four_eyes.CODE, barred)
-            required = self._required(connection, item)
+            required = self._required(connection, item, now)
             if (
                 required.approvals > 1 and item.removal_of is None
             ):  # so that each of them is asked what the last one is
@@ -147,7 +147,7 @@ class ReviewQueue(QueueReader):
 
         def work(connection: Connection, item: PendingMemory) -> Rejected | Objected:
             objected = voting.object_to(
-                connection, item, principal, self._required(connection, item), reason=reason, now=now
+                connection, item, principal, self._required(connection, item, now), reason=reason, now=now
             )
             if objected is not None:
                 return objected
@@ -182,7 +182,9 @@ class ReviewQueue(QueueReader):
             known = {one.id: self._compared(connection, one, one.content, now) for one in back}
         asked = undoing.UndoRequest(principal.id, now, bands, dict(embeddings), known)
 
-        def work(connection: Connection) -> Undone | ItemChanged | NotUndoable:
+        def work(connection: Connection) -> Undone | ItemChanged | NotUndoable | NotFound:
+            if not proposers.may_still_rule(connection, principal, seen.owner_id, now):
+                return NotFound()
             item = acts.reload(connection, seen)
             waits = item.status is ReviewStatus.PENDING
             if item.version != version and not waits:
@@ -334,7 +336,9 @@ class ReviewQueue(QueueReader):
             return NotFound()
         seen = found
 
-        def work(connection: Connection) -> T | ItemChanged | AlreadyDecided:
+        def work(connection: Connection) -> T | ItemChanged | AlreadyDecided | NotFound:
+            if not proposers.may_still_rule(connection, principal, seen.owner_id, now):
+                return NotFound()
             item = acts.reload(connection, seen)
             if item.status is not ReviewStatus.PENDING:
                 return AlreadyDecided(item)

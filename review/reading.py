@@ -47,10 +47,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class VoteCount:
-    """What it takes to approve an item, and every vote on it, also those that count no more."""
+    """What it takes to approve an item, and every vote on it, also those that count no more; `given` are the approvals
+    that count, or counted when it was decided."""
 
     required: Required
     votes: tuple[Vote, ...]
+    given: tuple[Vote, ...]
 
 
 class QueueReader:
@@ -137,19 +139,23 @@ class QueueReader:
                 connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
             )
 
-    def votes_of(self, item: PendingMemory) -> VoteCount:
+    def votes_of(self, item: PendingMemory, now: datetime) -> VoteCount:
         """Who approved an item which `get_by_id` gave, or objected to it, and what it takes."""
         with self._store.read() as connection:
             cast = votes.of_item(connection, item.owner_id, item.id)
-            return VoteCount(self._required(connection, item), tuple(cast))
+            if item.status is ReviewStatus.PENDING:
+                given = voting.counted(connection, item, cast, now)
+            else:
+                given = votes.standing(cast, item.version - 1)
+            return VoteCount(self._required(connection, item, now), tuple(cast), tuple(given))
 
-    def _required(self, connection: Connection, item: PendingMemory) -> Required:
+    def _required(self, connection: Connection, item: PendingMemory, now: datetime) -> Required:
         if not self._rules.rules:
             return ONE
         found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
         answer = parse_decision(found)
         # Of one that cannot be read anything may be said: nothing is approved on it (`review.acts.stored_answer`).
-        return ONE if answer is None else voting.required_for(connection, self._rules, item, answer)
+        return ONE if answer is None else voting.required_for(connection, self._rules, item, answer, now)
 
     def decision_of(self, item: PendingMemory) -> ValidationResult | None:
         """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when

@@ -213,7 +213,7 @@ def _page(
         attention=read.attention,
         edited=word_diff(shown.content, read.became) if read.became not in (None, shown.content) else None,
         typed=typed or FormInput(),
-        votes=votes_view(shown, service.queue.votes_of(shown), visitor.principal.person, now),
+        votes=votes_view(shown, service.queue.votes_of(shown, now), visitor.principal.person, now),
         barred=service.queue.barred(visitor.principal, shown, now),
         back=listing.href(),
         next_href=listing.href(f"/review/items/{following}") if following else None,
