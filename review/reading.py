@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -115,14 +115,15 @@ class QueueReader:
         with self._store.read() as connection:
             return sorted({by for owner in owners for by in history.deciders(connection, owner)})
 
-    def facets(self, principal: Principal) -> Facets:
-        """How many items of the reviewer's own queue wait, in all and in groups; zeros for any other principal.
+    def facets(self, principal: Principal, now: datetime | None = None) -> Facets:
+        """How many items of the reviewer's own queue are listed, in all and in groups; zeros for any other principal.
 
         A queue is counted once for each state it is in. What was counted lately is remembered in this process.
         """
         owners = own_owners(principal, Act.READ_REVIEWS)
         with self._store.read() as connection:
-            return sum_facets([self._counts.counts_of(connection, owner_id) for owner_id in sorted(owners)])
+            at = now or datetime.now(UTC)
+            return sum_facets([self._counts.counts_of(connection, owner, at) for owner in sorted(owners)])
 
     def get_by_id(self, principal: Principal, item_id: str) -> PendingMemory | None:
         """The item in whatever status; None when it is not in the principal's own queue."""

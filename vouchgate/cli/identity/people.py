@@ -282,8 +282,8 @@ def list_members(
             one.member_id,
             names.get(one.member_id, "-"),
             f"{one.since:%Y-%m-%d}",
-            f"for {names.get(one.acts_for)} until {one.until:%Y-%m-%d %H:%M}" if one.until else "-",
+            f"{names.get(one.acts_for)} until {one.until:%Y-%m-%d}" if one.until else "-",
         )
         for one in found
     ]
-    show_table(("owner", "role", "member", "name", "since", "stands in"), rows, whole=3)
+    show_table(("owner", "role", "member", "name", "since", "stands in for"), rows, whole=3)
