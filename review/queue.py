@@ -50,6 +50,9 @@ from vouchgate.storage.queue import documents, pending, proposers
 from vouchgate.storage.store import Store
 
 _NONE: Mapping[str, Embedding] = MappingProxyType({})
+_ONE_REPLACES = (
+    "More than one person must approve this, and they say together only what a conflict comes to. Keep both."
+)
 _AT_ONCE = 50  # memories that one transaction expires: others wait some 30 ms for it
 
 T = TypeVar("T")
@@ -83,6 +86,7 @@ class ReviewQueue(QueueReader):
         supersede: bool | None = None,
         edited: Examined | None = None,
         beside: frozenset[str] = frozenset(),
+        over: str | None = None,
         now: datetime,
     ) -> Approved | Removed | Voted | NotFound | ItemChanged | AlreadyDecided | ApprovalRefused:
         """Stores the item's claim as a memory that this reviewer vouches for; of an item that asks for a removal,
@@ -92,7 +96,8 @@ class ReviewQueue(QueueReader):
         None is refused when there is one (which one is replaced: `review.approval.check_conflicts`). `edited` is the
         reviewer's own wording, examined by the gate: it is stored instead, with a decision of its own; the
         item keeps the text that was queued. `beside` are memories that the same act stored: to differ from them in
-        a value is no conflict. Raises StorageError when nothing could be written, ValueError
+        a value is no conflict. `over`: the memory that `supersede` replaces where none conflicts, which must say nearly
+        the same. Raises StorageError when nothing could be written, ValueError
         when `edited` is not about this item's owner and memory type under the queue's policy; after either
         the item waits on, unchanged.
         """
@@ -105,7 +110,7 @@ class ReviewQueue(QueueReader):
             known = self._compared(connection, seen, content, now)
         suffix = ids.new_id_suffix(now)
         asked = approving.Approval(
-            principal, now, suffix, note, supersede, edited, bands, known, beside=beside
+            principal, now, suffix, note, supersede, edited, bands, known, beside=beside, over=over
         )
 
         def work(connection: Connection, item: PendingMemory) -> Approved | Removed | Voted | ApprovalRefused:
@@ -115,6 +120,8 @@ class ReviewQueue(QueueReader):
             if barred is not None:
                 return ApprovalRefused(four_eyes.CODE, barred)
             required = self._required(connection, item, now)
+            if required.approvals > 1 and over is not None and supersede:
+                return ApprovalRefused("replace_votes", _ONE_REPLACES)
             if (
                 required.approvals > 1 and item.removal_of is None
             ):  # so that each of them is asked what the last one is

@@ -249,7 +249,7 @@ def get_review(request: Request, item_id: str, principal: ReviewReader) -> Revie
 async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> DoneOut:
     """Stores the claim, or counts the approval where more than one is needed. Its sources are looked at again first,
     duplicates in the same transaction: an item whose source has turned out otherwise is stale."""
-    row = acts.Approve(item_id, sent.version, sent.note, sent.supersede, sent.content)
+    row = acts.Approve(item_id, sent.version, sent.note, sent.supersede, sent.content, sent.over)
     return await _act(request, principal, row)
 
 
@@ -281,7 +281,7 @@ async def review_batch(request: Request, sent: ReviewBatchIn, principal: Reviewe
 def _row(sent: ApproveRow | RejectRow | UndoRow) -> acts.ReviewAct:
     match sent:
         case ApproveRow():
-            return acts.Approve(sent.id, sent.version, sent.note, sent.supersede, sent.content)
+            return acts.Approve(sent.id, sent.version, sent.note, sent.supersede, sent.content, sent.over)
         case RejectRow():
             return acts.Reject(sent.id, sent.version, sent.reason)
         case UndoRow():

@@ -119,6 +119,10 @@
       ? "Approving stores the first that is ticked; the others are rejected as known in other words."
       : "Approving or rejecting is for all that are ticked.";
     to.replaceChildren(element("p", { class: "small soft" }, words), listed);
+    one("[data-asks]", pane())?.removeAttribute("data-asks"); // all that are ticked are beside what is stored
+    one("[data-supersede=true]", pane())?.remove();
+    const keeps = one("[data-supersede=false]", pane());
+    if (keeps) { delete keeps.dataset.supersede; one("kbd", keeps).textContent = "a"; }
     const button = one("[data-act=approve] .word", pane());
     if (button) button.textContent = row.dataset.likeness === "wordings" ? "Approve one" : `Approve ${listed.children.length}`;
   }
@@ -278,6 +282,8 @@
     return Boolean(row) && !gone;
   }
 
+  const overOf = (row) => (shows(row) ? one("[data-over]", pane())?.dataset.over : null);
+
   // What stands against it, or is like it, is looked at before it is stored beside that.
   async function approve(row, supersede = null) {
     if (!waits(row)) return undefined;
@@ -285,14 +291,14 @@
     const key = keyOf(row);
     const seen = shows(row) && pane().classList.contains("seen");
     const several = "named" in row.dataset;
-    if (supersede) return act({ do: `approve:${key}`, supersede }, row);
+    if (supersede) return act({ do: `approve:${key}`, supersede, over: overOf(row) }, row);
     if (!("conflict" in row.dataset)) {
       const ready = panes.get(key)?.html;
       if (!ready) leave(row);
       const read_ = ready ?? (await read(row));
       row.classList.remove("leaving");
       const found = parsed(read_ ?? "");
-      if (one("[data-asks]", found)) row.dataset.conflict = "";
+      if (one("[data-asks]", found) && !several) row.dataset.conflict = "";
       else if ((one("[data-near]", found) || several) && !seen) {
         choose(row);
         one(".outcome", row)?.remove();
@@ -312,9 +318,10 @@
     const dialog = one("#conflict-dialog");
     const diff = all(".earlier .versus, .near .versus", pane()).slice(0, 1).map((node) => node.cloneNode(true));
     one("#conflict-diff").replaceChildren(...diff);
+    one("h2", dialog).textContent = overOf(row) ? "It says nearly what is stored" : "It conflicts with an earlier claim";
     const answer = await ask(dialog, one("a.open", row));
     if (answer === "look") location.assign(one("a.open", row).href);
-    else if (answer) await act({ do: `approve:${key}`, supersede: answer }, row);
+    else if (answer) await act({ do: `approve:${key}`, supersede: answer, over: overOf(row) }, row);
     return undefined;
   }
 

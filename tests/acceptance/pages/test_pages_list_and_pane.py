@@ -212,12 +212,16 @@ def test_what_is_like_a_memory_or_alike_is_not_approved_before_it_was_in_sight(
     page = open_queue(site, windows, owner).page
     page.keyboard.press("a")
     page.keyboard.press("a")  # of what nobody can have read in no time
-    expect(page.locator(".row[aria-current] .outcome")).to_contain_text("Look at what it is like")
+    expect(page.locator("#conflict-dialog")).to_contain_text("It says nearly what is stored")
+    page.get_by_role("button", name="Cancel").click()
     waits(page, 4)
     expect(page.locator("#pane ins").first).to_contain_text("and are paid on Mondays")
     page.wait_for_selector("#pane.seen")
     page.keyboard.press("a")
+    expect(page.locator("#conflict-dialog ins").first).to_contain_text("and are paid on Mondays")
+    page.keyboard.press("1")
     waits(page, 3)
+    expect(page.locator(".toast")).to_contain_text("It replaced the stored memory")
     page.wait_for_selector("#pane.seen .members li:nth-child(3)")
     page.locator("#pane .members input").nth(1).uncheck()
     page.keyboard.press("a")
