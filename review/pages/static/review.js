@@ -685,6 +685,37 @@
     else if (row && link.matches("a.approve")) { event.preventDefault(); choose(row, { focus: false }); approve(row); }
   });
 
+  // On the card of a phone: to the right approves, to the left rejects, and all is asked that the buttons ask.
+  const SWIPE = 90; // pixels, more than twice as many as up or down
+  let touched = null;
+
+  function release() {
+    if (touched) touched.card.style.transform = "";
+    touched = null;
+  }
+
+  document.addEventListener("pointerdown", (event) => {
+    const within = event.target.closest?.("#pane > article, #pane a, #pane button, #pane input, #pane blockquote");
+    release();
+    if (event.pointerType !== "touch" || !event.isPrimary || !onCard() || !within?.matches("article")) return;
+    touched = { x: event.clientX, y: event.clientY, card: within, row: chosen() };
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!touched || !event.isPrimary || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    touched.card.style.transform = `translateX(${Math.round(event.clientX - touched.x)}px)`;
+  });
+  document.addEventListener("pointerup", (event) => {
+    if (!touched || !event.isPrimary) return;
+    const { x, y, row } = touched;
+    const across = event.clientX - x;
+    release();
+    if (Math.abs(across) < SWIPE || Math.abs(across) < 2 * Math.abs(event.clientY - y)) return;
+    if (one("dialog[open]") || !row || row !== chosen() || String(getSelection())) return; // who marks words swipes not
+    if (across < 0) reject(row);
+    else if (one("[data-act=approve]", pane())) approve(row);
+  });
+  document.addEventListener("pointercancel", release);
+
   // Where a link leads to a folded form, it is opened.
   function unfold() {
     const target = document.getElementById(location.hash.slice(1));
