@@ -16,9 +16,18 @@ from vouchgate.ingest.claims.types import (
     Verdict,
 )
 from vouchgate.ingest.dedup.compare import Comparisons, compare, contradicting
+from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import ApprovalRefused
+
+CLOSE = 2  # words; of claims that share a form each has more of its own
+
+
+def says_nearly(content: str, other: str) -> bool:
+    """Whether one of two like texts says, but for a word or two, all that the other does."""
+    one, two = tokens(content), tokens(other)
+    return min(len(one - two), len(two - one)) <= CLOSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ from vouchgate.review.approval import (
     check_conflicts,
     edit_problem,
     horizon_problem,
+    says_nearly,
     stored_only,
 )
 from vouchgate.storage import ids
@@ -60,6 +61,7 @@ class Approval:
     beside: frozenset[str] = (
         frozenset()
     )  # memories of the same act: values that differ from theirs are meant to
+    over: str | None = None  # the memory to replace that says nearly the same, where none conflicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,28 @@ def _settle(
     if asks and asked.beside and isinstance(facts, Neighbours):
         others = tuple(one for one in facts.items if one.id not in asked.beside)
         settled = settle(Neighbours(items=others, complete=facts.complete))
+    if asked.over is not None and asked.supersede and isinstance(settled, ApprovalAllowed):
+        settled = _replace_near(connection, item, content, asked, settled)
     return settled, facts
+
+
+def _replace_near(
+    connection: Connection, item: PendingMemory, content: str, asked: Approval, settled: ApprovalAllowed
+) -> ApprovalAllowed | ApprovalRefused:
+    """Replaces the memory that the reviewer was shown, or none."""
+    shown = memories.get(connection, asked.over or "", asked.now, owners=frozenset({item.owner_id}))
+    fits = (
+        shown is not None
+        and shown.status is MemoryStatus.ACTIVE
+        and shown.memory_type is item.memory_type
+        and says_nearly(content, shown.content)
+    )
+    if shown is not None and settled.replaces in (None, shown.id) and fits:
+        return ApprovalAllowed(shown.id)
+    message = (
+        "What it was to replace does not say nearly the same any more, or something else does. Look again."
+    )
+    return ApprovalRefused("not_alike", message, settled.replaces)
 
 
 def _recorded_conflict(connection: Connection, item: PendingMemory, now: datetime) -> str | None:

@@ -1,4 +1,4 @@
-"""How many items wait, in all and in groups: counted once for each state that a queue is in."""
+"""How many items are listed, in all and in groups: counted once for each state that a queue is in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from sqlalchemy import Connection
 
@@ -32,18 +33,20 @@ class QueueCounts:
         self._known: OrderedDict[str, tuple[Facets, float]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def counts_of(self, connection: Connection, owner_id: str) -> Facets:
+    def counts_of(self, connection: Connection, owner_id: str, now: datetime) -> Facets:
         """The counts of one owner's queue, as it is in this reading transaction; the groups of one in which more than
         `long` items wait as they were up to _SECONDS ago."""
         log_seq, waiting = owners.log_ends(connection, [owner_id]).get(owner_id, (0, 0))
         with self._lock:
             known, counted_at = self._known.get(owner_id, (None, 0.0))
+        if known is not None and (known.back_at is not None and known.back_at <= now):
+            known = None  # a snooze is over, of which no log tells
         if known is not None and known.seq == log_seq:
             return known
         many = known is not None and min(known.waiting, waiting) > self._long
         if known is not None and many and time.monotonic() - counted_at < _SECONDS:
-            return replace(known, waiting=waiting, seq=log_seq)
-        facets = overview.facets(connection, owner_id, waiting, log_seq)
+            return replace(known, waiting=max(0, waiting - known.away), seq=log_seq)
+        facets = overview.facets(connection, owner_id, waiting, log_seq, now)
         with self._lock:
             self._known[owner_id] = facets, time.monotonic()
             self._known.move_to_end(owner_id)

@@ -46,10 +46,13 @@ from vouchgate.storage.claims import memories, source_texts
 from vouchgate.storage.claims import source_cache as sources
 from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.identity import sessions
-from vouchgate.storage.queue import documents, pending
+from vouchgate.storage.queue import documents, pending, proposers
 from vouchgate.storage.store import Store
 
 _NONE: Mapping[str, Embedding] = MappingProxyType({})
+_ONE_REPLACES = (
+    "More than one person must approve this, and they say together only what a conflict comes to. Keep both."
+)
 _AT_ONCE = 50  # memories that one transaction expires: others wait some 30 ms for it
 
 T = TypeVar("T")
@@ -83,6 +86,7 @@ class ReviewQueue(QueueReader):
         supersede: bool | None = None,
         edited: Examined | None = None,
         beside: frozenset[str] = frozenset(),
+        over: str | None = None,
         now: datetime,
     ) -> Approved | Removed | Voted | NotFound | ItemChanged | AlreadyDecided | ApprovalRefused:
         """Stores the item's claim as a memory that this reviewer vouches for; of an item that asks for a removal,
@@ -92,7 +96,8 @@ class ReviewQueue(QueueReader):
         None is refused when there is one (which one is replaced: `review.approval.check_conflicts`). `edited` is the
         reviewer's own wording, examined by the gate: it is stored instead, with a decision of its own; the
         item keeps the text that was queued. `beside` are memories that the same act stored: to differ from them in
-        a value is no conflict. Raises StorageError when nothing could be written, ValueError
+        a value is no conflict. `over`: the memory that `supersede` replaces where none conflicts, which must say nearly
+        the same. Raises StorageError when nothing could be written, ValueError
         when `edited` is not about this item's owner and memory type under the queue's policy; after either
         the item waits on, unchanged.
         """
@@ -105,7 +110,7 @@ class ReviewQueue(QueueReader):
             known = self._compared(connection, seen, content, now)
         suffix = ids.new_id_suffix(now)
         asked = approving.Approval(
-            principal, now, suffix, note, supersede, edited, bands, known, beside=beside
+            principal, now, suffix, note, supersede, edited, bands, known, beside=beside, over=over
         )
 
         def work(connection: Connection, item: PendingMemory) -> Approved | Removed | Voted | ApprovalRefused:
@@ -114,7 +119,9 @@ class ReviewQueue(QueueReader):
             )
             if barred is not None:
                 return ApprovalRefused(four_eyes.CODE, barred)
-            required = self._required(connection, item)
+            required = self._required(connection, item, now)
+            if required.approvals > 1 and over is not None and supersede:
+                return ApprovalRefused("replace_votes", _ONE_REPLACES)
             if (
                 required.approvals > 1 and item.removal_of is None
             ):  # so that each of them is asked what the last one is
@@ -147,7 +154,7 @@ class ReviewQueue(QueueReader):
 
         def work(connection: Connection, item: PendingMemory) -> Rejected | Objected:
             objected = voting.object_to(
-                connection, item, principal, self._required(connection, item), reason=reason, now=now
+                connection, item, principal, self._required(connection, item, now), reason=reason, now=now
             )
             if objected is not None:
                 return objected
@@ -182,7 +189,9 @@ class ReviewQueue(QueueReader):
             known = {one.id: self._compared(connection, one, one.content, now) for one in back}
         asked = undoing.UndoRequest(principal.id, now, bands, dict(embeddings), known)
 
-        def work(connection: Connection) -> Undone | ItemChanged | NotUndoable:
+        def work(connection: Connection) -> Undone | ItemChanged | NotUndoable | NotFound:
+            if not proposers.may_still_rule(connection, principal, seen.owner_id, now):
+                return NotFound()
             item = acts.reload(connection, seen)
             waits = item.status is ReviewStatus.PENDING
             if item.version != version and not waits:
@@ -334,7 +343,9 @@ class ReviewQueue(QueueReader):
             return NotFound()
         seen = found
 
-        def work(connection: Connection) -> T | ItemChanged | AlreadyDecided:
+        def work(connection: Connection) -> T | ItemChanged | AlreadyDecided | NotFound:
+            if not proposers.may_still_rule(connection, principal, seen.owner_id, now):
+                return NotFound()
             item = acts.reload(connection, seen)
             if item.status is not ReviewStatus.PENDING:
                 return AlreadyDecided(item)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
 from sqlalchemy import Connection
@@ -48,10 +48,12 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class VoteCount:
-    """What it takes to approve an item, and every vote on it, also those that count no more."""
+    """What it takes to approve an item, and every vote on it, also those that count no more; `given` are the approvals
+    that count, or counted when it was decided."""
 
     required: Required
     votes: tuple[Vote, ...]
+    given: tuple[Vote, ...]
 
 
 class QueueReader:
@@ -115,14 +117,15 @@ class QueueReader:
         with self._store.read() as connection:
             return sorted({by for owner in owners for by in history.deciders(connection, owner)})
 
-    def facets(self, principal: Principal) -> Facets:
-        """How many items of the reviewer's own queue wait, in all and in groups; zeros for any other principal.
+    def facets(self, principal: Principal, now: datetime | None = None) -> Facets:
+        """How many items of the reviewer's own queue are listed, in all and in groups; zeros for any other principal.
 
         A queue is counted once for each state it is in. What was counted lately is remembered in this process.
         """
         owners = own_owners(principal, Act.READ_REVIEWS)
         with self._store.read() as connection:
-            return sum_facets([self._counts.counts_of(connection, owner_id) for owner_id in sorted(owners)])
+            at = now or datetime.now(UTC)
+            return sum_facets([self._counts.counts_of(connection, owner, at) for owner in sorted(owners)])
 
     def numbers(self, principal: Principal, now: datetime, days: int = DAYS) -> Numbers:
         """What came to the reviewer's own owners, together, and what was cleared; zeros for any other principal. It is
@@ -146,19 +149,23 @@ class QueueReader:
                 connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
             )
 
-    def votes_of(self, item: PendingMemory) -> VoteCount:
+    def votes_of(self, item: PendingMemory, now: datetime) -> VoteCount:
         """Who approved an item which `get_by_id` gave, or objected to it, and what it takes."""
         with self._store.read() as connection:
             cast = votes.of_item(connection, item.owner_id, item.id)
-            return VoteCount(self._required(connection, item), tuple(cast))
+            if item.status is ReviewStatus.PENDING:
+                given = voting.counted(connection, item, cast, now)
+            else:
+                given = votes.standing(cast, item.version - 1)
+            return VoteCount(self._required(connection, item, now), tuple(cast), tuple(given))
 
-    def _required(self, connection: Connection, item: PendingMemory) -> Required:
+    def _required(self, connection: Connection, item: PendingMemory, now: datetime) -> Required:
         if not self._rules.rules:
             return ONE
         found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
         answer = parse_decision(found)
         # Of one that cannot be read anything may be said: nothing is approved on it (`review.acts.stored_answer`).
-        return ONE if answer is None else voting.required_for(connection, self._rules, item, answer)
+        return ONE if answer is None else voting.required_for(connection, self._rules, item, answer, now)
 
     def decision_of(self, item: PendingMemory) -> ValidationResult | None:
         """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when

@@ -30,6 +30,7 @@ class Act(StrEnum):
     READ_SELF = "read_self"  # who it is, and what it was granted
     READ_TEAM = "read_team"  # who has which role for an owner
     MANAGE_TEAM = "manage_team"  # give and take such roles
+    LET_STAND_IN = "let_stand_in"  # have somebody rule in one's stead; of an admin, in anybody's
 
 
 _EVERYBODY = frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_DOCUMENT, Act.READ_SELF})
@@ -45,9 +46,10 @@ ALLOWED: dict[Role, frozenset[Act]] = {
         Act.RETRY_DELIVERY,
         Act.DELETE_DOCUMENT,
         Act.READ_TEAM,
+        Act.LET_STAND_IN,
     },
     Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM},
-    Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM, Act.MANAGE_TEAM},
+    Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM, Act.MANAGE_TEAM, Act.LET_STAND_IN},
 }
 
 

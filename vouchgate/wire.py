@@ -247,12 +247,14 @@ class OfferIn(Wire):
 
 class ApproveIn(Wire):
     """An owner's yes. `version` is the one that was looked at; `supersede` says what becomes of a stored
-    memory that the item conflicts with: true replaces it, false keeps both."""
+    memory that the item conflicts with: true replaces it, false keeps both. Where none
+    conflicts, true replaces the memory that `over` names, which must say nearly the same."""
 
     version: Annotated[int, Field(ge=1, le=2**31 - 1, strict=True)]
     note: Note | None = None
     content: Content | None = None
     supersede: Annotated[bool, Field(strict=True)] | None = None
+    over: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
 
 
 class SnoozeIn(Wire):

@@ -81,12 +81,15 @@ class Person(Frozen):
 
 
 class Membership(Frozen):
-    """The role that a person, or a single token, has for an owner."""
+    """The role that a person, or a single token, has for an owner: in their own right, or, `until` a time, in the stead
+    of the person whose id `acts_for` is."""
 
     owner_id: str
     member_id: str  # of a person or a token
     role: Role
     since: datetime
+    acts_for: str = Field(default="", exclude_if=lambda absent: not absent)
+    until: datetime | None = Field(default=None, exclude_if=lambda end: end is None)
 
 
 class Verdict(StrEnum):
@@ -946,6 +949,8 @@ class Action(StrEnum):
     IDENTITY_UNLINKED = "identity.unlinked"
     MEMBERSHIP_GRANTED = "membership.granted"
     MEMBERSHIP_ENDED = "membership.ended"
+    STAND_IN_GRANTED = "stand_in.granted"  # somebody rules in the stead of another, until a date
+    STAND_IN_ENDED = "stand_in.ended"  # before that date
     LINK_CREATED = "link.created"  # a link that signs a reviewer in, once
     SESSION_STARTED = "session.started"
     SESSION_ENDED = "session.ended"

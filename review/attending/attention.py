@@ -21,7 +21,7 @@ from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.rules import may_rule_on
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity import tokens
-from vouchgate.storage.queue import pending
+from vouchgate.storage.queue import pending, proposers
 from vouchgate.storage.queue.pending import Order, QueueFilter
 from vouchgate.storage.queue.query import Query
 
@@ -194,7 +194,7 @@ def let_go(
     if not reason.strip():
         raise ValueError("letting go needs a reason")
     seen = {item.id: item.version for item in items if may_rule_on(principal, item)}
-    end = partial(_end, versions=seen, by=principal.id, reason=reason, now=now)
+    end = partial(_end, versions=seen, by=principal, reason=reason, now=now)
     ended = queue.sweep([(item.owner_id, item.id) for item in items if item.id in seen], end)
     queue.tell(Action.REVIEW_LET_GO, ended)
     return LetGo(ended, len(items) - ended)
@@ -221,12 +221,14 @@ def _end(
     item_id: str,
     *,
     versions: Mapping[str, int],
-    by: str,
+    by: Principal,
     reason: str,
     now: datetime,
 ) -> bool:
     item = pending.get(connection, item_id, owners=frozenset({owner_id}))
     if item is None or item.version != versions[item_id]:  # every ending makes a new version
         return False
-    acts.let_go(connection, item, by=by, reason=reason, now=now, together=len(versions))
+    if not proposers.may_still_rule(connection, by, owner_id, now):
+        return False
+    acts.let_go(connection, item, by=by.id, reason=reason, now=now, together=len(versions))
     return True

@@ -30,7 +30,7 @@ def figures_of(
         at=now,
         hours=max(1, ceil((now - since - _MOMENT) / _HOUR)),
         waiting=waiting,
-        by_rule=overview.facets(connection, owner_id, waiting, log_seq).by_rule,
+        by_rule=overview.facets(connection, owner_id, waiting, log_seq, None).by_rule,
         oldest=overview.oldest_wait_since(connection, owner_id),
         expiring=overview.expiring(connection, owner_id, now + NEAR_EXPIRY),
         first=pending.search(connection, wanted),

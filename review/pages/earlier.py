@@ -20,15 +20,14 @@ from vouchgate.ingest.claims.types import (
 )
 from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.dedup.compare import changed_values
-from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
+from vouchgate.review.approval import says_nearly
 from vouchgate.review.pages.wording.diff import DiffView, word_diff
 from vouchgate.review.pages.wording.text import Pieces, pieces
 from vouchgate.review.pages.wording.times import Moment, moment
 
 LABELS = {Label.FACT: "a fact", Label.INFERENCE: "an inference"}
 _WAITS = "It waits for review too, and meets this one when its turn comes."
-_CLOSE = 2  # words; of claims that share a form each has more of its own
 _OVER = {
     MemoryStatus.SUPERSEDED: "It has been replaced since.",
     MemoryStatus.RETRACTED: "Its owner has withdrawn it since.",
@@ -115,8 +114,7 @@ def similar_views(content: str, similar: Sequence[SimilarMemory]) -> Iterator[Si
     """What is near the claim, in the order given."""
     for near in similar:
         diff = word_diff(near.content, content)
-        old, new = tokens(near.content), tokens(content)
-        close = min(len(old - new), len(new - old)) <= _CLOSE
+        close = says_nearly(content, near.content)
         yield SimilarView(near.memory_id, percent(near.similarity), pieces(near.content), diff, close)
 
 

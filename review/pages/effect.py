@@ -32,6 +32,7 @@ class Option:
     label: str
     line: str
     supersede: bool | None
+    over: str = ""  # the memory that is replaced though it does not conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,11 @@ def effect_of(
     conflict: Memory | None,
     policy: Policy,
     now: datetime,
+    *,
+    near: str | None = None,
 ) -> Effect:
-    """What an approval comes to as far as it can be told now: other memories may be stored before it is made."""
+    """What an approval comes to as far as it can be told now: other memories may be stored before it is made. `near` is
+    the memory that says nearly the same."""
     if item.status is not ReviewStatus.PENDING:
         return Effect((), "", "")
     blocked = _blocked(item, answer, now)
@@ -61,16 +65,21 @@ def effect_of(
         return Effect((Option("Approve the removal", _removes(item.removal_of, answer), None),), "", "")
     active = conflict if conflict is not None and conflict.status is MemoryStatus.ACTIVE else None
     recorded = None if active is None else active.id
-    near = Neighbours(items=tuple(_neighbours(active)))
+    stored = Neighbours(items=tuple(_neighbours(active)))
     over = _memory_at_place(answer)
     written_over = recorded if over is not None and over.id == recorded else None
     settled = check_conflicts(
-        item.content, near, policy, supersede=None, recorded=recorded, at_place=written_over
+        item.content, stored, policy, supersede=None, recorded=recorded, at_place=written_over
     )
     if isinstance(settled, ApprovalRefused) and settled.code != "conflict_unresolved":
         return Effect((), "", settled.message)
     options: tuple[Option, ...] = (Option("Approve", f"{_stores(answer)}.", None),)
-    if active is not None:
+    if active is None and near is not None and answer.evidence.claim.delivery is None:
+        options = (
+            Option("Approve and replace", f"{_stores(answer)}, in place of {near}.", True, near),
+            Option("Approve and keep both", f"{_stores(answer)}, and keeps {near} too.", False),
+        )
+    elif active is not None:
         options = (
             Option("Approve and replace", f"{_stores(answer)}, in place of {active.id}.", True),
             Option("Approve and keep both", f"{_stores(answer)}, and keeps {active.id} too.", False),

@@ -152,6 +152,8 @@ def item_view(
     earlier = None if answer is None else earlier_claim(item.content, answer, conflict, policy, now)
     claim, legend = _marked(item, findings, earlier)
     waits = item.status is ReviewStatus.PENDING and item.expires_at > now
+    like = tuple(similar_views(item.content, similar or ()))
+    near = next((one.id for one in like[:1] if one.close), None)
     return ItemView(
         id=item.id,
         version=item.version,
@@ -167,7 +169,7 @@ def item_view(
         findings=finding_views(findings, decided),
         sources=() if answer is None else source_views(answer, policy, now),
         conflict=None if earlier is None else earlier.view,
-        similar=tuple(similar_views(item.content, similar or ())),
+        similar=like,
         similar_note=_similar_note(similar),
         suggested=() if answer is None else tuple(map(_suggestion, answer.suggested)),
         looked=() if answer is None else tuple(map(_look, answer.looked)),
@@ -180,7 +182,7 @@ def item_view(
         next_check=moment_or_none(next_check, now) if waits else None,
         valid_until=moment_or_none(item.validity_horizon, now),
         rejected=_rejected(rejected, now),
-        effect=effect_of(item, answer, conflict, policy, now),
+        effect=effect_of(item, answer, conflict, policy, now, near=near if earlier is None else None),
         metadata=facts_of(item.metadata | _delivery(answer)),
         removal=item.removal_of is not None,
         became=_item_outcome(item, decider, undo_until, now),

@@ -38,13 +38,12 @@ def votes_view(item: PendingMemory, cast: VoteCount, person: str | None, now: da
     required, waits = cast.required, item.status is ReviewStatus.PENDING
     if required.approvals == 1 and not required.asked and not cast.votes:
         return None
-    counting = item.version if waits else item.version - 1
-    given = [vote for vote in cast.votes if vote.version == counting and vote.verdict == "approve"]
+    given = cast.given
     missing = max(0, required.approvals - len(given))
     more = f"; {missing} more {'is' if missing == 1 else 'are'} needed" if waits else ""
     return VotesView(
         f"{len(given)} of {required.approvals} approved{more}",
-        ", ".join(required.asked),
+        ", ".join([*required.asked, *(f"{name} for {absent}" for name, absent in required.stand_ins)]),
         tuple(_line(vote, vote in given, now) for vote in cast.votes),
         waits and person is not None and any(vote.person_id == person for vote in given),
     )

@@ -22,6 +22,7 @@ from vouchgate.ingest.claims.types import (
     AppliedRuling,
     CitationType,
     MemoryStatus,
+    PendingMemory,
     Principal,
     ReviewStatus,
     RulingVerdict,
@@ -42,6 +43,7 @@ from vouchgate.storage import ids
 from vouchgate.storage.claims import decisions, memories, standing_rulings
 from vouchgate.storage.claims.standing_rulings import RulingCounts
 from vouchgate.storage.queue import pending
+from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
 
 MOST = 100  # rulings of one owner in force
@@ -183,6 +185,28 @@ class StandingRulings:
         except ValueError:  # a decision of before, whose evidence lacks what is asked now
             return False
         return examined.knowing(standing_ruling=ruling).decide().rule is Rule.STANDING_RULING
+
+    def waiting(
+        self, principal: Principal, ruling_id: str, now: datetime
+    ) -> tuple[StandingRuling, list[PendingMemory]] | NotFound:
+        """A standing ruling of the reviewer's own that is in force, and what is listed that it would have decided, the
+        most pressing first, of as many as a page has. It rules on none of them: the reviewer may."""
+        with self.store.read() as connection:
+            mine = own_owners(principal, Act.REVIEW)
+            every = [one for owner in sorted(mine) for one in standing_rulings.in_force(connection, owner)]
+            ruling = next((one for one in every if one.id == ruling_id and now < one.until), None)
+            if ruling is None:
+                return NotFound()
+            owners, found = frozenset({ruling.owner_id}), list[PendingMemory]()
+            wanted = QueueFilter(owners=owners, sender=ruling.terms.agent, limit=MOST, now=now)
+            for item in pending.search(connection, wanted):
+                kept = parse_decision(decisions.get(connection, item.decision_id, owners=owners))
+                if kept is None or item.removal_of is not None:
+                    continue
+                about = ruling.is_about(kept.evidence.claim, item.submitted_by, kept.evidence.sources)
+                if about and self._decides(ruling, kept):
+                    found.append(item)
+        return ruling, found
 
     def confirm(
         self,

@@ -55,12 +55,13 @@ class Fault:
 @dataclass(frozen=True, slots=True)
 class Required:
     """What it takes to approve a claim. `asked` are names of persons, empty for every reviewer; `rule` is the line that
-    says so, with its number (0: there is none)."""
+    says so, with its number (0: there is none). `stand_ins`: who rules in the stead of whom of these, by name."""
 
     approvals: int = 1
     asked: tuple[str, ...] = ()
     line: int = 0
     rule: str = ""
+    stand_ins: tuple[tuple[str, str], ...] = ()
 
 
 ONE = Required()

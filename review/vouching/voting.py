@@ -3,7 +3,8 @@ come one after the other; what it takes is asked anew each time (`review.vouchin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -19,7 +20,7 @@ from vouchgate.storage.queue import pending, proposers, votes
 from vouchgate.storage.queue.votes import Vote
 
 _UNNAMED = "More than one person must approve this, and it is not known who is behind your token."
-_OWN = "You are the person behind the agent that proposed this, so your approval does not count."
+_OWN = "You are the person behind the agent that proposed this, or stand in for them, so your approval does not count."
 _EDITED = (
     "More than one person must approve this, and they approve one text: reject it, and have it sent again."
 )
@@ -39,14 +40,18 @@ class Ballot:
 
 
 def required_for(
-    connection: Connection, rules: OwnerRules, item: PendingMemory, answer: ValidationResult
+    connection: Connection, rules: OwnerRules, item: PendingMemory, answer: ValidationResult, now: datetime
 ) -> Required:
-    """What it takes to approve an item that waits because of this decision."""
+    """What it takes to approve an item that waits because of this decision, and who stands in by now."""
     names = tokens.names(connection, {item.submitted_by})
     person_id = proposers.persons_of(connection, {item.submitted_by}).get(item.submitted_by)
     person = None if person_id is None else persons.find(connection, person_id)
     agents = {item.submitted_by, *names.values(), *(() if person is None else (person.name,))}
-    return rules.required(facts_of(answer, agents))
+    required = rules.required(facts_of(answer, agents))
+    found = proposers.rulers(connection, item.owner_id, now) if required.asked else []
+    return replace(
+        required, stand_ins=tuple((one.name, one.absent) for one in found if one.absent in required.asked)
+    )
 
 
 def cast(connection: Connection, item: PendingMemory, ballot: Ballot) -> Voted | ApprovalRefused | list[Vote]:
@@ -55,22 +60,52 @@ def cast(connection: Connection, item: PendingMemory, ballot: Ballot) -> Voted |
     required, who = ballot.required, ballot.principal
     person_id = proposers.persons_of(connection, {who.id}).get(who.id, who.person)
     person = None if person_id is None else persons.find(connection, person_id)
-    if required.asked and (person is None or person.name not in required.asked):
+    seats = _seats(connection, item, required, person, ballot.now)
+    if required.asked and not seats:
         names = ", ".join(required.asked)
         return ApprovalRefused("not_asked", f"By the owner's rules this is for others to approve: {names}.")
     if required.approvals == 1:
         return []
     if person is None:
         return ApprovalRefused(CODE, _UNNAMED)
-    return _refusal(connection, item, ballot, person) or _count(connection, item, ballot, person)
+    refused = _refusal(connection, item, ballot, person)
+    return refused or _count(connection, item, ballot, person, seats)
+
+
+def _seats(
+    connection: Connection, item: PendingMemory, required: Required, person: Person | None, now: datetime
+) -> list[str]:
+    """The ids of those whose approval this person's would be, and who are asked; their own first."""
+    if person is None:
+        return []
+    found = proposers.rulers(connection, item.owner_id, now)
+    named = {one.acts_for or one.id: one.absent or one.name for one in found if one.id == person.id}
+    seats = [seat for seat, name in named.items() if not required.asked or name in required.asked]
+    return sorted(seats, key=lambda seat: (seat != person.id, seat))
+
+
+def counted(connection: Connection, item: PendingMemory, cast: Sequence[Vote], now: datetime) -> list[Vote]:
+    """The approvals that count for an item as it is: of those who still may rule for its owner, in the same right, and
+    have not come to stand in for the person behind the agent."""
+    given = votes.standing(cast, item.version)
+    if not given:
+        return []
+    found = {(one.id, one.acts_for) for one in proposers.rulers(connection, item.owner_id, now)}
+    theirs = proposers.persons_of(connection, {item.submitted_by}).get(item.submitted_by)
+    return [
+        vote
+        for vote in given
+        if (vote.person_id, vote.acts_for) in found and (vote.person_id, theirs) not in found
+    ]
 
 
 def _count(
-    connection: Connection, item: PendingMemory, ballot: Ballot, person: Person
+    connection: Connection, item: PendingMemory, ballot: Ballot, person: Person, seats: Sequence[str]
 ) -> Voted | ApprovalRefused | list[Vote]:
     required = ballot.required
-    given = votes.standing(_cast(connection, item), item.version)
-    if person.id in {vote.person_id for vote in given}:
+    given = counted(connection, item, _cast(connection, item), ballot.now)
+    free = [seat for seat in seats if seat not in {vote.seat for vote in given}]
+    if not free or person.id in {vote.person_id for vote in given}:
         if len(given) >= required.approvals:  # the rules ask for fewer than they did
             return given
         return Voted(item, len(given), required.approvals)
@@ -86,6 +121,7 @@ def _count(
         at=ballot.now,
         note=ballot.note,
         supersede=ballot.supersede,
+        acts_for="" if free[0] == person.id else free[0],
     )
     given = [*given, own]
     if len(given) < required.approvals:
@@ -99,16 +135,18 @@ def _refusal(
 ) -> ApprovalRefused | None:
     if ballot.edited:
         return ApprovalRefused("edit_votes", _EDITED)
-    if proposers.persons_of(connection, {item.submitted_by}).get(item.submitted_by) == person.id:
+    theirs = proposers.persons_of(connection, {item.submitted_by}).get(item.submitted_by)
+    found = proposers.rulers(connection, item.owner_id, ballot.now)
+    if person.id == theirs or any(one.id == person.id and one.acts_for == theirs for one in found):
         return ApprovalRefused(CODE, _OWN)
     return None
 
 
 def seal(connection: Connection, item: PendingMemory, given: list[Vote]) -> None:
     """Keeps the last vote beside the others, once the item is approved on them."""
-    known = {vote.person_id for vote in votes.standing(_cast(connection, item), item.version)}
+    known = votes.standing(_cast(connection, item), item.version)
     for vote in given:
-        if vote.person_id not in known:
+        if vote not in known:
             _keep(connection, item, vote)
 
 
@@ -117,7 +155,7 @@ def evidence_of(given: list[Vote], required: Required) -> str | None:
     if not given:
         return None
     return f"{len(given)} of {required.approvals}: " + ", ".join(
-        f"{vote.person_id} {vote.by}" for vote in given
+        f"{vote.person_id} {vote.by}" + (f" for {vote.acts_for}" if vote.acts_for else "") for vote in given
     )
 
 
@@ -132,15 +170,14 @@ def object_to(
 ) -> Objected | None:
     """Returns an item to the queue that somebody approved: their votes do not count any more. None when nobody did;
     then a rejection ends its wait."""
-    given = votes.standing(_cast(connection, item), item.version)
+    given = counted(connection, item, _cast(connection, item), now)
     if not given:
         return None
     person_id = proposers.persons_of(connection, {principal.id}).get(principal.id, principal.person)
     who = person_id or principal.id
-    votes.withdraw(connection, item.owner_id, item.id, item.version, who)  # who changed their mind
     objection = Vote(
         version=item.version, person_id=who, verdict="object", by=principal.id, at=now, note=reason
-    )
+    )  # in place of the approval of who changed their mind
     _keep(connection, item, objection)
     if not pending.renew(connection, item):
         raise StorageError(f"item {item.id} changed although its owner was locked")
@@ -171,5 +208,6 @@ def _keep(connection: Connection, item: PendingMemory, vote: Vote) -> None:
     action = Action.REVIEW_VOTED if vote.verdict == "approve" else Action.REVIEW_OBJECTED
     supersede = None if vote.supersede is None else str(vote.supersede)
     about = {"item": item.id, "version": str(vote.version), "person": vote.person_id, "verdict": vote.verdict}
-    digest = record.digest(2, **about, note=vote.note, supersede=supersede)
+    stead = {"acts_for": vote.acts_for} if vote.acts_for else {}
+    digest = record.digest(2, **about, note=vote.note, supersede=supersede, **stead)
     record.entry(connection, item.owner_id, action, item.id, digest, by=vote.by, now=vote.at)

@@ -95,7 +95,7 @@ class DecisionRows:
         item = pending.from_answer(
             answer, item_id=item_id, submitted_by=principal_id, limits=policy.queue, lane=lane
         )
-        self.pending.append(pending.row_of(item, words_digest))
+        self.pending.append(pending.row_of(item, words_digest, answer.evidence.sources))
         if examined.claim.removes:
             return
         self.vectors += vectors.rows_of(owner_id, ItemKind.PENDING, item_id, examined.embedding)

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, delete, insert, select
 
-from vouchgate.ingest.claims.types import Action, Membership
+from vouchgate.ingest.claims.types import Action, Membership, Role
 from vouchgate.storage.identity import owners
+from vouchgate.storage.identity.grants import LASTS
 from vouchgate.storage.identity.grants import MEMBER as TABLE
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.sql import limited_to
 from vouchgate.storage.store import Store
 
+MOST_DAYS = 90  # that somebody stands in for another
 _INSERT = insert(TABLE)
 _THIS = (
     TABLE.c.owner_id == bindparam("of_owner"),
     TABLE.c.member_id == bindparam("of_member"),
     TABLE.c.role == bindparam("of_role"),
+    TABLE.c.acts_for == bindparam("of_absent"),
 )
 _ONE = select(TABLE).where(*_THIS)
 _END = delete(TABLE).where(*_THIS)
 _END_ALL = delete(TABLE).where(TABLE.c.member_id == bindparam("of_member"))
+_STAND_INS = select(TABLE).where(TABLE.c.acts_for == bindparam("of_member"))
+_OF_OWNER = TABLE.c.owner_id == bindparam("of_owner")
 _IN_ORDER = select(TABLE).order_by(TABLE.c.owner_id, TABLE.c.role, TABLE.c.member_id)
 
 
@@ -70,7 +75,8 @@ def grant(store: Store, wanted: Membership, *, actor: str) -> bool:
 
 
 def end(store: Store, wanted: Membership, *, actor: str, now: datetime) -> bool:
-    """Takes a role for an owner back, at once. False when there was none."""
+    """Takes a role for an owner back, at once; nobody stands in for the member there any more. False when there was
+    none."""
     if not (valid_owner_id(wanted.owner_id) and valid_name(wanted.member_id)):
         return False
     with store.read() as connection:
@@ -81,13 +87,44 @@ def end(store: Store, wanted: Membership, *, actor: str, now: datetime) -> bool:
         if connection.execute(_END, _key(wanted)).rowcount != 1:
             return False
         _log(connection, wanted, Action.MEMBERSHIP_ENDED, actor, now)
+        if wanted.role is Role.REVIEWER and not wanted.acts_for:
+            _dismiss(connection, _STAND_INS.where(_OF_OWNER), _key(wanted), actor, now)
         return True
 
     return store.writer.run([wanted.owner_id], work).result()
 
 
+def let_stand_in(store: Store, wanted: Membership, *, actor: str) -> None:
+    """Lets a person (`member_id`) rule in the stead of another (`acts_for`), who is a reviewer of the owner by name and
+    in their own right, until a time: what was passed on is not passed on again. Who stands in already does until then.
+    Raises ValueError, with a sentence for whoever asked, and StorageError."""
+    if wanted.until is None or not wanted.since < wanted.until <= wanted.since + timedelta(days=MOST_DAYS):
+        raise ValueError(f"Somebody stands in until a time that is within the next {MOST_DAYS} days.")
+    if wanted.member_id == wanted.acts_for:
+        raise ValueError("Nobody stands in for themselves.")
+    absent = wanted.model_copy(update={"member_id": wanted.acts_for, "acts_for": "", "until": None})
+    with store.read() as connection:
+        _must_be(connection, absent)
+
+    def work(connection: Connection) -> None:
+        _must_be(connection, absent)
+        _dismiss(connection, _ONE, _key(wanted), actor, wanted.since)
+        write(connection, wanted)
+        _log(connection, wanted, Action.STAND_IN_GRANTED, actor, wanted.since)
+
+    store.writer.run([wanted.owner_id], work).result()
+
+
+def _must_be(connection: Connection, wanted: Membership) -> None:
+    if not valid_owner_id(wanted.owner_id) or connection.execute(_ONE, _key(wanted)).first() is None:
+        raise ValueError(
+            "Only a reviewer of that owner by name, and in their own right, has somebody stand in."
+        )
+
+
 def end_all(connection: Connection, member_id: str, *, actor: str, now: datetime) -> None:
     """Takes every role of a member back. The caller holds the locks of all owners that `of_member` names."""
+    _dismiss(connection, _STAND_INS, {"of_member": member_id}, actor, now)
     for membership in of_member(connection, member_id):
         _log(connection, membership, Action.MEMBERSHIP_ENDED, actor, now)
     connection.execute(_END_ALL, {"of_member": member_id})
@@ -98,13 +135,23 @@ def of_member(connection: Connection, member_id: str) -> list[Membership]:
     return _read(connection, _IN_ORDER.where(TABLE.c.member_id == member_id))
 
 
-def of_owners(connection: Connection, owner_ids: frozenset[str] | None) -> list[Membership]:
-    """The members of these owners (None: of all) by owner, then role."""
-    return _read(connection, limited_to(owner_ids, _IN_ORDER, TABLE))
+def of_owners(connection: Connection, owner_ids: frozenset[str] | None, now: datetime) -> list[Membership]:
+    """The members of these owners (None: of all) by owner, then role; without whoever stood in and does no more."""
+    return _read(connection, limited_to(owner_ids, _IN_ORDER, TABLE).where(LASTS), {"now": now})
 
 
-def _read(connection: Connection, statement: Select[Any]) -> list[Membership]:
-    return [Membership.model_validate(dict(row)) for row in connection.execute(statement).mappings()]
+def _read(
+    connection: Connection, statement: Select[Any], asked: dict[str, Any] | None = None
+) -> list[Membership]:
+    return [Membership.model_validate(dict(row)) for row in connection.execute(statement, asked).mappings()]
+
+
+def _dismiss(
+    connection: Connection, statement: Select[Any], asked: dict[str, Any], actor: str, now: datetime
+) -> None:
+    for one in _read(connection, statement, asked):
+        connection.execute(_END, _key(one))
+        _log(connection, one, Action.MEMBERSHIP_ENDED, actor, now)
 
 
 def _key(membership: Membership) -> dict[str, str]:
@@ -112,9 +159,14 @@ def _key(membership: Membership) -> dict[str, str]:
         "of_owner": membership.owner_id,
         "of_member": membership.member_id,
         "of_role": membership.role.value,
+        "of_absent": membership.acts_for,
     }
 
 
 def _log(connection: Connection, about: Membership, action: Action, actor: str, now: datetime) -> None:
-    digest = log.digest_of({"owner": about.owner_id, "member": about.member_id, "role": about.role.value})
+    said = {"owner": about.owner_id, "member": about.member_id, "role": about.role.value}
+    if about.until is not None:
+        said |= {"acts_for": about.acts_for, "until": about.until.astimezone(UTC).isoformat()}
+        action = Action.STAND_IN_ENDED if action is Action.MEMBERSHIP_ENDED else action
+    digest = log.digest_of(said)
     log.append(connection, about.owner_id, action, about.member_id, digest, by=actor, now=now)

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, or_, select, up
 from vouchgate.ingest.claims.types import Action, Frozen, Membership, Principal, Role, Source
 from vouchgate.ingest.policy import canonical_json
 from vouchgate.storage.identity import memberships
-from vouchgate.storage.identity.grants import MEMBER, WITH_OWNERS
+from vouchgate.storage.identity.grants import MEMBER, WITH_OWN, WITH_OWNERS
 from vouchgate.storage.identity.grants import TOKEN as TABLE
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
 from vouchgate.storage.log import chain as log
@@ -29,7 +29,8 @@ SERVICE_OWNER = ""  # whose log chain tells of tokens; no claim can have this ow
 _INSERT = insert(TABLE)
 _BY_ID = WITH_OWNERS.where(TABLE.c.id == bindparam("wanted"))
 _NAMES = select(TABLE.c.id, TABLE.c.name).where(among(TABLE.c.id, "ids"))
-_ALL = WITH_OWNERS.order_by(TABLE.c.created_at, TABLE.c.id, MEMBER.c.owner_id)
+_IN_ORDER = (TABLE.c.created_at, TABLE.c.id, MEMBER.c.owner_id)
+_ALL = WITH_OWN.order_by(*_IN_ORDER)
 _KNOWN = select(TABLE.c.id, TABLE.c.role, TABLE.c.person_id).where(TABLE.c.id == bindparam("wanted"))
 _ASSIGN = (
     update(TABLE)
@@ -49,7 +50,7 @@ _NO_DIGEST = hashlib.sha256(b"").hexdigest()  # of no secret: every secret has 4
 
 class TokenInfo(Frozen):
     """A token as it may be shown: everything but its secret. `id` is the principal's id; `owners` are all that it acts
-    for, by itself or through its person."""
+    for, by itself or through its person, but not where that one stands in for another."""
 
     id: str
     name: str
@@ -187,7 +188,7 @@ def authenticate(connection: Connection, presented: str, now: datetime) -> Princ
     if match is None:
         return None
     token_id, secret = match.groups()
-    rows = connection.execute(_BY_ID, {"wanted": token_id}).all()
+    rows = connection.execute(_BY_ID, {"wanted": token_id, "now": now}).all()
     right = hmac.compare_digest(rows[0].secret_digest if rows else _NO_DIGEST, _digest(secret))
     if not rows or not right or rows[0].revoked_at is not None:
         return None
@@ -273,7 +274,7 @@ def holding(connection: Connection, named: str, now: datetime) -> list[Principal
         return []
     wanted = or_(TABLE.c.id == named, func.lower(TABLE.c.name) == named.lower())
     in_force = TABLE.c.revoked_at.is_(None) & or_(TABLE.c.expires_at.is_(None), TABLE.c.expires_at > now)
-    rows = connection.execute(_ALL.where(wanted, in_force))
+    rows = connection.execute(WITH_OWNERS.order_by(*_IN_ORDER).where(wanted, in_force), {"now": now})
     return [principal_of(list(group)) for _, group in groupby(rows, key=lambda row: row.id)]
 
 

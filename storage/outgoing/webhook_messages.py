@@ -34,8 +34,14 @@ _LOOKED_AT = 100
 _MOST_ERROR = 500  # characters of what went wrong
 
 # What an owner may have to act upon or will look for in vain. A repeat only raises the count of an item that was
-# told already, and what owners do themselves is no news to them.
-TOLD = (Action.CLAIM_QUEUED, Action.CLAIM_PROMOTED, Action.REVIEW_EXPIRED, Action.MEMORY_STALE)
+# told already, and what owners do themselves is no news to them, but for what ended undecided.
+TOLD = (
+    Action.CLAIM_QUEUED,
+    Action.CLAIM_PROMOTED,
+    Action.REVIEW_EXPIRED,
+    Action.REVIEW_LET_GO,
+    Action.MEMORY_STALE,
+)
 # Why an item waits, by rule. Never the item's own reason: it may quote the claim, and messages go
 # to places that may not see claims.
 REASONS: Mapping[str, str] = {
@@ -83,9 +89,9 @@ _ENTRIES = (
     .order_by(_LOG.c.seq)
     .limit(MOST_ENTRIES)
 )
-_STILL_WAIT = select(pending.TABLE.c.id, pending.TABLE.c.rule).where(
+_STAND = select(pending.TABLE.c.id, pending.TABLE.c.rule).where(
     pending.TABLE.c.owner_id == bindparam("of_owner"),
-    pending.TABLE.c.status == ReviewStatus.PENDING.value,
+    pending.TABLE.c.status == bindparam("in_status"),
     among(pending.TABLE.c.id, "item_ids"),
 )
 # By the time of the decision, for which there is an index: it is the entry's own.
@@ -229,8 +235,9 @@ def _contents(connection: Connection, owner_id: str, entries: Iterable[Any]) -> 
     for entry in entries:
         by[entry.action].append(entry)
     queued = [_queue_id(entry.subject_id) for entry in by[Action.CLAIM_QUEUED.value]]
-    asked = {"of_owner": owner_id, "item_ids": queued}
-    rules = {row.id: row.rule for row in connection.execute(_STILL_WAIT, asked)} if queued else {}
+    rules = _rules(connection, owner_id, queued, ReviewStatus.PENDING)
+    gone = _subjects(by[Action.REVIEW_LET_GO.value])
+    still_gone = _rules(connection, owner_id, gone, ReviewStatus.LET_GO)  # it may have been taken back
     return {
         "queued": [
             {"queue_id": item, "rule": rules[item], "reason": REASONS.get(rules[item], _OTHER_REASON)}
@@ -238,9 +245,20 @@ def _contents(connection: Connection, owner_id: str, entries: Iterable[Any]) -> 
             if item in rules
         ],
         "expired": _subjects(by[Action.REVIEW_EXPIRED.value]),
+        "let_go": [item for item in gone if item in still_gone],
         "promoted": _promoted(connection, owner_id, by[Action.CLAIM_PROMOTED.value]),
         "stale": _subjects(by[Action.MEMORY_STALE.value]),
     }
+
+
+def _rules(
+    connection: Connection, owner_id: str, item_ids: list[str], status: ReviewStatus
+) -> dict[str, Rule]:
+    """By id the rules of those of the items that stand so."""
+    if not item_ids:
+        return {}
+    asked = {"of_owner": owner_id, "in_status": status.value, "item_ids": item_ids}
+    return {row.id: row.rule for row in connection.execute(_STAND, asked)}
 
 
 def _promoted(connection: Connection, owner_id: str, entries: list[Any]) -> list[dict[str, str]]:

@@ -5,16 +5,19 @@ Of what waits, every statement reads as many rows as wait, which the policy boun
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, Table, bindparam, case, func, select
+from sqlalchemy import Connection, Table, bindparam, case, func, or_, select
 
 from vouchgate.ingest.claims.types import Action, ReviewStatus
 from vouchgate.ingest.rules import Rule
+from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.queue.pending import TABLE as PENDING
+from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import QueueTotalRow
 
 _TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
@@ -30,6 +33,19 @@ _COUNTS = {
     .limit(bindparam("most"))
     for column in (PENDING.c.rule, PENDING.c.submitted_by, PENDING.c.cited)
 }
+# Read from the index `pending_away`.
+_AWAY_ROWS = select(
+    PENDING.c.rule, PENDING.c.submitted_by, PENDING.c.cited, PENDING.c.sent_back_at, PENDING.c.snoozed_until
+).where(*_WAITING_OF, or_(PENDING.c.snoozed_until.is_not(None), PENDING.c.sent_back_at.is_not(None)))
+_AWAY = (
+    select(PENDING.c.owner_id, func.count())
+    .where(
+        among(PENDING.c.owner_id, "owner_ids"),
+        PENDING.c.status == ReviewStatus.PENDING.value,
+        or_(PENDING.c.snoozed_until > bindparam("now", type_=UtcTime), PENDING.c.sent_back_at.is_not(None)),
+    )
+    .group_by(PENDING.c.owner_id)
+)
 _TOTAL_WAITING = select(_TOTAL.c.pending).where(_TOTAL.c.id == 1)
 _OLDEST = (
     select(PENDING.c.created_at)
@@ -46,13 +62,16 @@ _OF_OWNER = PENDING.c.owner_id == bindparam("of_owner")
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """How many items wait, in all and in each group. Of senders and of things cited, the largest groups only."""
+    """How many items are listed, in all and in each group: what is snoozed or sent back is `away`. Of senders and of
+    things cited, the largest groups only."""
 
     waiting: int
     by_rule: dict[Rule, int]
     by_sender: dict[str, int]  # id of a principal
     by_cited: dict[str, int]  # key of the first thing cited; an item that cites nothing is in no such group
-    seq: int  # number of the owner's last log entry: two counts with the same one are the same
+    seq: int  # number of the owner's last log entry: two counts with the same one are the same, until `back_at`
+    away: int = 0
+    back_at: datetime | None = None  # when the first snooze ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +151,35 @@ def count_events(
     return EventCounts(counts, first <= 0 or all(row.first > first + 1 for row in rows))
 
 
-def facets(connection: Connection, owner_id: str, waiting: int, log_seq: int) -> Facets:
-    """Counts an owner's waiting items in groups: all their entries in three indexes, so some milliseconds for ten
-    thousand. How many there are, and the end of the log, the caller has read (`storage.identity.owners.log_ends`)."""
-    groups = {
-        name: {
-            row[0]: row.how_many
-            for row in connection.execute(statement, {"of_owner": owner_id, "most": MOST_GROUPS})
-        }
-        for name, statement in _COUNTS.items()
-    }
-    return Facets(waiting, groups["rule"], groups["submitted_by"], groups["cited"], log_seq)
+def away(connection: Connection, owner_ids: Collection[str], now: datetime) -> dict[str, int]:
+    """By owner, how many items are snoozed or sent back; who has none is left out."""
+    return {row[0]: row[1] for row in connection.execute(_AWAY, {"owner_ids": owner_ids, "now": now})}
+
+
+def facets(connection: Connection, owner_id: str, waiting: int, log_seq: int, now: datetime | None) -> Facets:
+    """Counts an owner's items in groups, those that are listed, or (`now` is None) those that are away too: all their
+    entries in three indexes, so some milliseconds for ten thousand. How many there are, and the end of the log, the
+    caller has read (`storage.identity.owners.log_ends`)."""
+    rows = [] if now is None else connection.execute(_AWAY_ROWS, {"of_owner": owner_id}).all()
+    snoozed = [
+        row for row in rows if row.sent_back_at is None and now is not None and row.snoozed_until > now
+    ]
+    gone = [row for row in rows if row.sent_back_at is not None] + snoozed
+    groups = {}
+    for name, statement in _COUNTS.items():
+        fewer = Counter(row._mapping[name] for row in gone)
+        counted = connection.execute(statement, {"of_owner": owner_id, "most": MOST_GROUPS})
+        left = {row[0]: row.how_many - fewer[row[0]] for row in counted}
+        groups[name] = {group: count for group, count in left.items() if count > 0}
+    return Facets(
+        max(0, waiting - len(gone)),
+        groups["rule"],
+        groups["submitted_by"],
+        groups["cited"],
+        log_seq,
+        len(gone),
+        min((row.snoozed_until for row in snoozed), default=None),
+    )
 
 
 def waiting(connection: Connection, now: datetime) -> tuple[int, float]:

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, or_, select
 
-from vouchgate.ingest.claims.types import Memory, Role
+from vouchgate.ingest.claims.types import Memory, Principal, Role
 from vouchgate.storage.claims import decisions
-from vouchgate.storage.identity.grants import MEMBER, TOKEN
+from vouchgate.storage.columns import UtcTime
+from vouchgate.storage.identity.grants import LASTS, MEMBER, TOKEN
 from vouchgate.storage.queue import pending
 from vouchgate.storage.sql import among
+from vouchgate.storage.tables.people import PersonRow
 
 _PERSONS = select(TOKEN.c.id, TOKEN.c.person_id).where(
     among(TOKEN.c.id, "ids"), TOKEN.c.person_id.is_not(None)
 )
-_PERSON_OF = func.coalesce(TOKEN.c.person_id, MEMBER.c.member_id)
-_HOLDS = or_(
-    TOKEN.c.expires_at.is_(None), TOKEN.c.expires_at > bindparam("now", type_=TOKEN.c.expires_at.type)
-)
+_HOLDS = or_(TOKEN.c.expires_at.is_(None), TOKEN.c.expires_at > bindparam("now", type_=UtcTime))
+_PERSON, _ABSENT = (PersonRow.metadata.tables["person"].alias(name) for name in ("ruler", "absent"))
 # A person is a member who is no token, or who is behind a token that is one and holds.
-_OTHER_REVIEWER = (
-    select(MEMBER.c.member_id)
-    .select_from(MEMBER.outerjoin(TOKEN, TOKEN.c.id == MEMBER.c.member_id))
+_RULERS = (
+    select(_PERSON.c.id, _PERSON.c.name, MEMBER.c.acts_for, _ABSENT.c.name.label("absent"))
+    .distinct()
+    .select_from(
+        MEMBER.outerjoin(TOKEN, TOKEN.c.id == MEMBER.c.member_id)
+        .join(_PERSON, _PERSON.c.id == func.coalesce(TOKEN.c.person_id, MEMBER.c.member_id))
+        .outerjoin(_ABSENT, _ABSENT.c.id == MEMBER.c.acts_for)
+    )
     .where(
         MEMBER.c.owner_id == bindparam("of_owner"),
         MEMBER.c.role == Role.REVIEWER.value,
-        or_(TOKEN.c.id.is_(None), TOKEN.c.person_id.is_not(None) & TOKEN.c.revoked_at.is_(None) & _HOLDS),
-        _PERSON_OF != bindparam("person"),
+        or_(TOKEN.c.id.is_(None), TOKEN.c.revoked_at.is_(None) & _HOLDS),
+        _PERSON.c.ended_at.is_(None),
+        LASTS,
     )
-    .limit(1)
+    .order_by(_PERSON.c.name, MEMBER.c.acts_for)
 )
 _ITEM = select(pending.TABLE.c.submitted_by).where(
     pending.TABLE.c.owner_id == bindparam("of_owner"),
@@ -46,10 +53,26 @@ def persons_of(connection: Connection, principal_ids: set[str]) -> dict[str, str
     return {row.id: row.person_id for row in connection.execute(_PERSONS, {"ids": sorted(principal_ids)})}
 
 
-def has_other_reviewer(connection: Connection, owner_id: str, person: str, now: datetime) -> bool:
-    """Whether somebody else than this person is known to rule for the owner."""
-    asked = {"of_owner": owner_id, "person": person, "now": now}
-    return connection.execute(_OTHER_REVIEWER, asked).first() is not None
+class Ruler(NamedTuple):
+    """A person who rules for an owner: in the stead of another, whose id `acts_for` is, or, where that is empty, in
+    their own right."""
+
+    id: str
+    name: str
+    acts_for: str
+    absent: str | None  # what the other is called
+
+
+def rulers(connection: Connection, owner_id: str, now: datetime) -> list[Ruler]:
+    """Everybody who is known to rule for the owner by now, by name; who does in several ways, several times."""
+    return [Ruler(*row) for row in connection.execute(_RULERS, {"of_owner": owner_id, "now": now})]
+
+
+def may_still_rule(connection: Connection, principal: Principal, owner_id: str, now: datetime) -> bool:
+    """Whether the person behind this principal, if one is known, still rules for the owner: the principal was looked
+    up before the transaction."""
+    person = persons_of(connection, {principal.id}).get(principal.id)
+    return person is None or any(one.id == person for one in rulers(connection, owner_id, now))
 
 
 def proposer_of(connection: Connection, memory: Memory) -> str | None:

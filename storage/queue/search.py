@@ -102,6 +102,8 @@ def _is_token(column: ColumnElement[str | None], named: str) -> Condition:
 
 
 def _cites(named: str) -> Condition:
-    keys = [cited_key(citation.key) for citation in detect_citations(named)]
-    written = [column.icontains(named, autoescape=True) for column in (TABLE.c.cited, TABLE.c.content)]
-    return or_(false(), *written, *(TABLE.c.cited == key for key in keys))
+    keys = [citation.key for citation in detect_citations(named)]
+    columns = (TABLE.c.cites, TABLE.c.cited, TABLE.c.content)
+    written = [column.icontains(named, autoescape=True) for column in columns]
+    whole = [TABLE.c.cites.contains(f"\n{key}\n", autoescape=True) for key in keys]
+    return or_(false(), *written, *whole, *(TABLE.c.cited == cited_key(key) for key in keys))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from pydantic import Field
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select
 
 from vouchgate.ingest.claims.types import Frozen
@@ -47,6 +48,12 @@ class Vote(Frozen):
     at: datetime
     note: str | None = None
     supersede: bool | None = None
+    acts_for: str = Field(default="", exclude_if=lambda absent: not absent)  # the person in whose stead
+
+    @property
+    def seat(self) -> str:
+        """The person whose approval it is: of one and whoever stands in for them, one counts."""
+        return self.acts_for or self.person_id
 
 
 def of_item(connection: Connection, owner_id: str, item_id: str) -> list[Vote]:
@@ -62,13 +69,15 @@ def of_memory(connection: Connection, owner_id: str, memory_id: str) -> list[Vot
 
 
 def standing(votes: Sequence[Vote], version: int) -> list[Vote]:
-    """The approvals that count for an item in this version."""
+    """The approvals of an item in this version; those of whoever may not rule any more too."""
     return [vote for vote in votes if vote.version == version and vote.verdict == "approve"]
 
 
 def write(connection: Connection, owner_id: str, item_id: str, vote: Vote) -> None:
-    """Keeps a vote of who has none on the item in that version. Under the owner's lock."""
-    row: dict[str, Any] = vote.model_dump(exclude={"name"})
+    """Keeps a vote, in place of an earlier one of this person on the item in that version, which does not count any
+    more. Under the owner's lock."""
+    withdraw(connection, owner_id, item_id, vote.version, vote.person_id)
+    row: dict[str, Any] = {name: value for name, value in vote if name != "name"}
     connection.execute(_INSERT, {"owner_id": owner_id, "item_id": item_id, **row})
 
 

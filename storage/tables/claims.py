@@ -136,6 +136,7 @@ class PendingRow(SQLModel, table=True):
     rule: str = Field(sa_type=SmallRuleNumber)
     cited: str | None = None
     priority_at: datetime = Field(sa_type=UtcTime)
+    cites: str | None = Field(default=None, sa_type=Text)  # storage.queue.pending.cites_of, as words_digest
     words_digest: str | None = None  # ingest.scoring.priority.words_digest; the domain type does without
     rejected_before: str | None = None
     removal_of: str | None = Field(

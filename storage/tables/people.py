@@ -52,6 +52,7 @@ class VoteRow(SQLModel, table=True):
     at: datetime = Field(sa_type=UtcTime)
     note: str | None = Field(default=None, sa_type=Text)
     supersede: bool | None = None
+    acts_for: str = ""  # the person in whose stead; empty: in their own right
 
 
 class MembershipRow(SQLModel, table=True):
@@ -66,4 +67,8 @@ class MembershipRow(SQLModel, table=True):
     member_id: str = Field(primary_key=True)
     role: str = Field(primary_key=True)  # ingest.claims.types.Role
     owner_id: str = Field(primary_key=True)
+    acts_for: str = Field(
+        default="", primary_key=True
+    )  # the person in whose stead; empty: in their own right
     since: datetime = Field(sa_type=UtcTime)
+    until: datetime | None = Field(default=None, sa_type=UtcTime)

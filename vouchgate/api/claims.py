@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request, Response
@@ -93,6 +94,15 @@ NO_PLACE = (
     "Do not send it again now: tell the user that the review queue is full and who clears it. A claim whose sources "
     "state it is stored without waiting, so cite what says so; what waits already is not lost."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A row of a batch, its key, and what it will be answered."""
+
+    claim: ClaimIn
+    key: str | None
+    answer: asyncio.Future[SubmitAnswer]
 
 
 class BatchOut(BaseModel):
@@ -264,29 +274,29 @@ async def submit_rows(
             return refused(error)
 
     prepared = await asyncio.gather(*(prepare(row) for row in rows))
-    waiting: list[asyncio.Future[SubmitAnswer] | dict[str, Any]] = []
+    waiting: list[_Sent | dict[str, Any]] = []
     for number, each in enumerate(prepared):
         if isinstance(each, dict):
             waiting.append(each)
             continue
         # A line break cannot be in a key that was sent, so a row never meets the key of another call.
         key = None if idempotency_key is None else f"{idempotency_key}\n{number}"
-        waiting.append(gate.send(principal, each[1], _idempotency(gate, key, each[0])))
+        answer = gate.send(principal, each[1], _idempotency(gate, key, each[0]))
+        waiting.append(_Sent(each[0], key, answer))
         await asyncio.sleep(0)  # the keys of a long text take milliseconds, and others are answered meanwhile
-    return [await _row(request, principal, gate, item) for item in waiting]
+    return [await _row(request, principal, item) for item in waiting]
 
 
-async def _row(
-    request: Request, principal: Principal, gate: Gate, item: asyncio.Future[SubmitAnswer] | dict[str, Any]
-) -> str:
+async def _row(request: Request, principal: Principal, item: _Sent | dict[str, Any]) -> str:
     if isinstance(item, dict):
         return _as_json(item)
     try:
-        answer = await item
+        answer = await item.answer
     except StorageError as error:
         return _as_json(unavailable(error))
     match answer:
         case Decided():
+            answer = await answer_repeat(service_of(request), principal, item.claim, answer, item.key)
             metrics_of(request).count_decision(answer.answer)
             return private_pages.json_for(principal, answer.json)
         case Repeated():

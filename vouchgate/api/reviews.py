@@ -82,8 +82,9 @@ class ReviewOut(PendingMemory):
     not looked for or could not be found out. `suggested`: documents of the repositories that may say so, or say
     otherwise, of a claim that cites nothing; `looked`: where such were looked for. `priority`: why it stands where it
     does in the queue, the weightiest first; empty once it is decided. `needed`: how many must approve it; `votes` has
-    every vote, of which those of the item's `version` count, and `asked` the names of those whose approvals do, if not
-    every reviewer's. Left out where there is none: these two; `suggested` and `looked`; `next_check`, when its sources
+    every vote, of which those of the item's `version` count, `asked` the names of those whose approvals do, if not
+    every reviewer's, and `stand_ins` who approves in the stead of whom of these. Left out where there is none: these
+    three; `suggested` and `looked`; `next_check`, when its sources
     are read again by themselves; `rejection`, which its owner gave a claim in the same words (`rejected_before`);
     `undo_until`, from when on the decision cannot be taken back.
     """
@@ -91,6 +92,7 @@ class ReviewOut(PendingMemory):
     similar: tuple[SimilarMemory, ...] | None
     needed: int
     asked: tuple[str, ...] = Field(exclude_if=lambda names: not names)
+    stand_ins: tuple[tuple[str, str], ...] = Field(exclude_if=lambda pairs: not pairs)
     votes: tuple[Vote, ...] = Field(exclude_if=lambda cast: not cast)
     suggested: tuple[Suggested, ...] = Field(default=(), exclude_if=lambda found: not found)
     looked: tuple[Looked, ...] = Field(default=(), exclude_if=lambda looks: not looks)
@@ -104,11 +106,12 @@ class ReviewOut(PendingMemory):
         """The item with what is known of it now."""
         queue, policy = service.queue, service.policy.queue
         decision, until = queue.decision_of(item), queue.undo_until(item)
-        waits, cast = item.status is ReviewStatus.PENDING, queue.votes_of(item)
+        waits, cast = item.status is ReviewStatus.PENDING, queue.votes_of(item, now)
         return cls(
             **dict(item),
             needed=cast.required.approvals,
             asked=cast.required.asked,
+            stand_ins=cast.required.stand_ins,
             votes=cast.votes,
             similar=None if decision is None else decision.similar,
             suggested=() if decision is None else decision.suggested,
@@ -246,7 +249,7 @@ def get_review(request: Request, item_id: str, principal: ReviewReader) -> Revie
 async def approve(request: Request, item_id: str, sent: ApproveIn, principal: Reviewer) -> DoneOut:
     """Stores the claim, or counts the approval where more than one is needed. Its sources are looked at again first,
     duplicates in the same transaction: an item whose source has turned out otherwise is stale."""
-    row = acts.Approve(item_id, sent.version, sent.note, sent.supersede, sent.content)
+    row = acts.Approve(item_id, sent.version, sent.note, sent.supersede, sent.content, sent.over)
     return await _act(request, principal, row)
 
 
@@ -278,7 +281,7 @@ async def review_batch(request: Request, sent: ReviewBatchIn, principal: Reviewe
 def _row(sent: ApproveRow | RejectRow | UndoRow) -> acts.ReviewAct:
     match sent:
         case ApproveRow():
-            return acts.Approve(sent.id, sent.version, sent.note, sent.supersede, sent.content)
+            return acts.Approve(sent.id, sent.version, sent.note, sent.supersede, sent.content, sent.over)
         case RejectRow():
             return acts.Reject(sent.id, sent.version, sent.reason)
         case UndoRow():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from vouchgate.gate.examiner import Examiner
@@ -12,8 +12,9 @@ from vouchgate.gate.gate import Gate
 from vouchgate.importing.batches import Batch, PreparedRow, must_wait
 from vouchgate.importing.feed import examine_all, reason_of
 from vouchgate.importing.rows import BadRow
-from vouchgate.ingest.claims.types import Lane, Outcome, Principal
+from vouchgate.ingest.claims.types import Claim, Lane, Outcome, Principal
 from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims.submit import (
     Decided,
     KeyReused,
@@ -56,7 +57,8 @@ class _Sent:
 
 class Importer:
     """One run. `tell_bad` is called for each row that cannot be sent, `report` after each batch with the bytes of
-    the file that were read."""
+    the file that were read; `again` decides about a claim that was sent before, under its key, in case its owner
+    asked for a source."""
 
     def __init__(
         self,
@@ -66,6 +68,7 @@ class Importer:
         *,
         tell_bad: Callable[[BadRow], None],
         report: Callable[[Tally, int], None],
+        again: Callable[[Claim, Decided, str], Awaitable[Decided]],
     ) -> None:
         """`plain` is an examiner of the same policy and sources that looks nothing up in the database."""
         self._gate = gate
@@ -73,6 +76,7 @@ class Importer:
         self._principal = principal
         self._tell_bad = tell_bad
         self._report = report
+        self._again = again
         self._in_flight: deque[_Sent] = deque()
         self.tally = Tally()
 
@@ -149,6 +153,8 @@ class Importer:
             raise ImportStopped(f"{error}; run it again, and it goes on where it stopped") from error
         match answer:
             case Decided():
+                if answer.answer.rule == Rule.ALREADY_PENDING:
+                    answer = await self._again(sent.row.claim, answer, sent.row.key.key)
                 self.tally.decided[answer.answer.outcome, reason_of(answer.answer)] += 1
             case Repeated():
                 self.tally.before += 1

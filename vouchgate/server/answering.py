@@ -36,8 +36,23 @@ async def answer(
     if item is None:
         return NotFound()
     then = await run_in_threadpool(_decision, service, item)
+    built = _built(service, principal, item, sent, then.evidence.claim)
+    return await _decide(service, principal, item, then, built, key=key)
+
+
+async def _decide(
+    service: Service,
+    principal: Principal,
+    item: PendingMemory,
+    then: ValidationResult,
+    built: Claim,
+    *,
+    key: str | None,
+) -> AnswerOutcome:
+    """As `answer`: the claim as it was, with what is sent in place of text and given citations."""
     before = then.evidence.claim
-    claim = _claim(service, principal, item, sent, before)
+    sent = {name: getattr(built, name) for name in ("content", "citations", "secrets", "source")}
+    claim = before.model_copy(update=sent)
     says_the_same = claim.content == before.content
     if item.sent_back_at is None:
         if item.question is not None and says_the_same and _cited(claim) == _cited(before):  # sent again
@@ -50,7 +65,7 @@ async def answer(
 
 
 async def answer_repeat(
-    service: Service, principal: Principal, sent: ClaimIn, decided: Decided, key: str | None
+    service: Service, principal: Principal, sent: ClaimIn | Claim, decided: Decided, key: str | None
 ) -> Decided:
     """What a claim comes to that repeats a waiting one: where that was sent back to this agent and now comes with other
     citations, the decision on the answer; else the one that fell."""
@@ -58,8 +73,15 @@ async def answer_repeat(
     if decided.answer.rule != Rule.ALREADY_PENDING or queue_id is None or not sent.citations:
         return decided
     try:
-        again = AnswerIn(content=sent.content, citations=sent.citations)
-        found = await answer(service, principal, queue_id, again, key)
+        if isinstance(sent, ClaimIn):
+            again = AnswerIn(content=sent.content, citations=sent.citations)
+            found = await answer(service, principal, queue_id, again, key)
+        else:
+            item = await run_in_threadpool(own_item, service, principal, queue_id)
+            if item is None:
+                return decided
+            then = await run_in_threadpool(_decision, service, item)
+            found = await _decide(service, principal, item, then, sent, key=key)
     except (ClaimRefused, StorageError):  # it has been decided, and that stands
         return decided
     return Decided(found.answer, found.text) if isinstance(found, Answered) else decided
@@ -70,12 +92,12 @@ def _decision(service: Service, item: PendingMemory) -> ValidationResult:
         return acts.stored_answer(connection, item)
 
 
-def _claim(
+def _built(
     service: Service, principal: Principal, item: PendingMemory, sent: AnswerIn, before: Claim
 ) -> Claim:
-    """The claim as it was, with what is sent in place of text and given citations."""
+    """What is sent, as a claim of its own."""
     granted = before.asserted_source in principal.sources
-    built = service.gate.examiner.build_claim(
+    return service.gate.examiner.build_claim(
         principal,
         ClaimIn(
             content=item.content if sent.content is None else sent.content,
@@ -84,9 +106,6 @@ def _claim(
             user_id=item.owner_id,
             citations=sent.citations,
         ),
-    )
-    return before.model_copy(
-        update={name: getattr(built, name) for name in ("content", "citations", "secrets", "source")}
     )
 
 

@@ -11,9 +11,11 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Self
 
 from vouchgate.storage.identity import owners
+from vouchgate.storage.queue import overview
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
@@ -30,7 +32,7 @@ MOST_IN_ALL = 500  # streams of one process
 @dataclass(frozen=True, slots=True)
 class QueueState:
     """An owner's queue at one moment. `seq` is the number of the owner's last log entry: two states with the same
-    one are the same."""
+    one are the same, but for a snooze that ended. `waiting` items are listed."""
 
     seq: int
     waiting: int
@@ -187,4 +189,6 @@ class Hub:
     def _read(self, owner_ids: Collection[str]) -> Mapping[str, QueueState]:
         with self._store.read() as connection:
             found = owners.log_ends(connection, owner_ids)
-        return {owner_id: QueueState(*found.get(owner_id, (0, 0))) for owner_id in owner_ids}
+            away = overview.away(connection, owner_ids, datetime.now(UTC))
+        states = {owner_id: found.get(owner_id, (0, 0)) for owner_id in owner_ids}
+        return {one: QueueState(seq, max(0, all_ - away.get(one, 0))) for one, (seq, all_) in states.items()}

@@ -34,13 +34,15 @@ from vouchgate.storage.errors import StorageError
 @dataclass(frozen=True, slots=True)
 class Approve:
     """An owner's yes to one item. With `content`, the owner's own wording goes through the checks and is stored
-    instead; `supersede` says what becomes of a memory that it conflicts with, see `ReviewQueue.approve`."""
+    instead; `supersede` says what becomes of a memory that it conflicts with, and `over` names one that says nearly the
+    same, see `ReviewQueue.approve`."""
 
     id: str
     version: int
     note: str | None = None
     supersede: bool | None = None
     content: str | None = None
+    over: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ async def _approve(
             supersede=row.supersede,
             edited=edited,
             beside=beside,
+            over=row.over,
             now=at,
         )
     )

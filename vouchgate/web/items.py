@@ -27,7 +27,7 @@ from vouchgate.storage.queue import pending
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.pane import read_item
-from vouchgate.web.queue import MOST_REASON, parse_reason, parse_supersede, redirect_with_result
+from vouchgate.web.queue import MOST_REASON, parse_over, parse_reason, parse_supersede, redirect_with_result
 from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path, set_owner
 from vouchgate.web.told import ActResult, describe_result, find_notice
 
@@ -101,7 +101,9 @@ async def approve(request: Request, visitor: SignedIn, item_id: str) -> Response
     seen = await run_in_threadpool(service.queue.get_by_id, visitor.principal, item_id)
     # Who opens the form and changes nothing wants the claim as it is.
     own = content if seen is not None and content is not None and content != _as_typed(seen.content) else None
-    row = acts.Approve(item_id, version, note=note or None, supersede=supersede, content=own)
+    row = acts.Approve(
+        item_id, version, note=note or None, supersede=supersede, content=own, over=parse_over(fields)
+    )
     (answer,) = await acts.apply_acts(service, visitor.principal, [row])
     typed = FormInput(content=own, note=note, supersede=supersede)
     return await _answer(request, visitor, describe_result(item_id, answer, service.policy), fields, typed)
@@ -213,7 +215,7 @@ def _page(
         attention=read.attention,
         edited=word_diff(shown.content, read.became) if read.became not in (None, shown.content) else None,
         typed=typed or FormInput(),
-        votes=votes_view(shown, service.queue.votes_of(shown), visitor.principal.person, now),
+        votes=votes_view(shown, service.queue.votes_of(shown, now), visitor.principal.person, now),
         barred=service.queue.barred(visitor.principal, shown, now),
         back=listing.href(),
         next_href=listing.href(f"/review/items/{following}") if following else None,

@@ -29,6 +29,7 @@ from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
 from vouchgate.service import Service
 from vouchgate.storage.identity import tokens
+from vouchgate.storage.identity.names import valid_name
 from vouchgate.web.listing import listing_of
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.pane import read_item
@@ -211,7 +212,8 @@ def _parse_rows(asked: _ActRequest, fields: Form) -> Iterator[acts.ReviewAct]:
     for item_id, version in asked.rows:
         match asked.verb:
             case "approve":
-                yield acts.Approve(item_id, version, supersede=parse_supersede(fields))
+                over = parse_over(fields)
+                yield acts.Approve(item_id, version, supersede=parse_supersede(fields), over=over)
             case "keep" if item_id == asked.rows[0][0]:
                 yield acts.Approve(item_id, version)
             case "keep":
@@ -229,6 +231,14 @@ def parse_supersede(fields: Form) -> bool | None:
     if said not in known:
         raise PageProblem(422, "A conflict is resolved by replacing what is stored, or by keeping both.")
     return known[said]
+
+
+def parse_over(fields: Form) -> str | None:
+    """The memory that was shown as nearly the same, if one was. Raises PageProblem (422)."""
+    over = fields.get("over") or None
+    if over is not None and not valid_name(over):
+        raise PageProblem(422, "This form does not say which memory is to be replaced.")
+    return over
 
 
 def parse_reason(fields: Form) -> str:

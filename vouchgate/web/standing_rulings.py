@@ -17,11 +17,13 @@ from vouchgate.review.pages import standing_rulings as views
 from vouchgate.review.pages.standing_rulings import PATH, NewRulingView
 from vouchgate.review.trust.standing_rulings import MOST_NAME, RulingRefused
 from vouchgate.review.trust.taking_back import RulingEnded, Then, take_back
+from vouchgate.server import rulings as acts
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, Visitor, form, require_recent
+from vouchgate.web.session import BULK_BYTES, SignedIn, Visitor, form, require_recent
+from vouchgate.web.told import describe_result
 
 router = APIRouter(include_in_schema=False)
 
@@ -44,6 +46,7 @@ def _page(request: Request, visitor: Visitor, ended: RulingEnded | None = None) 
             ruling.terms.agent or "" for ruling, _ in found
         }
         names = tokens.names(connection, known)
+    made = service.standing_rulings.waiting(visitor.principal, request.query_params.get("made", ""), now)
     most = service.policy.standing_rulings.days
     return html(
         request,
@@ -51,6 +54,7 @@ def _page(request: Request, visitor: Visitor, ended: RulingEnded | None = None) 
         here="standing-rulings",
         waiting=service.queue.facets(visitor.principal).waiting,
         new=_new(request, visitor, now) if "item" in request.query_params else None,
+        made=None if isinstance(made, NotFound) else made,
         ended=ended and views.ended_sentence(ended),
         days=[days for days in views.CHOICES if days < most] + [most],
         ruled=views.RULED,
@@ -105,7 +109,37 @@ async def confirm(request: Request, visitor: SignedIn) -> Response:
     )
     if isinstance(made, RulingRefused):
         raise PageProblem(409, made.message)
-    return Response(status_code=303, headers={"Location": PATH})
+    return Response(status_code=303, headers={"Location": f"{PATH}?made={made.id}"})
+
+
+@router.post(f"{PATH}/{{ruling_id}}/waiting")
+async def rule_on_waiting(request: Request, visitor: SignedIn, ruling_id: str) -> Response:
+    """The visitor's own ruling on what the page listed as waiting, as the standing ruling would have it: one act, which
+    one undo takes back."""
+    fields, service = await form(request, visitor, limit=BULK_BYTES), service_of(request)
+    found = await run_in_threadpool(
+        service.standing_rulings.waiting, visitor.principal, ruling_id, datetime.now(UTC)
+    )
+    if isinstance(found, NotFound):
+        raise PageProblem(404, "There is no such standing ruling.")
+    ruling, shown = found[0], set(fields.getlist("row"))
+    items = {item.id: item for item in found[1] if f"{item.id}:{item.version}" in shown}
+    stores, reason = ruling.verdict is RulingVerdict.STORE, f"Standing ruling: {ruling.name}"
+    rows = [
+        acts.Approve(item.id, item.version) if stores else acts.Reject(item.id, item.version, reason)
+        for item in items.values()
+    ]
+    answers = await acts.apply_acts(service, visitor.principal, rows)
+    told = [describe_result(row.id, one, service.policy) for row, one in zip(rows, answers, strict=True)]
+    return html(
+        request,
+        "results.html",
+        here="standing-rulings",
+        waiting=(await run_in_threadpool(service.queue.facets, visitor.principal)).waiting,
+        summary=f"{sum(one.done for one in told)} of {len(shown)} ruled on",
+        results=[{**one.as_json, "mark": one.mark, "claim": items[one.id].content} for one in told],
+        back="/review",
+    )
 
 
 @router.post(f"{PATH}/{{ruling_id}}")

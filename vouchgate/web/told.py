@@ -27,7 +27,6 @@ from vouchgate.server.rulings import ActOutcome
 from vouchgate.service import Service
 from vouchgate.storage.claims import memories
 from vouchgate.storage.errors import RecordUnreadable, StorageError, StoreUnknown
-from vouchgate.storage.queue.votes import standing
 from vouchgate.web.session import Visitor
 
 _WHICH_HOLDS = (
@@ -183,10 +182,9 @@ def find_notice(service: Service, visitor: Visitor, item_id: str | None, now: da
     }.get(item.status)
     if words is None:
         return None
-    version = item.version
     until = service.queue.undo_until(item)
-    cast = service.queue.votes_of(item) if item.status is ReviewStatus.PENDING else None
-    given = [] if cast is None else standing(cast.votes, version)
+    cast = service.queue.votes_of(item, now) if item.status is ReviewStatus.PENDING else None
+    given = () if cast is None else cast.given
     if cast is not None and given:
         words, until = f"Approved by {len(given)} of {cast.required.approvals}:", item.expires_at
     claim = item.content

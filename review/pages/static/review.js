@@ -119,6 +119,10 @@
       ? "Approving stores the first that is ticked; the others are rejected as known in other words."
       : "Approving or rejecting is for all that are ticked.";
     to.replaceChildren(element("p", { class: "small soft" }, words), listed);
+    one("[data-asks]", pane())?.removeAttribute("data-asks"); // all that are ticked are beside what is stored
+    one("[data-supersede=true]", pane())?.remove();
+    const keeps = one("[data-supersede=false]", pane());
+    if (keeps) { delete keeps.dataset.supersede; one("kbd", keeps).textContent = "a"; }
     const button = one("[data-act=approve] .word", pane());
     if (button) button.textContent = row.dataset.likeness === "wordings" ? "Approve one" : `Approve ${listed.children.length}`;
   }
@@ -278,6 +282,8 @@
     return Boolean(row) && !gone;
   }
 
+  const overOf = (row) => (shows(row) ? one("[data-over]", pane())?.dataset.over : null);
+
   // What stands against it, or is like it, is looked at before it is stored beside that.
   async function approve(row, supersede = null) {
     if (!waits(row)) return undefined;
@@ -285,14 +291,14 @@
     const key = keyOf(row);
     const seen = shows(row) && pane().classList.contains("seen");
     const several = "named" in row.dataset;
-    if (supersede) return act({ do: `approve:${key}`, supersede }, row);
+    if (supersede) return act({ do: `approve:${key}`, supersede, over: overOf(row) }, row);
     if (!("conflict" in row.dataset)) {
       const ready = panes.get(key)?.html;
       if (!ready) leave(row);
       const read_ = ready ?? (await read(row));
       row.classList.remove("leaving");
       const found = parsed(read_ ?? "");
-      if (one("[data-asks]", found)) row.dataset.conflict = "";
+      if (one("[data-asks]", found) && !several) row.dataset.conflict = "";
       else if ((one("[data-near]", found) || several) && !seen) {
         choose(row);
         one(".outcome", row)?.remove();
@@ -312,9 +318,10 @@
     const dialog = one("#conflict-dialog");
     const diff = all(".earlier .versus, .near .versus", pane()).slice(0, 1).map((node) => node.cloneNode(true));
     one("#conflict-diff").replaceChildren(...diff);
+    one("h2", dialog).textContent = overOf(row) ? "It says nearly what is stored" : "It conflicts with an earlier claim";
     const answer = await ask(dialog, one("a.open", row));
     if (answer === "look") location.assign(one("a.open", row).href);
-    else if (answer) await act({ do: `approve:${key}`, supersede: answer }, row);
+    else if (answer) await act({ do: `approve:${key}`, supersede: answer, over: overOf(row) }, row);
     return undefined;
   }
 
@@ -677,6 +684,37 @@
     else if (row && link.matches("a.reject")) { event.preventDefault(); choose(row, { focus: false }); reject(row); }
     else if (row && link.matches("a.approve")) { event.preventDefault(); choose(row, { focus: false }); approve(row); }
   });
+
+  // On the card of a phone: to the right approves, to the left rejects, and all is asked that the buttons ask.
+  const SWIPE = 90; // pixels, more than twice as many as up or down
+  let touched = null;
+
+  function release() {
+    if (touched) touched.card.style.transform = "";
+    touched = null;
+  }
+
+  document.addEventListener("pointerdown", (event) => {
+    const within = event.target.closest?.("#pane > article, #pane a, #pane button, #pane input, #pane blockquote");
+    release();
+    if (event.pointerType !== "touch" || !event.isPrimary || !onCard() || !within?.matches("article")) return;
+    touched = { x: event.clientX, y: event.clientY, card: within, row: chosen() };
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!touched || !event.isPrimary || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    touched.card.style.transform = `translateX(${Math.round(event.clientX - touched.x)}px)`;
+  });
+  document.addEventListener("pointerup", (event) => {
+    if (!touched || !event.isPrimary) return;
+    const { x, y, row } = touched;
+    const across = event.clientX - x;
+    release();
+    if (Math.abs(across) < SWIPE || Math.abs(across) < 2 * Math.abs(event.clientY - y)) return;
+    if (one("dialog[open]") || !row || row !== chosen() || String(getSelection())) return; // who marks words swipes not
+    if (across < 0) reject(row);
+    else if (one("[data-act=approve]", pane())) approve(row);
+  });
+  document.addEventListener("pointercancel", release);
 
   // Where a link leads to a folded form, it is opened.
   function unfold() {

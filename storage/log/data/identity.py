@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row, Table, select
@@ -12,14 +12,16 @@ from sqlalchemy import Row, Table, select
 from vouchgate.ingest.claims.types import Action, Role
 from vouchgate.storage.log.data.differences import Entry, Kind, Look, entries_of_all, spellings
 from vouchgate.storage.tables.claims import TokenRow
-from vouchgate.storage.tables.doors import SessionRow, SignInLinkRow
-from vouchgate.storage.tables.people import MembershipRow, PersonRow
+from vouchgate.storage.tables.doors import MailRow, SessionRow, SignInLinkRow
+from vouchgate.storage.tables.people import IdentityRow, MembershipRow, PersonRow
 
 TOKEN: Table = TokenRow.metadata.tables["token"]
 PERSON: Table = PersonRow.metadata.tables["person"]
 MEMBER: Table = MembershipRow.metadata.tables["membership"]
 SESSION: Table = SessionRow.metadata.tables["session"]
 LINK: Table = SignInLinkRow.metadata.tables["sign_in_link"]
+IDENTITY: Table = IdentityRow.metadata.tables["identity"]
+MAIL: Table = MailRow.metadata.tables["mail"]
 LONGEST = timedelta(days=7)  # a session, and a link; `storage.identity.sessions`
 
 Key = tuple[str, str, str]  # member, role, owner
@@ -31,7 +33,10 @@ def identity(look: Look) -> None:
     grants = _Grants(look)
     _tokens(look, ended, grants)
     grants.finish()
+    _stand_ins(look)
     _signed_in(look)
+    _identities(look)
+    _mails(look)
 
 
 def _persons(look: Look) -> dict[str, datetime]:
@@ -57,7 +62,7 @@ class _Grants:
 
     def __init__(self, look: Look) -> None:
         self._look = look
-        rows = look.rows(select(MEMBER))
+        rows = look.rows(select(MEMBER).where(MEMBER.c.until.is_(None)))
         self.rows: dict[Key, Row[Any]] = {(row.member_id, row.role, row.owner_id): row for row in rows}
         self.entries: defaultdict[Key, list[Entry]] = defaultdict(list)
         for entry in entries_of_all(look.connection, (Action.MEMBERSHIP_GRANTED, Action.MEMBERSHIP_ENDED)):
@@ -168,6 +173,34 @@ def _holds(row: Row[Any], made: Entry, assigned: bool, owners: set[str]) -> bool
     return False
 
 
+def _stand_ins(look: Look) -> None:
+    """Who rules in the stead of another, until when: each as it was granted, and none that was ended."""
+    granted: defaultdict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in entries_of_all(look.connection, (Action.STAND_IN_GRANTED, Action.STAND_IN_ENDED)):
+        holding = granted[entry.subject_id, entry.owner_id]
+        if entry.action == Action.STAND_IN_GRANTED:
+            holding.append(entry)
+        else:
+            holding[:] = [each for each in holding if each.content_digest != entry.content_digest]
+    for row in look.rows(select(MEMBER).where(MEMBER.c.until.is_not(None))):
+        name = f"{row.member_id} {row.role} {row.owner_id} for {row.acts_for}"
+        about = {"owner": row.owner_id, "member": row.member_id, "role": row.role, "acts_for": row.acts_for}
+        about["until"] = row.until.astimezone(UTC).isoformat()
+        holding = granted[row.member_id, row.owner_id]
+        of_it = next((entry for entry in holding if entry.commits_to(**about)), None)
+        like_it = of_it or next((entry for entry in holding if entry.at == row.since), None)
+        if like_it is None:
+            look.note(Kind.EXTRA, "membership", name)
+            continue
+        holding.remove(like_it)
+        if of_it is None:
+            look.note(Kind.ALTERED, "membership", name, "role, acts_for or until", like_it)
+        look.compare("membership", name, row, {"since": like_it.at}, like_it)
+    for (member_id, owner_id), left in granted.items():
+        for entry in left:
+            look.note(Kind.MISSING, "membership", f"{member_id} {owner_id}", entry=entry)
+
+
 def _signed_in(look: Look) -> None:
     """Every session and link was begun as the log says, and was not ended. What is over is forgotten without a word."""
     sessions = {row.digest: row for row in look.rows(select(SESSION))}
@@ -191,3 +224,44 @@ def _signed_in(look: Look) -> None:
             elif row.expires_at > entry_of.at + LONGEST:
                 look.note(Kind.ALTERED, table.name, digest, "expires_at", entry_of)
             look.compare(table.name, digest, row, expected, entry_of)
+
+
+def _identities(look: Look) -> None:
+    """What people sign in with elsewhere; one of a token that was revoked lets nobody in, and may be gone."""
+    holders = {row.id: row for row in look.rows(select(TOKEN.c.id, TOKEN.c.person_id, TOKEN.c.revoked_at))}
+    actions = (Action.IDENTITY_LINKED, Action.IDENTITY_UNLINKED)
+    for key, rows, entries in look.side_by_side(select(IDENTITY), IDENTITY.c.token_id, actions):
+        last, holder = (entries[-1] if entries else None), holders.get(key)
+        linked = last if last is not None and last.action == Action.IDENTITY_LINKED else None
+        if linked is None:
+            if rows:
+                look.note(Kind.EXTRA, "identity", key, entry=last)
+            continue
+        for row in rows:
+            about = {"issuer": row.issuer, "sub": row.sub, "token_id": key}
+            if not linked.commits_to(**about, person_id=holder and holder.person_id):
+                look.note(Kind.ALTERED, "identity", key, "issuer, sub or token_id", linked)
+            look.compare("identity", key, row, {"linked_at": linked.at}, linked)
+        if not rows and (holder is None or holder.revoked_at is None):
+            look.note(Kind.MISSING, "identity", key, entry=linked)
+
+
+def _mails(look: Look) -> None:
+    """Who gets digests, of whose queues, and when."""
+    for key, rows, entries in look.side_by_side(
+        select(MAIL), MAIL.c.id, (Action.MAIL_CREATED, Action.MAIL_REMOVED)
+    ):
+        made = next((entry for entry in entries if entry.action == Action.MAIL_CREATED), None)
+        removed = any(entry.action == Action.MAIL_REMOVED for entry in entries)
+        if rows and (made is None or removed):
+            look.note(Kind.EXTRA, "mail", key, entry=made)
+        elif rows and made is not None:
+            row = rows[0]
+            about = {
+                name: getattr(row, name) for name in ("id", "address", "person_id", "owners", "schedule")
+            }
+            if not made.commits_to(**about):
+                look.note(Kind.ALTERED, "mail", key, "address, person_id, owners or schedule", made)
+            look.compare("mail", key, row, {"created_at": made.at}, made)
+        elif made is not None and not removed:
+            look.note(Kind.MISSING, "mail", key, entry=made)

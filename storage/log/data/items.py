@@ -193,7 +193,7 @@ def _ruling(
         given = [vote for vote in votes if vote.verdict == "approve"]
         # The last vote stands last, also when another was cast in the same moment.
         orders = [[*(v for v in given if v is not last), last] for last in reversed(given)]
-        named = [", ".join(f"{vote.person_id} {vote.by}" for vote in order) for order in orders]
+        named = [", ".join(map(_voter, order)) for order in orders]
         counts = [
             {"votes": f"{len(given)} of {k}: {each}"} for each in named for k in range(2, len(given) + 1)
         ]
@@ -236,7 +236,11 @@ def _votes(look: Look, key: str, entries: Sequence[Entry], votes: Sequence[Row[A
         else:
             left.remove(entry)
             look.note(
-                Kind.ALTERED, "vote", name, "version, person, verdict, by, at, note or supersede", entry
+                Kind.ALTERED,
+                "vote",
+                name,
+                "version, person, verdict, by, at, note, supersede or acts_for",
+                entry,
             )
     gone = [e.seq for e in entries if e.action == Action.REVIEW_VOTE_WITHDRAWN]
     for entry in left:
@@ -261,5 +265,11 @@ def _is_of(entry: Entry, vote: Row[Any]) -> bool:
         "person": vote.person_id,
         "verdict": vote.verdict,
     }
+    stead = {"acts_for": vote.acts_for} if vote.acts_for else {}
     before = ":" not in entry.content_digest
-    return before or entry.commits_to(2, **about, note=vote.note, supersede=supersede)
+    return before or entry.commits_to(2, **about, note=vote.note, supersede=supersede, **stead)
+
+
+def _voter(vote: Row[Any]) -> str:
+    """As `review.vouching.voting.evidence_of` names who voted."""
+    return f"{vote.person_id} {vote.by}" + (f" for {vote.acts_for}" if vote.acts_for else "")

@@ -121,6 +121,20 @@ def test_the_same_words_with_a_citation_are_an_answer_too(site: Site) -> None:
     assert listed(reviewer, status="promoted", q="weekends deploying") == [item_id]
 
 
+def test_a_row_of_a_batch_is_an_answer_too(site: Site) -> None:
+    owner = site.owner()
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    words = "Nothing is deployed on a weekend"
+    send_back(reviewer, item_id := queue(agent, words))
+    rows = [claim(words, "ai_synthesis"), claim(words, "ai_synthesis", citations=["ADR-007"])]
+    for _ in range(2):  # sent again under its key, it is answered as before
+        answer = agent.post("/v1/claims/batch", json={"claims": rows}, headers={"Idempotency-Key": "both"})
+        plain, stored = answer.json()["results"]
+        assert (plain["rule"], plain["queue_id"]) == ("already_pending", item_id)
+        assert stored["outcome"] == "stored", stored
+    assert reviewer.get(f"/v1/reviews/{item_id}").json()["status"] == "promoted"
+
+
 def test_a_full_queue_says_which_limit_and_what_to_do(site: Site) -> None:
     owner = site.owner()
     agent, other, reviewer = site.agent(owner), site.agent(owner), site.reviewer(owner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -67,6 +67,28 @@ def test_an_admin_says_who_reviews_and_it_counts_at_once(site: Site) -> None:
     is_problem(reviewer.get(f"/v1/reviews/{items[second]}"), 404, "not_found")
     granted = [action for action in site.actions(second) if action.startswith("membership")]
     assert granted == ["membership.granted", "membership.ended"]
+
+
+def test_a_reviewer_has_somebody_stand_in_for_themselves_only(site: Site, owner: str) -> None:
+    item = queue(site.agent(owner), "The shed holds nine bicycles")
+    ann, bea, admin = person(site), person(site), admin_of(site, owner)
+    callers = {one.id: site.caller(token_of(site, Role.REVIEWER, one)[1]) for one in (ann, bea)}
+    body: dict[str, str] = {"member": bea.name, "until": (datetime.now(UTC) + timedelta(days=5)).isoformat()}
+    is_problem(admin.post("/v1/stand-ins", json=body | {"acts_for": ann.name}), 422, "stand_in_refused")
+    assert admin.post("/v1/members", json={"member": ann.name, "role": "reviewer"}).status_code == 200
+    is_problem(admin.post("/v1/stand-ins", json=body), 422, "member_refused")
+    is_problem(
+        callers[ann.id].post("/v1/stand-ins", json=body | {"acts_for": bea.name}), 403, "not_your_stead"
+    )
+    is_problem(callers[ann.id].post("/v1/stand-ins", json=body | {"until": "2020-01-01"}), 422)
+    assert callers[ann.id].post("/v1/stand-ins", json=body).json() == {"changed": True}
+    listed = admin.get("/v1/members").json()["items"]
+    (stands_in,) = [one for one in listed if one["member_id"] == bea.id]
+    assert (stands_in["acts_for"], stands_in["absent"]) == (ann.id, ann.name)
+    assert callers[bea.id].post(f"/v1/reviews/{item}/approve", json={"version": 1}).status_code == 200
+    params = {"member": bea.name, "acts_for": ann.name}
+    assert callers[bea.id].delete("/v1/stand-ins", params=params).json() == {"changed": True}
+    is_problem(callers[bea.id].get(f"/v1/reviews/{item}"), 404, "not_found")
 
 
 def test_what_an_admin_cannot_give_is_refused_with_a_reason(site: Site, owner: str) -> None:

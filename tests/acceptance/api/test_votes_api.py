@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -147,7 +148,13 @@ def test_the_file_is_checked_and_asked_beforehand(site: Site, owner: str, tmp_pa
     assert named.returncode == 1
     assert named.stdout.decode() == "OWNERS:4: There is no person beaa (did you mean bea?).\n"
     asked = cli("owners", "who", "--claim", item, *rules, "--database-url", site.url, cwd=tmp_path)
-    board = {"approvals": 2, "asked": ["bea", "cleo"], "line": 3, "rule": "type:decision @board 2"}
+    board: dict[str, Any] = {
+        "approvals": 2,
+        "asked": ["bea", "cleo"],
+        "line": 3,
+        "rule": "type:decision @board 2",
+    }
+    board["stand_ins"] = []
     assert json_lines(asked.stdout) == [board]
     claims = [
         {"id": 1, "content": "We salt the steps in winter", "memory_type": "decision"},
@@ -164,5 +171,19 @@ def test_the_file_is_checked_and_asked_beforehand(site: Site, owner: str, tmp_pa
     assert (third["id"], third["approvals"], third["asked"]) == (3, 1, [])
     assert bad["error"]["code"] == "decision_invalid"
     assert cli("owners", "who", cwd=tmp_path).returncode == 2
+    base = ("--owner", owner, "--database-url", site.url)
+    assert cli("person", "create", "dana", "--database-url", site.url, cwd=tmp_path).returncode == 0
+    until = ("--until", f"{datetime.now(UTC) + timedelta(days=9):%Y-%m-%d}")
+    refused = cli("person", "stand-in", "bea", "dana", *until, *base, cwd=tmp_path)
+    assert (refused.returncode, b"in their own right" in refused.stderr) == (1, True)
+    assert cli("member", "grant", "bea", "--role", "reviewer", *base, cwd=tmp_path).returncode == 0
+    assert cli("person", "stand-in", "bea", "dana", *base, cwd=tmp_path).returncode == 2
+    assert cli("person", "stand-in", "bea", "dana", *until, *base, cwd=tmp_path).returncode == 0
+    asked = cli("owners", "who", "--claim", item, *rules, "--database-url", site.url, cwd=tmp_path)
+    assert json_lines(asked.stdout) == [board | {"stand_ins": [["dana", "bea"]]}]
+    listed = json_lines(cli("member", "list", "--json", *base, cwd=tmp_path).stdout)
+    assert [one["name"] for one in listed if "acts_for" in one] == ["dana"]
+    assert cli("person", "stand-in", "bea", "dana", "--end", *base, cwd=tmp_path).returncode == 0
+    assert cli("person", "stand-in", "bea", "dana", "--end", *base, cwd=tmp_path).returncode == 1
     missing = cli("owners", "who", "--claim", "rev_0", *rules, "--database-url", site.url, cwd=tmp_path)
     assert (missing.returncode, b"there is no item" in missing.stderr) == (1, True)

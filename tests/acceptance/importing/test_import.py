@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,12 @@ from sqlalchemy import select
 from tests.acceptance.cli_program import cli, complaint, lines
 from tests.conftest import THRESHOLD
 from tests.memories import ROWS
+from tests.reviews import reviewer
 from tests.running.service import make_token
 from vouchgate.ingest.claims.types import Outcome, Role, Source, ValidationResult
+from vouchgate.ingest.policy import load_policy
+from vouchgate.review.attending import attention
+from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
@@ -298,3 +303,26 @@ def test_the_other_formats_go_the_same_way(tmp_path: Path, migrated_url: str) ->
     with sqlite3.connect(database) as kept:
         assert kept.execute("SELECT count(*) FROM store").fetchone() == (2,)
     kept.close()
+
+
+def test_a_row_that_was_sent_back_and_cites_something_now_is_before_its_owner_again(
+    tmp_path: Path, migrated_url: str
+) -> None:
+    env, file = agent(migrated_url, "acme"), tmp_path / "rows.jsonl"
+    row: dict[str, Any] = {"content": "Deploys stop on Fridays at noon."}
+    file.write_text(json.dumps(row))
+    assert imported(file, env)["queued"] == 1
+    store = Store.open(migrated_url, threshold=THRESHOLD)
+    try:
+        queue, bea = ReviewQueue(store, load_policy(None)), reviewer("acme")
+        (item,) = queue.search(bea)
+        now = datetime.now(UTC)
+        attention.send_back(queue, bea, item.id, version=1, question="Who says so?", now=now)
+        assert queue.search(bea) == []
+        file.write_text(json.dumps(row | {"citations": ["ADR-7"]}))
+        assert imported(file, env)["queued"] == 1
+        (again,) = queue.search(bea)
+        assert (again.id, again.cited, again.question) == (item.id, "adr:7", "Who says so?")
+        assert "queued" not in imported(file, env)
+    finally:
+        store.close()

@@ -174,6 +174,46 @@ def test_on_a_phone_there_is_one_claim_with_its_buttons_under_the_thumb(
     assert faults_of_access(page, looks_only=True) == []
 
 
+@pytest.mark.parametrize("still", [False, True])
+def test_a_swipe_asks_what_the_buttons_ask(site: Site, windows: Chromium, owner: str, still: bool) -> None:
+    send(site, owner, ["The Oslo shop opens at 8:00."], "user")
+    send(
+        site, owner, ["The Oslo shop opens at 7:00.", "The pantry may be locked.", "Bea keeps the spare key."]
+    )
+    page = open_queue(site, windows, owner, phone=True).page
+    page.emulate_media(reduced_motion="reduce" if still else "no-preference")
+    session = page.context.new_cdp_session(page)
+
+    def swipe(x: int, y: int = 0, *, check: str = "") -> None:
+        box = page.locator("#pane p.claim").first.bounding_box()
+        assert box is not None
+        start = (195, box["y"] + box["height"] / 2)
+        kinds = [("touchStart", 0.0), ("touchMove", 0.3), ("touchMove", 0.6), ("touchMove", 1.0)]
+        for kind, share in kinds:
+            point = {"x": start[0] + x * share, "y": start[1] + y * share}
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
+        if check:
+            assert page.locator("#pane > article").evaluate("node => node.style.transform") == check
+        session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+    expect(page.locator("#pane .swipe")).to_be_visible()
+    swipe(150)  # it conflicts: which holds is asked
+    expect(page.locator("#conflict-dialog")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    swipe(-150)
+    expect(page.locator("#reject-dialog")).to_be_visible()
+    page.locator("#reject-dialog").get_by_role("button", name="Cancel").click()
+    page.locator("#pane").get_by_role("button", name="Next").click()
+    page.wait_for_selector("#pane.seen")
+    swipe(60)  # too short, and too steep
+    swipe(100, 90)
+    waits(page, 3)
+    swipe(120, check="" if still else "translateX(120px)")
+    waits(page, 2)
+    expect(page.locator(".toast").get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
+    assert statuses(site, owner)["The pantry may be locked."] == "approved"
+
+
 @pytest.mark.parametrize("phone", [False, True])
 def test_the_chosen_claim_is_shown_however_late_its_answer_is(
     site: Site, windows: Chromium, owner: str, phone: bool
@@ -212,12 +252,16 @@ def test_what_is_like_a_memory_or_alike_is_not_approved_before_it_was_in_sight(
     page = open_queue(site, windows, owner).page
     page.keyboard.press("a")
     page.keyboard.press("a")  # of what nobody can have read in no time
-    expect(page.locator(".row[aria-current] .outcome")).to_contain_text("Look at what it is like")
+    expect(page.locator("#conflict-dialog")).to_contain_text("It says nearly what is stored")
+    page.get_by_role("button", name="Cancel").click()
     waits(page, 4)
     expect(page.locator("#pane ins").first).to_contain_text("and are paid on Mondays")
     page.wait_for_selector("#pane.seen")
     page.keyboard.press("a")
+    expect(page.locator("#conflict-dialog ins").first).to_contain_text("and are paid on Mondays")
+    page.keyboard.press("1")
     waits(page, 3)
+    expect(page.locator(".toast")).to_contain_text("It replaced the stored memory")
     page.wait_for_selector("#pane.seen .members li:nth-child(3)")
     page.locator("#pane .members input").nth(1).uncheck()
     page.keyboard.press("a")

@@ -40,7 +40,10 @@ def test_what_was_fifteen_is_told_apart(database_url: str) -> None:
     store = Store.open(database_url, threshold=THRESHOLD)
     assert [item(store, answer).rule for answer in sent] == ["place_change", "removal"]
     with store.read() as connection:
-        assert overview.facets(connection, "ann", 2, 0).by_rule == {Rule.PLACE_CHANGE: 1, Rule.REMOVAL: 1}
+        assert overview.facets(connection, "ann", 2, 0, None).by_rule == {
+            Rule.PLACE_CHANGE: 1,
+            Rule.REMOVAL: 1,
+        }
         numbers = text("SELECT rule, count(*) FROM decision GROUP BY rule ORDER BY rule")
         assert connection.execute(numbers).all() == [(9, 1), (15, 1), (16, 1)]
         for answer in sent:

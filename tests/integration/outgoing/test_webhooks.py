@@ -21,6 +21,8 @@ from tests.web import Answer
 from tests.webhooking import LATER, PAGE, PATH, READY, Desk, open_desk, queue, store_one
 from vouchgate.ingest.claims.types import Action, Source
 from vouchgate.ingest.net.fetched import Fetched
+from vouchgate.review.answers import Undone
+from vouchgate.review.attending import attention
 from vouchgate.storage.outgoing import webhooks
 from vouchgate.storage.outgoing.webhook_messages import GATHER, MOST_ENTRIES
 from vouchgate.storage.store import Store
@@ -60,6 +62,7 @@ def test_a_message_is_signed_and_says_what_waits_without_its_words(desk: Desk) -
                 }
             ],
             "expired": [],
+            "let_go": [],
             "promoted": [],
             "stale": [],
             "url": PAGE,
@@ -175,6 +178,20 @@ def test_promotions_stale_memories_and_expiries_are_told(desk: Desk, tmp_path: P
     assert (first["expired"], first["stale"], first["waiting"]) == ([], [], 1)
     assert (second["stale"], second["queued"], second["promoted"]) == ([memory_id], [], [])
     assert (third["expired"], third["stale"], third["waiting"]) == ([left], [], 0)
+
+
+@pytest.mark.on("sqlite")
+def test_what_was_let_go_is_told_unless_it_was_taken_back(desk: Desk) -> None:
+    desk.hook()
+    gone = queue(desk.store, 5)
+    acting, soon = queue_of(desk.store), NOW + timedelta(seconds=30)
+    items = [item for one in gone if (item := acting.get_by_id(reviewer(), one)) is not None]
+    attention.let_go(acting, reviewer(), items, reason="nobody can tell", now=soon)
+    assert isinstance(acting.undo(reviewer(), gone[0], version=2, now=soon), Undone)
+    assert desk.work(soon + GATHER) == {SendResult.TOLD: 1}
+    (told,) = desk.said()
+    assert sorted(told["let_go"]) == sorted(gone[1:])
+    assert [item["queue_id"] for item in told["queued"]] == gone[:1]
 
 
 def test_owners_and_webhooks_do_not_wait_for_one_another(desk: Desk) -> None:

@@ -21,6 +21,7 @@ from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, 
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import head_start
 from vouchgate.review.answers import Rejected
+from vouchgate.review.attending import attention
 from vouchgate.review.counts import QueueCounts
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.queue import overview, pending
@@ -228,16 +229,37 @@ def test_groups_are_counted_once_for_each_state_of_the_queue(store: Store) -> No
     assert fewer.seq > counted.seq
 
 
+def test_what_is_snoozed_or_sent_back_is_not_counted_until_it_is_back(store: Store) -> None:
+    items = some(12)
+    put(store, *items)
+    queue, one, other = queue_of(store), items[0], items[1]
+    until = LATER + timedelta(hours=2)
+    everything = queue.facets(reviewer(), LATER)
+    attention.snooze(queue, reviewer(), one.id, until=until, now=LATER)
+    attention.send_back(queue, reviewer(), other.id, version=1, question="Who says so?", now=LATER)
+    left = Counter(item.rule for item in items[2:])
+    with store.read() as connection:
+        assert overview.away(connection, ["ann", "bob"], LATER) == {"ann": 2}
+    for _ in range(2):  # counted, and remembered
+        counted = queue.facets(reviewer(), LATER)
+        assert (counted.waiting, counted.by_rule) == (10, dict(left))
+        assert sum(counted.by_sender.values()) == 10
+    back = queue.facets(reviewer(), until)
+    assert (back.waiting, back.by_rule) == (11, dict(left + Counter([one.rule])))
+    attention.resume(queue, reviewer(), other.id, now=until)
+    assert queue.facets(reviewer(), until).by_rule == everything.by_rule
+
+
 def test_the_groups_of_a_long_queue_are_not_counted_for_every_change(store: Store) -> None:
     items = some(6)
     put(store, *items)
     counts = QueueCounts(long=4)
     with store.read() as connection:
-        counted = counts.counts_of(connection, "ann")
+        counted = counts.counts_of(connection, "ann", LATER)
     for left, item in zip((5, 4), items[:2], strict=True):
         queue_of(store).reject(reviewer(), item.id, version=1, reason="No.", now=LATER)
         with store.read() as connection, statements(store) as seen:
-            now = counts.counts_of(connection, "ann")
+            now = counts.counts_of(connection, "ann", LATER)
         assert (now.waiting, now.seq > counted.seq) == (left, True)
         recounted = any("GROUP BY" in statement for statement in seen)
         assert recounted is (left == 4)  # it is no long one any more

@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Update, update
 
 from tests.claims import NOW, examined, submission_of
 from tests.reviews import assert_consistent, history, queue_of, reviewer, waiting
-from vouchgate.ingest.claims.types import PendingMemory, Principal, ReviewStatus, Role
+from vouchgate.ingest.citations.detection import detect_citations
+from vouchgate.ingest.claims.types import PendingMemory, Principal, ReviewStatus, Role, Source, Unreachable
 from vouchgate.review.answers import AlreadyDecided, ItemChanged, NotFound, Undone
 from vouchgate.review.attending import attention, views
 from vouchgate.review.attending.attention import Attended, LetGo, NotPossible
@@ -65,6 +66,10 @@ def test_a_query_finds_by_words_sender_reason_source_and_time(store: Store) -> N
     one = submission_of(examined("Returned jugs go to the shelf of Bea.", source=made["kiln"].source))
     store.writer.submit(replace(one, principal_id=bea.id)).result()
     jugs = "Returned jugs go to the shelf of Bea."
+    second = "The saw is oiled in June, see ADR-3, adr 12 and https://second.example/a."
+    cited = tuple(Unreachable(citation=c, code="timeout", detail="Late.") for c in detect_citations(second))
+    sent = replace(examined(second, source=Source.AI_SYNTHESIS), readings=cited)
+    store.writer.submit(submission_of(sent)).result()
     for typed, names in {
         "returned bowl": {texts["bowls"]},
         "return": {texts["bowls"], jugs},
@@ -74,10 +79,11 @@ def test_a_query_finds_by_words_sender_reason_source_and_time(store: Store) -> N
         'agent:"bea\'s importer"': {jugs},
         f"agent:{bea.id} shelf": {jugs},
         "reason:technical-hedge": {texts["kiln"]},
-        "source:adr-0012": {texts["bowls"]},
         "source:kiln.example": {texts["kiln"]},
         "source:100%": set(),
-        "after:1d": {*texts.values(), jugs},
+        "source:ADR-0012": {texts["bowls"], second},
+        "source:second.example": {second},
+        "after:1d": {*texts.values(), jugs, second},
         "before:1d": set(),
         "before:2026-05-05 steel": {texts["sieve"]},
         "assigned:nobody is:imported": set(),

@@ -343,3 +343,18 @@ def test_a_replacement_that_fails_at_its_last_write_changes_nothing(store: Store
     assert memory(store, old.id) == old
     approved_without_the_number = approve(store, item, supersede=False)
     assert isinstance(approved_without_the_number, Approved)
+
+
+@pytest.mark.on("sqlite")
+def test_a_memory_that_says_nearly_the_same_is_replaced_when_it_was_shown(store: Store) -> None:
+    old = approved(store, waiting(store, "Refunds above 500 euros wait for a manager of the Bergen desk."))
+    other = approved(store, waiting(store, "The till is counted at noon."))
+    item = waiting(store, "Refunds above 500 euros wait for a manager of the Bergen desk, paid on Mondays.")
+    for over in (other.memory.id, "mem_unknown"):
+        assert refused(store, item, supersede=True, over=over).code == "not_alike"
+    answer = approved(store, item, supersede=True, over=old.memory.id)
+    assert answer.superseded == old.memory.id
+    assert memory(store, old.memory.id).status is MemoryStatus.SUPERSEDED
+    again = waiting(store, "Refunds above 500 euros wait for a manager of the Bergen desk, paid on Fridays.")
+    assert refused(store, again, supersede=True, over=old.memory.id).code == "not_alike"  # it is gone
+    assert approved(store, again, supersede=False, over=answer.memory.id).superseded is None

@@ -396,7 +396,11 @@ def test_the_page_proposes_previews_confirms_and_takes_back(service: Service) ->
         answer = await desk.post(
             "/review/standing-rulings", item=item_id, verdict="store", name="rooms", days="30", **terms
         )
-        assert (answer.status_code, answer.headers["location"]) == (303, "/review/standing-rulings")
+        ((made, _),) = book(store).listing(reviewer())
+        assert (answer.status_code, answer.headers["location"]) == (
+            303,
+            f"/review/standing-rulings?made={made.id}",
+        )
         assert send(store, ticket(2), now=now + DAY).rule == "standing_ruling"
         shown = is_page(await desk.get("/review/standing-rulings"), 200)
         assert "stored 1, 1 in force" in shown
@@ -426,5 +430,36 @@ def test_the_page_proposes_previews_confirms_and_takes_back(service: Service) ->
         is_page(await desk.post(end, then="burn"), 422)
         is_page(await desk.post("/review/standing-rulings/ruling_1", then="keep"), 404)
         is_page(await desk.get("/review/standing-rulings?item=rev_1"), 404)
+
+    run(service, "ann", work)
+
+
+def test_what_waits_already_is_ruled_on_by_its_owner_and_taken_back_at_once(service: Service) -> None:
+    store = service.store
+
+    async def work(desk: Desk) -> None:
+        now = datetime.now(UTC)
+        items = [send(store, ticket(number), now=now).queue_id for number in (1, 2, 3)]
+        other = send(store, "The shed has a green door.", now=now).queue_id
+        terms = {"agent": "agent-1", "template": TICKETS}
+        fields = {"verdict": "store", "name": "rooms", "days": "30", **terms}
+        answer = await desk.post("/review/standing-rulings", item=items[0], **fields)
+        offered = is_page(await desk.get(answer.headers["location"]), 200)
+        assert "3 like it wait already" in offered
+        assert f"{other}:1" not in offered
+        assert "wait already" not in is_page(await desk.get("/review/standing-rulings"), 200)
+        assert len(desk.waiting()) == 4  # never by itself
+        ((made, _),) = book(store).listing(reviewer())
+        act = f"/review/standing-rulings/{made.id}/waiting"
+        for row in (f"{other}:1", f"{items[0]}:2", "x"):  # of another form, or not as it was seen
+            assert "0 of 1 ruled on" in is_page(await desk.post(act, row=row), 200)
+        is_page(await desk.post("/review/standing-rulings/ruling_1/waiting", row=f"{items[0]}:1"), 404)
+        assert "3 of 3 ruled on" in is_page(await desk.post(act, row=[f"{item}:1" for item in items]), 200)
+        assert [each.id for each in desk.waiting()] == [other]
+        ruled = queue_of(store).get_by_id(reviewer(), str(items[0]))
+        assert ruled is not None
+        assert ruled.status is ReviewStatus.APPROVED
+        assert "3 taken back" in is_page(await desk.post("/review/act", do="undo-last"), 200)
+        assert len(desk.waiting()) == 4
 
     run(service, "ann", work)

@@ -189,7 +189,7 @@ def test_who_is_asked_and_how_many_go_by_the_rules(room: Room) -> None:
     )
     other = room.propose("The dock has nine bollards.", by=agent)
     assert code(room.approve("bea", other)) == "not_asked"
-    assert room.queue.votes_of(room.item(other)).required.asked == ("cleo",)
+    assert room.queue.votes_of(room.item(other), NOW).required.asked == ("cleo",)
     assert isinstance(room.approve("cleo", other), Approved)
 
 

@@ -23,6 +23,7 @@ from vouchgate.ingest.claims.types import (
     DeliveryOp,
     Membership,
     PendingMemory,
+    Person,
     Principal,
     Role,
     Source,
@@ -40,16 +41,18 @@ from vouchgate.review.vouching import confirming
 from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.engine import writing
-from vouchgate.storage.identity import memberships, persons, sessions, tokens
+from vouchgate.storage.identity import identities, memberships, persons, sessions, tokens
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.differences import Difference
 from vouchgate.storage.log.data.walk import Walk
-from vouchgate.storage.outgoing import webhooks
+from vouchgate.storage.outgoing import mail, webhooks
+from vouchgate.storage.outgoing.mail_schedule import MailSchedule
 from vouchgate.storage.store import Store
 
 RITA, DAY = reviewer(), timedelta(days=1)
 DRAWING = Policy.model_validate(policy().model_dump() | {"spot_checks": {"rate": 1.0}})
 RULES = "* 2\n"
+ISSUER = "https://login.example.org"
 
 
 def ruled(store: Store, words: str, how: str, **more: Any) -> PendingMemory:
@@ -157,6 +160,28 @@ def owned(store: Store) -> None:
     assert isinstance(queue_of(store).approve(RITA, asks, version=1, now=NOW), Removed)
 
 
+def others(store: Store, bea: Person, cleo: Person) -> None:
+    """What people sign in with elsewhere, who gets mail, and who stands in for whom."""
+    for sub in ("bea-7", "bea-8"):
+        identities.link(store, bea, ISSUER, sub, actor="operator", now=NOW)
+    identities.unlink(store, ISSUER, "bea-8", actor="operator", now=NOW)
+    for address in ("bea@example.org", "old@example.org"):
+        schedule = MailSchedule(hours=(8,))
+        added = mail.create(store, address=address, person="bea", owner_ids=(), schedule=schedule,
+                            actor="operator", now=NOW)  # fmt: skip
+    mail.remove(store, added.id, actor="operator", now=NOW)
+    own = [Membership(owner_id="ann", member_id=one.id, role=Role.REVIEWER, since=NOW) for one in (bea, cleo)]
+    for each in own:
+        memberships.grant(store, each, actor="operator")
+    until = {"acts_for": bea.id, "until": NOW + 7 * DAY}
+    first = own[1].model_copy(update=until)
+    for stands in (first, first.model_copy(update={"until": NOW + 8 * DAY})):  # the one in place of the other
+        memberships.let_stand_in(store, stands, actor="operator")
+    back = own[0].model_copy(update=until | {"acts_for": cleo.id})
+    memberships.let_stand_in(store, back, actor="operator")
+    memberships.end(store, back, actor="operator", now=NOW)
+
+
 def people(store: Store) -> None:
     """Who may call; and an item that two people approve, one that somebody objects to."""
     bea, cleo = (persons.create(store, name, actor="operator", now=NOW) for name in ("bea", "cleo"))
@@ -166,9 +191,6 @@ def people(store: Store) -> None:
     agent, _ = tokens.create(store, role=Role.AGENT, name="loader", expires_at=NOW + DAY, **token)  # type: ignore[arg-type]
     gone, _ = tokens.create(store, role=Role.AUDITOR, name="old", **token)  # type: ignore[arg-type]
     tokens.revoke(store, gone.id, actor="operator", now=NOW)
-    memberships.grant(
-        store, Membership(owner_id="ann", member_id=bea.id, role=Role.REVIEWER, since=NOW), actor="operator"
-    )
     end = Membership(owner_id="acme", member_id=agent.id, role=Role.AGENT, since=NOW)
     memberships.end(store, end, actor="operator", now=NOW)
     sessions.redeem(store, sessions.create_link(store, first.id, actor="operator", now=NOW), now=NOW)
@@ -176,6 +198,7 @@ def people(store: Store) -> None:
     ends = persons.create(store, "dora", actor="operator", now=NOW)
     tokens.create(store, role=Role.REVIEWER, name="d", person=ends.id, **token)  # type: ignore[arg-type]
     persons.end(store, ends, actor="operator", now=NOW + DAY)
+    others(store, bea, cleo)
     rules, _ = parse(RULES)
     queue = ReviewQueue(store, policy(), rules)
     for number, words in enumerate(("The quay is long.", "The mole is short.")):
@@ -276,8 +299,8 @@ PENDING = (
 TOKEN = "id name role any_owner new_owners person_id sources secret_digest created_at expires_at"
 LATE = "'2027-01-01 00:00:00.000000'"
 JOINS = (
-    "INSERT INTO membership (member_id, role, owner_id, since) "
-    "VALUES (:key, 'agent', '{}', '2026-05-04 12:30:15.250000')"
+    "INSERT INTO membership (member_id, role, owner_id, acts_for, since) "
+    "VALUES (:key, 'agent', '{}', '', '2026-05-04 12:30:15.250000')"
 )
 KINDS = [
     # the findings of an audit
@@ -398,6 +421,14 @@ KINDS = [
         "extra",
         "session",
     ),
+    of("membership", f"until = {LATE}", "acts_for <> ''", "until", key="member_id"),
+    of("membership", "acts_for = 'per_x'", "acts_for <> ''", "acts_for", key="member_id"),
+    gone("membership", "acts_for <> ''", key="member_id"),
+    of("identity", "sub = 'eve'", "1 = 1", "sub", key="token_id"),
+    gone("identity", key="token_id"),
+    of("mail", "address = 'eve@evil.example'", "1 = 1", "address"),
+    gone("mail"),
+    of("vote", "acts_for = 'per_x'", "verdict = 'approve'", "acts_for", key="item_id"),
     # what owners said, and what others are told
     of("publisher_trust", "trust = 'trusted'", "trust = 'banned'", "trust", key="publisher"),
     of("publisher_trust", f"until = {LATE}", "trust = 'banned'", "until", key="publisher"),

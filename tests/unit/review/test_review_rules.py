@@ -81,6 +81,7 @@ TABLE: dict[Act, dict[Role, bool]] = {
 TABLE[Act.DELETE_DOCUMENT] = dict.fromkeys(Role, NO) | {Role.AGENT: YES, Role.REVIEWER: YES}
 TABLE[Act.READ_TEAM] = dict.fromkeys(Role, YES) | {Role.AGENT: NO, Role.RECORDER: NO}
 TABLE[Act.MANAGE_TEAM] = dict.fromkeys(Role, NO) | {Role.ADMIN: YES}
+TABLE[Act.LET_STAND_IN] = dict.fromkeys(Role, NO) | {Role.ADMIN: YES, Role.REVIEWER: YES}
 
 PRINCIPALS = st.builds(
     Principal,

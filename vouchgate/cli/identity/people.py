@@ -184,6 +184,38 @@ def end_person(name: PersonName, database_url: operator.DatabaseUrl = None) -> N
     hint(f"{found.name} is ended.")
 
 
+@person.command(
+    "stand-in", epilog="Example: vouchgate person stand-in ann bea --owner acme --until 2026-04-01"
+)
+def stand_in(
+    absent: Annotated[str, typer.Argument(metavar="NAME", help="Who is away.")],
+    name: Annotated[str, typer.Argument(metavar="WHO", help="Who rules in their stead.")],
+    *,
+    owner: OwnerOption,
+    until: Annotated[
+        datetime | None, typer.Option(metavar="DATE", help="Until then, in UTC; 90 days at most.")
+    ] = None,
+    end: Annotated[bool, typer.Option("--end", help="End that now.")] = False,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Have somebody rule for an owner in the stead of another, until a date."""
+    from vouchgate.ingest.claims.types import Membership, Role
+    from vouchgate.storage.identity import memberships
+
+    if (until is None) is not end:
+        raise typer.BadParameter("say either --until or --end")
+    now = datetime.now(UTC)
+    with open_people(database_url) as store:
+        ids = {"member_id": find_person(store, name).id, "acts_for": find_person(store, absent).id}
+        wanted = Membership(owner_id=owner, role=Role.REVIEWER, since=now, **ids)
+        if until is not None:
+            last = until.replace(tzinfo=UTC)
+            memberships.let_stand_in(store, wanted.model_copy(update={"until": last}), actor=ACTOR)
+        elif not memberships.end(store, wanted, actor=ACTOR, now=now):
+            raise Failure(f"{name} does not stand in for {absent}; vouchgate member list shows who does")
+    hint(f"{name} rules for {owner} in the stead of {absent} " + ("no more." if end else f"until {until}."))
+
+
 def find_person(store: Store, name: str) -> Person:
     """The person of this name or id. Raises Failure."""
     from vouchgate.storage.identity import persons
@@ -247,7 +279,8 @@ def list_members(
     from vouchgate.storage.identity import memberships, persons, tokens
 
     with open_people(database_url) as store, store.read() as connection:
-        found = memberships.of_owners(connection, None if owner is None else frozenset({owner}))
+        scope, now = None if owner is None else frozenset({owner}), datetime.now(UTC)
+        found = memberships.of_owners(connection, scope, now)
         names = {one.id: one.name for one in persons.listing(connection)}
         names |= tokens.names(connection, {one.member_id for one in found} - names.keys())
     if as_json:
@@ -255,7 +288,14 @@ def list_members(
             write_json({**one.model_dump(mode="json"), "name": names.get(one.member_id)})
         return
     rows = [
-        (one.owner_id, one.role.value, one.member_id, names.get(one.member_id, "-"), f"{one.since:%Y-%m-%d}")
+        (
+            one.owner_id,
+            one.role.value,
+            one.member_id,
+            names.get(one.member_id, "-"),
+            f"{one.since:%Y-%m-%d}",
+            f"{names.get(one.acts_for)} until {one.until:%Y-%m-%d}" if one.until else "-",
+        )
         for one in found
     ]
-    show_table(("owner", "role", "member", "name", "since"), rows, whole=3)
+    show_table(("owner", "role", "member", "name", "since", "stands in for"), rows, whole=3)

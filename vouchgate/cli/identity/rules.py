@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -43,4 +44,4 @@ def of_item(store: Store, item_id: str, rules_file: Path) -> None:
         if item is None:
             raise Failure(f"there is no item {item_id[:50]!a}")
         answer = acts.stored_answer(connection, item)
-        write_json(asdict(voting.required_for(connection, rules, item, answer)))
+        write_json(asdict(voting.required_for(connection, rules, item, answer, datetime.now(UTC))))

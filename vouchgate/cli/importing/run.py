@@ -11,6 +11,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import make_url
@@ -32,6 +33,7 @@ from vouchgate.importing.run import Importer, ImportStopped, Tally
 from vouchgate.ingest.claims.types import Outcome, Principal, Source
 from vouchgate.ingest.policy import load_policy
 from vouchgate.review.rules import Act, is_allowed
+from vouchgate.server.answering import answer_repeat
 from vouchgate.server.auth import Authenticator
 from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings, plain
@@ -130,6 +132,7 @@ def send(asked: ImportRequest, settings: Settings) -> int:
             principal,
             tell_bad=BadRows(progress.say),
             report=lambda tally, position: progress(tally.rows, position),
+            again=partial(answer_repeat, service, principal),
         )
         stopped: str | None = None
         opened.enter_context(interrupt.listening())
