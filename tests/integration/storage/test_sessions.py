@@ -15,7 +15,7 @@ from tests.reviews import queue_of
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.types import Action, Principal, Role
 from vouchgate.review.expiry import Expired, expire
-from vouchgate.storage.identity import sessions, tokens
+from vouchgate.storage.identity import persons, sessions, tokens
 from vouchgate.storage.identity.sessions import LINK_LIFETIME, LONGEST_LINK, SESSION_LIFETIME, SignInRefusal
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
@@ -261,3 +261,28 @@ def test_the_sweep_forgets_what_nobody_can_use_any_more_and_nothing_else(store: 
     assert who(store, secrets[2], NOW + SESSION_LIFETIME) == principal
     assert (rows(store, SESSIONS), rows(store, LINKS)) == (2, 0)
     assert logged(store)[: len(before)] == before
+
+
+def test_sessions_of_one_person_are_listed_and_ended_and_nobody_elses(store: Store) -> None:
+    ann = persons.create(store, "ann", actor="operator", now=NOW)
+    (first, text), (other, foreign) = token(store), token(store)
+    tokens.assign(store, first.id, ann.id, actor="operator", now=NOW)
+    _, second = tokens.create(store, role=Role.REVIEWER, name="t", person=ann.id, actor="operator", now=NOW)
+    mine = [started(store, each, NOW + n * TICK) for n, each in enumerate((text, second, text))]
+    theirs = started(store, foreign)
+    me = who(store, mine[0])
+    assert me is not None
+    with store.read() as connection:
+        listed = sessions.listing(connection, NOW + 2 * TICK, me)
+        everybody = sessions.listing(connection, NOW + 2 * TICK)
+    assert [one.id for one in listed] == [sessions.session_id(each) for each in reversed(mine)]
+    assert {one.person_id for one in listed} == {ann.id}
+    assert len(everybody) == 4
+    assert sessions.end_others(store, me, mine[0], only=sessions.session_id(theirs), now=NOW) == 0
+    assert sessions.end_others(store, me, mine[0], only=sessions.session_id(mine[1]), now=NOW) == 1
+    assert sessions.end_others(store, me, mine[0], now=NOW) == 1
+    assert [who(store, each) is not None for each in (*mine, theirs)] == [True, False, False, True]
+    assert sessions.end_by_id(store, sessions.session_id(theirs), actor="operator", now=NOW)
+    assert not sessions.end_by_id(store, sessions.session_id(theirs), actor="operator", now=NOW)
+    assert not sessions.end_by_id(store, "x", actor="operator", now=NOW)
+    assert logged(store)[-1] == ("operator", Action.SESSION_ENDED, other.id)
