@@ -70,4 +70,5 @@ def sum_facets(found: Sequence[Facets]) -> Facets:
         dict(by_sender.most_common(overview.MOST_GROUPS)),
         dict(by_cited.most_common(overview.MOST_GROUPS)),
         sum(one.seq for one in found),
+        sum(one.away for one in found),
     )

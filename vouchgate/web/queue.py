@@ -65,6 +65,7 @@ def queue(request: Request, visitor: SignedIn) -> Response:
         422 if listing.fault else 200,
         here="queue",
         waiting=facets.waiting,
+        away=facets.away,
         seq=facets.seq,
         done=find_notice(service, visitor, request.query_params.get("done"), now),
         banner=service.webhooks.problem(visitor.owner_id),
