@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, select, text, update
 
 from tests import delivering
 from tests.claims import NOW, examined, policy, submission_of
@@ -465,3 +465,26 @@ def test_no_way_of_altering_passes(lived: Store, way: Tampering) -> None:
     new = "ffff" if "inserted" in way.name and way.table not in ("membership", "session") else str(key)
     named = [d for d in found if (d.kind, d.table) == (way.kind, way.table) and new in d.key]
     assert any(way.column in (d.column or "") for d in named), [str(d) for d in found]
+
+
+@pytest.mark.on("sqlite")
+def test_a_rewrite_of_rows_and_chain_that_agree_passes(lived: Store) -> None:
+    with writing(lived._engine) as connection:
+        for name in ("update", "delete"):
+            connection.execute(text(f"DROP TRIGGER IF EXISTS log_entry_no_{name}"))
+        rejected = "SELECT min(id) FROM pending WHERE status = 'rejected' AND owner_id = 'ann'"
+        item = connection.scalar(text(rejected))
+        connection.execute(text("UPDATE pending SET note = 'forged' WHERE id = :id"), {"id": item})
+        assert len(differences(connection)) == 1
+        log, head = chain.TABLE, "0" * 64
+        for row in connection.execute(select(log).where(log.c.owner_id == "ann").order_by(log.c.seq)).all():
+            values = dict(row._mapping) | {"previous": head}
+            if (row.subject_id, row.action) == (item, "review.rejected"):
+                values["content_digest"] = chain.digest_of({"item": item, "note": "forged"})
+            values["digest"] = head = chain._digest(values)
+            connection.execute(
+                update(log).where(log.c.owner_id == "ann", log.c.seq == row.seq).values(**values)
+            )
+        connection.execute(text("UPDATE owner SET log_head = :head WHERE owner_id = 'ann'"), {"head": head})
+        assert (differences(connection), chain.verify(connection)) == ([], [])
+        connection.rollback()
