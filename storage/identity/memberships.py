@@ -84,9 +84,8 @@ def end(store: Store, wanted: Membership, *, actor: str, now: datetime) -> bool:
             return False
 
     def work(connection: Connection) -> bool:
-        if connection.execute(_END, _key(wanted)).rowcount != 1:
+        if not _dismiss(connection, _ONE, _key(wanted), actor, now):
             return False
-        _log(connection, wanted, Action.MEMBERSHIP_ENDED, actor, now)
         if wanted.role is Role.REVIEWER and not wanted.acts_for:
             _dismiss(connection, _STAND_INS.where(_OF_OWNER), _key(wanted), actor, now)
         return True
@@ -148,10 +147,13 @@ def _read(
 
 def _dismiss(
     connection: Connection, statement: Select[Any], asked: dict[str, Any], actor: str, now: datetime
-) -> None:
-    for one in _read(connection, statement, asked):
+) -> bool:
+    """Ends these memberships; whether there were any."""
+    found = _read(connection, statement, asked)
+    for one in found:
         connection.execute(_END, _key(one))
         _log(connection, one, Action.MEMBERSHIP_ENDED, actor, now)
+    return bool(found)
 
 
 def _key(membership: Membership) -> dict[str, str]:
