@@ -27,7 +27,9 @@ from agent_memory_guard.bench.harness import run_suite
 from agent_memory_guard.bench.scoring import Scorecard, score_report
 
 from vouchgate.gate.gate import Gate
-from vouchgate.ingest.claims.types import Outcome, Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import Outcome
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.service import open_service
 from vouchgate.settings import Settings
 from vouchgate.storage.claims import memories

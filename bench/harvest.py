@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.claims import Generator
 from vouchgate.harvest.documents import CORPUS, MOST_PASSAGES, DocumentSearch
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import CitationType
+from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.sources.corpus.folder import list_folder
 from vouchgate.ingest.sources.corpus.source import Corpus, CorpusSource

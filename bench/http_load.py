@@ -105,7 +105,8 @@ def _serve_gate(listener: socket.socket, folder: str) -> None:
 
 
 def token_for(folder: str) -> str:
-    from vouchgate.ingest.claims.types import Role, Source
+    from vouchgate.ingest.claims.claim import Source
+    from vouchgate.ingest.claims.people import Role
     from vouchgate.service import open_service
     from vouchgate.settings import Settings
     from vouchgate.storage.identity import tokens

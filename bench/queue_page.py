@@ -96,7 +96,7 @@ async def _change(api: httpx.AsyncClient, owner: str, number: int) -> None:
 
 
 async def _measure(url: str, folder: Path) -> None:
-    from vouchgate.ingest.claims.types import Role
+    from vouchgate.ingest.claims.people import Role
     from vouchgate.server.app import create_app
     from vouchgate.storage.identity import sessions, tokens
     from vouchgate.web.session import COOKIE

@@ -10,24 +10,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from vouchgate.ingest.claims.types import (
-    AppliedRuling,
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Claim, Finding, Verdict
+from vouchgate.ingest.claims.hedges import HedgeMatch
+from vouchgate.ingest.claims.likeness import (
     AtPlace,
-    Citation,
-    Claim,
     DedupFacts,
     DedupUnavailable,
     EchoFacts,
-    Finding,
-    Found,
-    HedgeMatch,
     Neighbour,
     Neighbours,
     ParaphraseFacts,
-    SourceReading,
-    Track,
-    Verdict,
 )
+from vouchgate.ingest.claims.source import Found, SourceReading
+from vouchgate.ingest.claims.trust import AppliedRuling, Track
 from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.policy import Policy
 

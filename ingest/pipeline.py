@@ -25,30 +25,28 @@ from vouchgate.ingest.checks import citations as citation_checks
 from vouchgate.ingest.checks import dedup as dedup_check
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import detect_citations
-from vouchgate.ingest.claims.types import (
-    Citation,
-    Claim,
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Claim, Finding, Verdict
+from vouchgate.ingest.claims.decision import (
     Decision,
-    DedupFacts,
-    Embedding,
     Evidence,
-    Finding,
-    Found,
-    HedgeMatch,
-    ItemKind,
     Looked,
-    Neighbour,
-    Neighbours,
     Outcome,
     RejectedBefore,
-    SimilarMemory,
-    SourceReading,
-    Standing,
     Suggested,
     Tier,
     ValidationResult,
-    Verdict,
 )
+from vouchgate.ingest.claims.hedges import HedgeMatch
+from vouchgate.ingest.claims.likeness import (
+    DedupFacts,
+    Embedding,
+    ItemKind,
+    Neighbour,
+    Neighbours,
+    SimilarMemory,
+)
+from vouchgate.ingest.claims.source import Found, SourceReading, Standing
 from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.dedup.compare import Comparison, Comparisons, LookedUp
 from vouchgate.ingest.language.normalise import normalise

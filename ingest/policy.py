@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
-from vouchgate.ingest.claims.types import (
-    CitationName,
-    Confidence,
-    Frozen,
-    MemoryType,
-    OwnPublishers,
-    Source,
-    Tier,
-)
-from vouchgate.ingest.data import read_data
-from vouchgate.ingest.hedges.lexicon import Lexicon, extend_lexicon, load_lexicon
-from vouchgate.ingest.language.spelling import did_you_mean
+from vouchgate.ingest.claims.citation import CitationName
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Confidence, Tier
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.trust import OwnPublishers
+from vouchgate.ingest.hedges.lexicon import Lexicon
 from vouchgate.ingest.language.value_words import ValueWords
-from vouchgate.ingest.scoring.reputation import Reputation, SiteGroup, extend_reputation, load_reputation
-from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
+from vouchgate.ingest.scoring.reputation import Reputation, SiteGroup
 
 # The built-in ceilings: matching was measured to be linear up to here, so a policy may only lower them.
 MAX_CONTENT_CHARACTERS = 8192
@@ -39,10 +28,6 @@ MAX_DOCUMENT_BYTES = 1_000_000  # over the API
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Days = Annotated[float, Field(gt=0, le=36_500)]
-
-
-class PolicyError(ValueError):
-    """A policy file that cannot be used; the message names the file, the key and what is wrong."""
 
 
 class Limits(Frozen):
@@ -360,106 +345,3 @@ class Policy(Frozen):
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-
-
-def _overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """`over` laid over `base`: tables key by key, everything else replaced."""
-    merged = dict(base)
-    for key, value in over.items():
-        below = merged.get(key)
-        merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return merged
-
-
-def load_policy(path: Path | None = None) -> Policy:
-    """The built-in policy, with the file at `path` laid over it.
-
-    Raises PolicyError when the file cannot be read, is not TOML, or holds an unknown key or a bad value.
-    """
-    return _built_in() if path is None else _load_policy(path)
-
-
-@cache
-def _built_in() -> Policy:
-    return _load_policy(None)
-
-
-def _load_policy(path: Path | None) -> Policy:
-    built_in = read_data("policy.toml")
-    presets = built_in.pop("presets")
-    built_in["values"] = read_data("values.toml")
-    over: dict[str, Any] = {}
-    if path is not None:
-        try:
-            over = tomllib.loads(path.read_text("utf-8"))
-        except OSError as error:
-            raise PolicyError(f"policy {path}: cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise PolicyError(f"policy {path}: is not valid TOML: {error}") from error
-    if over.pop("require_relevance", False) is True:  # of policy files of before there was `spoken_of`
-        over.setdefault("spoken_of", "queue")
-    preset = over.get("preset", built_in["preset"])
-    if not isinstance(preset, str) or preset not in presets:
-        raise PolicyError(
-            f"policy {path}: preset must be one of {', '.join(sorted(presets))}, not {preset!r}"
-            f"{did_you_mean(str(preset), presets)}"
-        )
-    lexicon, reputation = over.pop("lexicon", {}), over.pop("reputation", {})
-    document = _overlay(_overlay(built_in, presets[preset]), over)
-    try:
-        with _naming("lexicon"):
-            document["lexicon"] = extend_lexicon(load_lexicon(), lexicon)
-        with _naming("reputation"):
-            document["reputation"] = extend_reputation(load_reputation(), reputation)
-        policy = Policy.model_validate(document)
-        _check_domains(policy)
-    except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in item['loc']) or 'policy'}: {item['msg']}"
-            + (_meant(item["loc"]) if item["type"] == "extra_forbidden" else "")
-            for item in error.errors()
-        )
-        raise PolicyError(f"policy {path or '(built-in)'}: {problems}") from error
-    except ValueError as error:  # a change to a table that does not fit it
-        raise PolicyError(f"policy {path or '(built-in)'}: {error}") from error
-    return policy
-
-
-def _meant(unknown: tuple[int | str, ...]) -> str:
-    """Which key of the same table an unknown one may be a slip of."""
-    table: Any = Policy
-    for part in unknown[:-1]:
-        fields = getattr(table, "model_fields", {})
-        table = fields[part].annotation if part in fields else None
-    return did_you_mean(str(unknown[-1]), getattr(table, "model_fields", {}))
-
-
-@contextmanager
-def _naming(table: str) -> Iterator[None]:
-    """Says in a ValueError which table it is about."""
-    try:
-        yield
-    except ValidationError:
-        raise
-    except ValueError as error:
-        raise ValueError(f"{table}: {error}") from error
-
-
-def _check_domains(policy: Policy) -> None:
-    """Raises ValueError for an entry that would silently match nothing, or would make strangers official.
-
-    Not asked when a stored policy is read back: the answer may change with the Public Suffix List.
-    """
-    for name, entries in (
-        ("banned_domains", policy.banned_domains),
-        ("official_domains", policy.official_domains),
-    ):
-        for entry in entries:
-            url = f"https://{entry.lower()}"
-            if (site_of(url) if "/" in entry else host_of(url)) != entry.lower():
-                raise ValueError(
-                    f"{name}: {entry!r} is neither a host name nor an account like github.com/alice"
-                )
-    for entry in policy.official_domains:
-        if is_public_suffix(entry.lower()):
-            raise ValueError(f"official_domains: anybody can have a name below {entry!r}")

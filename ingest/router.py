@@ -7,18 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from vouchgate.ingest.check import Findings
-from vouchgate.ingest.claims.types import (
-    BLOCKING_HEDGES,
-    AppliedRuling,
-    Finding,
-    MemoryType,
-    RulingVerdict,
-    Source,
-    Tier,
-    Track,
-    TrackRecord,
-    Verdict,
-)
+from vouchgate.ingest.claims.claim import Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
+from vouchgate.ingest.claims.trust import AppliedRuling, RulingVerdict, Track, TrackRecord
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import CHANGE_REASON, Rule
 from vouchgate.ingest.scoring.sampling import interval

@@ -14,18 +14,14 @@ from datetime import datetime
 from pydantic import ValidationError
 from sqlalchemy import Connection, insert
 
-from vouchgate.ingest.claims.types import (
-    Action,
-    Claim,
-    DeliveryTarget,
-    ItemKind,
-    Memory,
-    Neighbour,
-    PendingMemory,
-    ReviewStatus,
-    SourceReading,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.source import SourceReading
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import head_start
 from vouchgate.review import record

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vouchgate.ingest.claims.types import Memory, PendingMemory
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.waiting import PendingMemory
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,9 @@ from datetime import datetime
 
 from vouchgate.ingest.checks import dedup
 from vouchgate.ingest.checks.citations import VERIFY
-from vouchgate.ingest.claims.types import (
-    BLOCKING_HEDGES,
-    DedupFacts,
-    DedupUnavailable,
-    ItemKind,
-    Neighbours,
-    Verdict,
-)
+from vouchgate.ingest.claims.claim import Verdict
+from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
+from vouchgate.ingest.claims.likeness import DedupFacts, DedupUnavailable, ItemKind, Neighbours
 from vouchgate.ingest.dedup.compare import Comparisons, compare, contradicting
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined

@@ -8,21 +8,14 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import (
-    Action,
-    Claim,
-    DedupFacts,
-    DeliveryTarget,
-    ItemKind,
-    Memory,
-    MemoryStatus,
-    Neighbours,
-    PendingMemory,
-    Principal,
-    ReviewStatus,
-    Tier,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import Tier, ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbours
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens

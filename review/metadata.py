@@ -6,7 +6,9 @@ memory that its owner approved, metadata and all. This is a view, made when some
 
 from __future__ import annotations
 
-from vouchgate.ingest.claims.types import Evidence, Memory, Principal, Role, ValidationResult
+from vouchgate.ingest.claims.decision import Evidence, ValidationResult
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Principal, Role
 
 _MARK = '"metadata":{"'  # as it is written in stored decisions, when there is some
 

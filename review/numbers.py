@@ -15,8 +15,10 @@ from typing import TypeVar
 from pydantic import computed_field
 from sqlalchemy import Connection
 
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
-from vouchgate.ingest.claims.types import Frozen, RulingVerdict, SpotVerdict, TrackRecord
+from vouchgate.ingest.claims.trust import RulingVerdict, TrackRecord
+from vouchgate.ingest.claims.waiting import SpotVerdict
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.sampling import interval
 from vouchgate.storage.claims import standing_rulings

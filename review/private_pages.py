@@ -9,16 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from vouchgate.ingest.claims.types import (
-    Evidence,
-    Finding,
-    Found,
-    NotJudged,
-    Principal,
-    Role,
-    SourceReading,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Finding
+from vouchgate.ingest.claims.decision import Evidence, ValidationResult
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.source import Found, NotJudged, SourceReading
 from vouchgate.ingest.documents.gate import CheckedDocument
 from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict, SourceSeen
 

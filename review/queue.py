@@ -15,7 +15,11 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Action, Embedding, Memory, PendingMemory, Principal, ReviewStatus
+from vouchgate.ingest.claims.likeness import Embedding
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy

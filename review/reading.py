@@ -9,16 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import (
-    Memory,
-    MemoryStatus,
-    PendingMemory,
-    Principal,
-    RejectedBefore,
-    ReviewStatus,
-    SimilarMemory,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.decision import RejectedBefore, ValidationResult
+from vouchgate.ingest.claims.likeness import SimilarMemory
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.dedup.similar import nearest

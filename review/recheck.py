@@ -14,22 +14,13 @@ from enum import StrEnum
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import (
-    Action,
-    Decision,
-    Found,
-    ItemKind,
-    Memory,
-    MemoryStatus,
-    Neighbours,
-    Paraphrases,
-    PendingMemory,
-    RejectedBefore,
-    ReviewStatus,
-    Tier,
-    ValidationResult,
-    Verdict,
-)
+from vouchgate.ingest.claims.claim import Verdict
+from vouchgate.ingest.claims.decision import Decision, RejectedBefore, Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbours, Paraphrases
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.source import Found
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Action, Memory, PendingMemory, ReviewStatus
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review import acts, record
 from vouchgate.review.answers import ApprovalRefused, Removed
 from vouchgate.review.approve import Approval

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from vouchgate.ingest.claims.types import PendingMemory, Principal, Role
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.waiting import PendingMemory
 
 
 class Act(StrEnum):

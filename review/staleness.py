@@ -10,22 +10,12 @@ from itertools import islice
 
 from vouchgate.ingest.checks import statements
 from vouchgate.ingest.checks.citations import VERIFY
-from vouchgate.ingest.claims.types import (
-    KEPT_BY_OPERATOR,
-    Citation,
-    Confidence,
-    Decision,
-    Finding,
-    Found,
-    Label,
-    Memory,
-    Neighbours,
-    SourceReading,
-    Standing,
-    Unreachable,
-    ValidationResult,
-    Verdict,
-)
+from vouchgate.ingest.claims.citation import KEPT_BY_OPERATOR, Citation
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.decision import Confidence, Decision, Label, ValidationResult
+from vouchgate.ingest.claims.likeness import Neighbours
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.source import Found, SourceReading, Standing, Unreachable
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Freshness

@@ -14,20 +14,18 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks import dedup
-from vouchgate.ingest.claims.types import (
-    Action,
+from vouchgate.ingest.claims.claim import Verdict
+from vouchgate.ingest.claims.likeness import (
     DedupFacts,
     DedupUnavailable,
     Embedding,
     ItemKind,
-    Memory,
-    MemoryStatus,
     Neighbour,
     Neighbours,
-    PendingMemory,
-    ReviewStatus,
-    Verdict,
 )
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens

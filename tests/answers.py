@@ -6,31 +6,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    Claim,
-    Confidence,
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
+from vouchgate.ingest.claims.likeness import (
     DedupFacts,
-    Found,
     ItemKind,
-    Label,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    Missing,
     Neighbour,
     Neighbours,
     Paraphrase,
     Paraphrases,
-    PendingMemory,
-    ReviewStatus,
-    Source,
-    SourceReading,
-    Standing,
-    Unreachable,
-    ValidationResult,
 )
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.pipeline import Inspected, examine, inspect
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.pages.item import ItemView, item_view
 from vouchgate.review.pages.source import SourceView
 from vouchgate.review.pages.wording.text import Pieces

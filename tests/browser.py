@@ -33,7 +33,7 @@ from playwright.sync_api import (
 )
 
 from tests.acceptance.site import Site
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
 

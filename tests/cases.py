@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vouchgate.ingest.check import Findings
-from vouchgate.ingest.claims.types import Citation, CitationType, Finding, MemoryType, Source
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.claim import Finding, MemoryType, Source
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.router import Case, Ruling
 from vouchgate.ingest.router import route as route_case

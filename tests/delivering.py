@@ -11,7 +11,9 @@ from typing import Any
 from tests.claims import NOW, examined, submission_of
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import NotServed
-from vouchgate.ingest.claims.types import DeliveryOp, DeliveryTarget, Source, ValidationResult
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.outgoing.deliveries import DeliveryFilter, DeliveryRecord, LeasedDelivery

@@ -13,7 +13,10 @@ import httpx
 
 from tests.claims import examined, submission_of
 from tests.running.waiting import names
-from vouchgate.ingest.claims.types import Memory, PendingMemory, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.server.app import create_app
 from vouchgate.service import Service
 from vouchgate.storage.claims import memories

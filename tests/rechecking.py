@@ -20,21 +20,12 @@ from tests.claims import policy as built_in_policy
 from tests.repos import TestRepository
 from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.citations import parse_citation
-from vouchgate.ingest.claims.types import (
-    IN_REPOSITORIES,
-    Citation,
-    Claim,
-    Found,
-    MemoryType,
-    Missing,
-    OwnPublishers,
-    PendingMemory,
-    Source,
-    SourceReading,
-    Standing,
-    Unreachable,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.citation import IN_REPOSITORIES, Citation
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.trust import OwnPublishers
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.sites import site_of
 from vouchgate.ingest.sources.git.source import GitSource

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from vouchgate.ingest.claims.types import Citation, CitationType
+from vouchgate.ingest.claims.citation import Citation, CitationType
 
 FIRST_SECOND = (
     1_700_000_000  # 2023-11-14T22:13:20Z, the time of the first commit; each later one is a minute on

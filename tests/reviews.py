@@ -8,15 +8,11 @@ from typing import Any
 from sqlalchemy import select
 
 from tests.claims import NOW, examined, policy, submission_of
-from vouchgate.ingest.claims.types import (
-    LogEntry,
-    Memory,
-    MemoryStatus,
-    PendingMemory,
-    Principal,
-    Role,
-    Source,
-)
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.log import LogEntry
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import MemoryFilter

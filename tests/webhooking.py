@@ -15,7 +15,7 @@ from tests.claims import NOW, examined, policy, submission_of
 from tests.hostile import LOOPBACK
 from tests.rechecking import Clock
 from tests.web import Answer, WebServer, web_server
-from vouchgate.ingest.claims.types import Source
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.outgoing import webhooks

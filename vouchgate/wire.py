@@ -21,7 +21,9 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from vouchgate.ingest.claims.types import CitationName, DeliveryOp, MemoryType, Source
+from vouchgate.ingest.claims.citation import CitationName
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.policy import (
     MAX_BATCH_CLAIMS,
     MAX_CITATIONS,

@@ -6,18 +6,9 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from vouchgate.ingest.check import Check
-from vouchgate.ingest.claims.types import (
-    Citation,
-    CitationType,
-    Finding,
-    Found,
-    Missing,
-    SourceReading,
-    Span,
-    Standing,
-    Unreachable,
-    Verdict,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.claim import Finding, Span, Verdict
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.scoring.reputation import is_banned, is_below
 from vouchgate.ingest.scoring.sites import site_of
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from vouchgate.ingest.check import Check, Findings, ReadClaim
-from vouchgate.ingest.claims.types import Finding, Found, Standing, Verdict
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.scoring.score import are_apart, are_two_texts, is_listed, is_official
 from vouchgate.ingest.support.holding import states_all
 

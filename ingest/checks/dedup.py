@@ -9,15 +9,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from vouchgate.ingest.check import Check, Known
-from vouchgate.ingest.claims.types import (
-    DedupFacts,
-    DedupUnavailable,
-    Finding,
-    ItemKind,
-    Neighbour,
-    Neighbours,
-    Verdict,
-)
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.likeness import DedupFacts, DedupUnavailable, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.dedup.compare import Comparison, Comparisons, compare, contradicting
 from vouchgate.ingest.language.value_words import ValueWords

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 
 from vouchgate.ingest.check import Check
-from vouchgate.ingest.claims.types import EchoFacts, Finding, Verdict
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.likeness import EchoFacts
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.terms import term_key
 from vouchgate.ingest.policy import EchoPolicy

@@ -11,15 +11,8 @@ from bisect import bisect_left
 from itertools import takewhile
 
 from vouchgate.ingest.check import Check
-from vouchgate.ingest.claims.types import (
-    BLOCKING_HEDGES,
-    Finding,
-    HedgeAction,
-    HedgeCategory,
-    HedgeMatch,
-    Span,
-    Verdict,
-)
+from vouchgate.ingest.claims.claim import Finding, Span, Verdict
+from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES, HedgeAction, HedgeCategory, HedgeMatch
 from vouchgate.ingest.hedges.lexicon import LATER_LISTS, HedgeGroup, Lexicon
 from vouchgate.ingest.hedges.literals import Interval, code_spans, quotations
 from vouchgate.ingest.hedges.phrases import DEAD, START, UNKNOWN, PhraseAutomaton

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from vouchgate.ingest.check import Check, ReadClaim
+from vouchgate.ingest.claims.claim import Finding, Span, Verdict
 from vouchgate.ingest.claims.texts import CONTENT, texts_of
-from vouchgate.ingest.claims.types import Finding, Span, Verdict
 from vouchgate.ingest.language.unseen import code_point, hidden_in, spelled_by
 
 CHECK = "hidden"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from vouchgate.ingest.check import Check, ReadClaim
+from vouchgate.ingest.claims.claim import Finding, Span, Verdict
 from vouchgate.ingest.claims.texts import CONTENT, texts_of
-from vouchgate.ingest.claims.types import Finding, Span, Verdict
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.literals import Interval, code_spans, quotations
 from vouchgate.ingest.language.normalise import Normalised, normalise

@@ -7,7 +7,8 @@ and every other answer stands in the claim's way.
 from __future__ import annotations
 
 from vouchgate.ingest.check import Check
-from vouchgate.ingest.claims.types import Finding, Found, Judged, NotJudged, Verdict
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.source import Found, Judged, NotJudged
 
 CHECK = "judge"
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from vouchgate.ingest.check import Check
-from vouchgate.ingest.claims.types import AtPlace, Claim, DeliveryOp, Finding, Neighbour, Verdict
+from vouchgate.ingest.claims.claim import Claim, Finding, Verdict
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.likeness import AtPlace, Neighbour
 
 CHECK = "place"
 REMOVAL = "removal"  # what is at the place is to go

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from vouchgate.ingest.check import Check, ReadClaim, shorten
-from vouchgate.ingest.claims.types import Citation, Finding, Found, Quoted, Span, Verdict
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Finding, Span, Verdict
+from vouchgate.ingest.claims.source import Found, Quoted
 from vouchgate.ingest.support.quotation import LEAST_WORDS, Quotation, quotations_of
 
 CHECK = "quote"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from vouchgate.ingest.check import Check, Findings, ReadClaim, shorten
-from vouchgate.ingest.claims.types import Finding, Found, Held, Span, Stance, Verdict
+from vouchgate.ingest.claims.claim import Finding, Span, Verdict
+from vouchgate.ingest.claims.source import Found, Held, Stance
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.ingest.support.beside import said_beside

@@ -15,7 +15,9 @@ from enum import StrEnum
 
 from vouchgate.ingest.check import Check, ReadClaim, shorten
 from vouchgate.ingest.citations import detect_citations
-from vouchgate.ingest.claims.types import Citation, CitationType, Finding, Found, Held, Span, Stance, Verdict
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.claim import Finding, Span, Verdict
+from vouchgate.ingest.claims.source import Found, Held, Stance
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
 from vouchgate.ingest.language.terms import Kind, Word, language_of, words_of
 from vouchgate.ingest.support.scope import CITING, Scope, scope_of

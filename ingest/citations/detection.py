@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from vouchgate.ingest.citations import kinds
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation, KindError, url
-from vouchgate.ingest.claims.types import Citation, CitationType
+from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.language.normalise import plain_signs
 from vouchgate.ingest.language.spelling import nearest_name
 from vouchgate.ingest.parts import parts_of

@@ -13,18 +13,11 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from vouchgate.ingest.claims.types import (
-    AppliedRuling,
-    Citation,
-    CitationName,
-    CitationType,
-    Claim,
-    Frozen,
-    MemoryType,
-    RulingVerdict,
-    Source,
-    SourceReading,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationName, CitationType
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import SourceReading
+from vouchgate.ingest.claims.trust import AppliedRuling, RulingVerdict
 from vouchgate.ingest.language.words import LOOKS_LIKE_CODE, split_words
 from vouchgate.ingest.scoring.reputation import parse_publisher, publishers_of
 from vouchgate.ingest.scoring.sampling import NOTHING

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from vouchgate.ingest.claims.types import Claim
+from vouchgate.ingest.claims.claim import Claim
 
 CONTENT = "content"
 _PLAIN_CHARACTERS = 64  # a UUID has 36

@@ -3,7 +3,7 @@ source states, or two voices do, and nobody refutes."""
 
 from __future__ import annotations
 
-from vouchgate.ingest.claims.types import Stance
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.history import (
     AgentResult,
     Final,

@@ -12,7 +12,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import (
     TENTHS,

@@ -9,7 +9,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from vouchgate.ingest.claims.types import Frozen, Held, Label, Stance
+from vouchgate.ingest.claims.decision import Label
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import Held, Stance
 
 TENTHS = 10  # weights are counted in tenths of a primary source, so that sums are exact
 

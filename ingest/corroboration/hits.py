@@ -9,17 +9,8 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from vouchgate.ingest.citations import detect_citations
-from vouchgate.ingest.claims.types import (
-    LINKS,
-    TEXT_CHARACTERS,
-    Citation,
-    CitationType,
-    Form,
-    Found,
-    Held,
-    Stance,
-    Standing,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import LINKS, TEXT_CHARACTERS, Form, Found, Held, Stance, Standing
 from vouchgate.ingest.corroboration.history import TENTHS, Hit
 from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.policy import Policy

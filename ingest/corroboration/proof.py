@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import Stance
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.history import Hit, Outcome, SearchHistory, SearchTask
 from vouchgate.ingest.corroboration.hits import BETWEEN
 from vouchgate.ingest.corroboration.votes import Verdict, Weighed

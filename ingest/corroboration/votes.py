@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from vouchgate.ingest.claims.types import Label, Stance
+from vouchgate.ingest.claims.decision import Label
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.history import Hit, Outcome, SearchTask, in_order
 from vouchgate.ingest.corroboration.independence import independent
 from vouchgate.ingest.policy import CorroborationPolicy

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from vouchgate.ingest.claims.types import Neighbour, SimilarMemory
+from vouchgate.ingest.claims.likeness import Neighbour, SimilarMemory
 from vouchgate.ingest.dedup.contradicted import NEAR, contradicted
 from vouchgate.ingest.dedup.order import changed_window, cited_last, harmless_order
 from vouchgate.ingest.dedup.rewording import Rewriter, RewrittenClaim, Unit

@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from array import array
 
-from vouchgate.ingest.claims.types import (
-    Finding,
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.likeness import (
     ItemKind,
     Paraphrase,
     ParaphraseFacts,
     Paraphrases,
     ParaphraseUnavailable,
-    Verdict,
 )
 from vouchgate.ingest.policy import Policy
 

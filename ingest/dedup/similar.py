@@ -17,7 +17,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from vouchgate.ingest.claims.types import SimilarMemory
+from vouchgate.ingest.claims.likeness import SimilarMemory
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.contradicted import NEAR
 from vouchgate.ingest.language.words import tokens

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from vouchgate.ingest.citations import detect_citations, given_citation, parse_citation
-from vouchgate.ingest.claims.types import Citation, CitationType
+from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.documents.classify import WANTED
 from vouchgate.ingest.documents.layout import Flow, FlowKind, Layout, Mark, MarkKind
 from vouchgate.ingest.documents.types import Reference, Span, Unreadable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from vouchgate.ingest.claims.types import Citation
+from vouchgate.ingest.claims.citation import Citation
 
 Span = tuple[int, int]  # start and end, in characters of the decoded text
 

@@ -8,19 +8,9 @@ from datetime import datetime
 from enum import StrEnum
 
 from vouchgate.ingest.citations import label_of
-from vouchgate.ingest.claims.types import (
-    Citation,
-    Claim,
-    Finding,
-    Found,
-    MemoryType,
-    Source,
-    SourceReading,
-    Stance,
-    Standing,
-    Unreachable,
-    Verdict,
-)
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.source import Found, SourceReading, Stance, Standing, Unreachable
 from vouchgate.ingest.corroboration.hits import quotation_of, stance_of
 from vouchgate.ingest.documents.types import Document, DocumentClaim
 from vouchgate.ingest.pipeline import Inspected, examine
@@ -69,7 +59,7 @@ class SourceSeen:
     quotation: str = ""
     place: tuple[int, int] | None = None
     harvested: bool = False
-    private: bool = False  # see `ingest.claims.types.Private`
+    private: bool = False  # see `ingest.claims.source.Private`
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from vouchgate.ingest.claims.types import Frozen, HedgeCategory
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.hedges import HedgeCategory
 from vouchgate.ingest.data import read_data
 
 _MAX_ELEMENTS = 16  # of one phrase; bounds the work of one match

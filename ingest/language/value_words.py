@@ -11,7 +11,7 @@ from typing import Self
 
 from pydantic import model_validator
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.language.stems import inflected
 
 Pair = tuple[str, str]

@@ -11,7 +11,8 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
-from vouchgate.ingest.claims.types import MemoryType, PendingMemory
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import HeadStart
 from vouchgate.ingest.rules import Rule

@@ -13,7 +13,9 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from vouchgate.ingest.claims.types import CitationType, Found, Frozen, SourceReading
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
 

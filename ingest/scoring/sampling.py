@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import sqrt
 
-from vouchgate.ingest.claims.types import Evidence, Found, SourceReading, Track, TrackRecord
+from vouchgate.ingest.claims.decision import Evidence
+from vouchgate.ingest.claims.source import Found, SourceReading
+from vouchgate.ingest.claims.trust import Track, TrackRecord
 from vouchgate.ingest.policy import Policy, SpotChecks
 
 _BITS = 64  # of the digest: a rate is met to one part in 2^64

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
-from vouchgate.ingest.claims.types import LINKS, Confidence, Found, Judged, Label, Standing
+from vouchgate.ingest.claims.decision import Confidence, Label
+from vouchgate.ingest.claims.source import LINKS, Found, Judged, Standing
 from vouchgate.ingest.language.words import RUN, runs
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import SiteGroup, is_banned

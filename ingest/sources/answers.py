@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from vouchgate.ingest.claims.types import (
-    LINKS,
-    TEXT_CHARACTERS,
-    Citation,
-    Found,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import LINKS, TEXT_CHARACTERS, Found, SourceReading, Standing, Unreachable
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed
 from vouchgate.ingest.scoring.sites import site_of
 from vouchgate.ingest.sources.plain_text import plain
@@ -48,7 +41,7 @@ _URL = re.compile(r"https?://[^\s<>()\[\]\"'`|\\^{}]{1,500}", re.IGNORECASE)
 class NoAnswer(Exception):
     """It could not be found out. `code` is one of the words of `Unreachable.code`, `detail` one sentence."""
 
-    private = False  # as of `ingest.claims.types.Unreachable`
+    private = False  # as of `ingest.claims.source.Unreachable`
 
     def __init__(
         self, code: str, detail: str, *, status: int | None = None, retry_after: datetime | None = None

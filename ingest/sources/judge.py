@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vouchgate.ingest.claims.types import JUDGE_QUOTE_CHARACTERS, Found, Judged, Judgement, NotJudged
+from vouchgate.ingest.claims.source import JUDGE_QUOTE_CHARACTERS, Found, Judged, Judgement, NotJudged
 from vouchgate.ingest.language.align import align, find
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.sources.model import Form, ModelClient, NoReply, parse_object

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from vouchgate.ingest.citations.kinds import OpenSource
-from vouchgate.ingest.claims.types import Citation, SourceReading
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (
     LARGEST,

@@ -14,7 +14,8 @@ from urllib.parse import quote
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vouchgate.ingest.citations.kinds import CitationKind, KindError, each_match, full_match
-from vouchgate.ingest.claims.types import Citation, Missing, SourceReading
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import Missing, SourceReading
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import FetchFailed
 from vouchgate.ingest.sources.answers import NoAnswer, build_found, require_success

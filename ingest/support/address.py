@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import unquote, urlsplit
 
-from vouchgate.ingest.claims.types import Citation, CitationType
+from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.stems import stem
 from vouchgate.ingest.language.terms import LISTS

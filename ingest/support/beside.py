@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.delivery import DeliveryTarget
 from vouchgate.ingest.claims.texts import is_plain_name, texts_in
-from vouchgate.ingest.claims.types import Claim, DeliveryTarget
 from vouchgate.ingest.language.terms import Kind, words_of
 
 SAYS = 3  # telling words of one text that the claim has not, from which on it says something

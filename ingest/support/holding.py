@@ -10,7 +10,8 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
-from vouchgate.ingest.claims.types import TEXT_CHARACTERS, Citation, Found, Held, Stance
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.language.terms import language_of, words_of

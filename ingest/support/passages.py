@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, Citation
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.terms import Word, words_of
 from vouchgate.ingest.support.scope import scope_of

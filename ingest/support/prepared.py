@@ -10,7 +10,7 @@ from collections import OrderedDict
 from functools import cached_property
 from threading import Lock
 
-from vouchgate.ingest.claims.types import Found, PackedText
+from vouchgate.ingest.claims.source import Found, PackedText
 from vouchgate.ingest.language.terms import language_of
 from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.passages import RankedText

@@ -16,7 +16,8 @@ from itertools import accumulate
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, Quoted
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Found, Quoted
 from vouchgate.ingest.language.normalise import INVISIBLE
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from vouchgate.ingest.citations import detect_citations
-from vouchgate.ingest.claims.types import Evidence, Found, Held
+from vouchgate.ingest.claims.decision import Evidence
+from vouchgate.ingest.claims.source import Found, Held
 from vouchgate.ingest.support.holding import hold_again
 from vouchgate.ingest.support.quotation import quotations_of
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.statements import Statement, statements
-from vouchgate.ingest.claims.types import Citation
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.terms import Kind, Word, term_key, words_of

@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from vouchgate.ingest.claims.source import Held, Stance
 from vouchgate.ingest.claims.statements import Statement, statements
-from vouchgate.ingest.claims.types import Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.support.alignment import HALF, Alignment, SourceText, align

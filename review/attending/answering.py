@@ -12,16 +12,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, update
 
-from vouchgate.ingest.claims.types import (
-    Action,
-    Found,
-    ItemKind,
-    Neighbour,
-    PendingMemory,
-    ReviewStatus,
-    Tier,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.decision import Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.source import Found
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule

@@ -14,7 +14,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Action, PendingMemory, Principal
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review import acts, record
 from vouchgate.review.answers import AlreadyDecided, ItemChanged, NotFound
 from vouchgate.review.queue import ReviewQueue

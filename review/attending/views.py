@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import Principal
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.queue import views

@@ -15,7 +15,8 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from vouchgate.ingest.claims.types import Action, PendingMemory
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY, span
 from vouchgate.review.pages.reasons import kind_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.scoring.priority import span
 from vouchgate.review.pages.wording.text import Pieces, pieces
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vouchgate.ingest.claims.types import Finding, ValidationResult
+from vouchgate.ingest.claims.claim import Finding
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.review.pages.wording.text import Piece, pieces
 
 

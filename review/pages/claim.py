@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from vouchgate.ingest.checks import citations, hedge, statements, support
-from vouchgate.ingest.claims.types import Finding, HedgeCategory, Standing, Verdict
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.hedges import HedgeCategory
+from vouchgate.ingest.claims.source import Standing
 from vouchgate.review.pages.source import CONFLICT
 from vouchgate.review.pages.wording.diff import CHANGED, changed_spans
 from vouchgate.review.pages.wording.text import UNSEEN, MarkedSpan, Pieces, pieces

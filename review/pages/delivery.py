@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import DeliveryOp
+from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.review.pages.wording.text import Piece, pieces
 from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord, DeliveryState

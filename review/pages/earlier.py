@@ -7,17 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.checks import dedup
-from vouchgate.ingest.claims.types import (
-    Finding,
-    ItemKind,
-    Label,
-    Memory,
-    MemoryStatus,
-    Neighbours,
-    Paraphrases,
-    SimilarMemory,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Finding
+from vouchgate.ingest.claims.decision import Label, ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbours, Paraphrases, SimilarMemory
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.dedup.compare import changed_values
 from vouchgate.ingest.policy import Policy

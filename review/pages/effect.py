@@ -6,17 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import (
-    Found,
-    ItemKind,
-    Memory,
-    MemoryStatus,
-    Neighbour,
-    Neighbours,
-    PendingMemory,
-    ReviewStatus,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.source import Found
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import confidence_of
 from vouchgate.review.answers import ApprovalRefused

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from vouchgate.ingest.check import Findings
 from vouchgate.ingest.checks import citations, dedup, hedge, place
-from vouchgate.ingest.claims.types import Finding, ValidationResult, Verdict
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.registry import title_of
 from vouchgate.ingest.router import Case, route

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
-from vouchgate.ingest.claims.types import Memory, PendingMemory, ReviewStatus
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import span
 from vouchgate.review.acts import SERVICE

@@ -13,21 +13,13 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 
 from vouchgate.ingest.checks import dedup, statements
-from vouchgate.ingest.claims.types import (
-    DeliveryOp,
-    Finding,
-    ItemKind,
-    Looked,
-    Memory,
-    PendingMemory,
-    RejectedBefore,
-    ReviewStatus,
-    SimilarMemory,
-    Source,
-    Stance,
-    Suggested,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Finding, Source
+from vouchgate.ingest.claims.decision import Looked, RejectedBefore, Suggested, ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.likeness import ItemKind, SimilarMemory
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.source import Stance
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.dedup import paraphrase
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule

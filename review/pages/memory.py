@@ -8,14 +8,9 @@ from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from vouchgate.ingest.claims.types import (
-    Confidence,
-    Label,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.pages.delivery import DeliveryView, delivery_views
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views

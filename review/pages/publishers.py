@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
-from vouchgate.ingest.claims.types import PublisherTrust, Trust
+from vouchgate.ingest.claims.trust import PublisherTrust, Trust
 from vouchgate.review.pages.wording.text import Pieces, pieces
 from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.review.trust.publishers import Preview

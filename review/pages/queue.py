@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from vouchgate.ingest.claims.types import MemoryType, PendingMemory
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.dedup.alike import Alike, Likeness, Span, find_alike
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.policy import HeadStart

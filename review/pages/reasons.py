@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from vouchgate.ingest.claims.types import PendingMemory
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.rules import Rule
 
 

@@ -8,9 +8,10 @@ from datetime import datetime
 
 from vouchgate.ingest.checks import support
 from vouchgate.ingest.citations import label_of
-from vouchgate.ingest.claims.types import (
-    CitationType,
-    Finding,
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.source import (
     Found,
     Judged,
     Missing,
@@ -18,8 +19,6 @@ from vouchgate.ingest.claims.types import (
     SourceReading,
     Standing,
     Unreachable,
-    ValidationResult,
-    Verdict,
 )
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import SiteGroup, is_banned
@@ -45,7 +44,7 @@ _AROUND = (
 )
 _BEGINNING = 400  # characters that are shown of one without such a place
 
-# The codes of `ingest.claims.types.Unreachable`; one that is not here is shown as it is.
+# The codes of `ingest.claims.source.Unreachable`; one that is not here is shown as it is.
 _BECAUSE = {
     "timeout": "it took too long to answer",
     "refused": "it is not safe to ask for",

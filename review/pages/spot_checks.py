@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import Found, Held, MemoryStatus, SpotVerdict, Stance, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.source import Found, Held, Stance
+from vouchgate.ingest.claims.waiting import SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.sampling import NOTHING
 from vouchgate.ingest.support.holding import by_statement, text_held

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from vouchgate.ingest.claims.standing_rulings import RulingTerms, StandingRuling
-from vouchgate.ingest.claims.types import RulingVerdict
+from vouchgate.ingest.claims.trust import RulingVerdict
 from vouchgate.ingest.scoring.sampling import NOTHING
 from vouchgate.review.trust.standing_rulings import DAYS, Proposal, Ruled, RulingPreview
 from vouchgate.review.trust.taking_back import RulingEnded, Then

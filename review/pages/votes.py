@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.pages.wording.text import pieces
 from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.review.reading import VoteCount

@@ -13,15 +13,10 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    Action,
-    OwnPublishers,
-    Principal,
-    PublisherTrust,
-    Tier,
-    Trust,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.decision import Tier, ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.ingest.pipeline import remake
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import publishers_at, publishers_of

@@ -9,7 +9,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Action, Memory, Principal, SpotCheck, SpotVerdict
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import SpotCheck, SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.sampling import interval
 from vouchgate.review import record

@@ -16,19 +16,15 @@ from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.claims.standing_rulings import RulingDraft, RulingTerms, StandingRuling, template_of
-from vouchgate.ingest.claims.types import (
-    Action,
-    AppliedRuling,
-    CitationType,
-    MemoryStatus,
-    PendingMemory,
-    Principal,
-    ReviewStatus,
-    RulingVerdict,
-    SourceReading,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.trust import AppliedRuling, RulingVerdict
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.pipeline import remake
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule

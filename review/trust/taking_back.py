@@ -11,18 +11,12 @@ from enum import StrEnum
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.decision import Decision, Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
-from vouchgate.ingest.claims.types import (
-    Action,
-    Decision,
-    ItemKind,
-    Lane,
-    Neighbour,
-    Neighbours,
-    Principal,
-    Tier,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined, remake

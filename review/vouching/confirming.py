@@ -6,7 +6,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Action, Memory, MemoryStatus, Principal
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.policy import Policy
 from vouchgate.review import record
 from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Principal
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage.queue import proposers
 

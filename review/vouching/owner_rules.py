@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from vouchgate.ingest.claims.types import Label, MemoryType, Source, ValidationResult
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Label, ValidationResult
 from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.rules import Rule
 

@@ -9,7 +9,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Action, PendingMemory, Person, Principal, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Person, Principal
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review import record
 from vouchgate.review.answers import ApprovalRefused, Objected, Voted
 from vouchgate.review.vouching.four_eyes import CODE

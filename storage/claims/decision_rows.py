@@ -9,7 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, update
 
-from vouchgate.ingest.claims.types import ItemKind, Lane, Tier, ValidationResult
+from vouchgate.ingest.claims.decision import Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions, known_keys, memories, source_texts, standing_rulings

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, select, tuple_
 
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.ids import decision_id, new_id_suffix
 from vouchgate.storage.sql import limited_to

@@ -15,7 +15,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks.echo import MOST_NAMED, echo_key
-from vouchgate.ingest.claims.types import DedupFacts, EchoFacts, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.sql import fetch, time_of

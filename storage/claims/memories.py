@@ -10,17 +10,12 @@ from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, func, or_, select, text, update
 from sqlalchemy import insert as insert_into
 
-from vouchgate.ingest.claims.types import (
-    Confidence,
-    DeliveryTarget,
-    Frozen,
-    ItemKind,
-    Label,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.scoring.score import confidence_of
 from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.identity.names import valid_name

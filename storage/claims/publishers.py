@@ -10,7 +10,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, not_, or_, select
 
-from vouchgate.ingest.claims.types import OwnPublishers, PublisherTrust, Trust
+from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among
 from vouchgate.storage.tables.claims import PublisherTrustRow

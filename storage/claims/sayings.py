@@ -15,8 +15,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, select
 
+from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.claims.standing_rulings import StandingRuling, bearing
-from vouchgate.ingest.claims.types import ReviewStatus, SourceReading, SpotVerdict, Track, TrackRecord
+from vouchgate.ingest.claims.trust import Track, TrackRecord
+from vouchgate.ingest.claims.waiting import ReviewStatus, SpotVerdict
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.sampling import WINDOW, cited_first

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, delete, select, text, tuple_
 
-from vouchgate.ingest.claims.types import Found, PackedText, SourceReading
+from vouchgate.ingest.claims.source import Found, PackedText, SourceReading
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.support.texts import unpack
 from vouchgate.storage.columns import UtcTime

@@ -9,8 +9,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, case, func, select, update
 
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
-from vouchgate.ingest.claims.types import MemoryStatus, SpotVerdict, ValidationResult
+from vouchgate.ingest.claims.waiting import SpotVerdict
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.identity.names import valid_name

@@ -16,17 +16,10 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, and_, select
 
 from vouchgate.ingest.check import NOTHING_NEAR
-from vouchgate.ingest.claims.types import (
-    Action,
-    DedupFacts,
-    ItemKind,
-    Lane,
-    Neighbour,
-    Neighbours,
-    RejectedBefore,
-    Tier,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.decision import RejectedBefore, Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.pipeline import Examined

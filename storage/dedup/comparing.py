@@ -20,7 +20,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, Neighbours
+from vouchgate.ingest.claims.likeness import DedupFacts, DedupUnavailable, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.pipeline import Examined

@@ -17,7 +17,8 @@ from functools import lru_cache
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import DedupFacts, ItemKind, Neighbour, Neighbours, Tier
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, Allowance, Comparisons, LookedUp
 from vouchgate.ingest.dedup.similar import nearest
 from vouchgate.ingest.language.words import tokens

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Table, and_
 
-from vouchgate.ingest.claims.types import ItemKind, MemoryStatus, ReviewStatus
+from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.storage.tables.claims import MemoryRow, PendingRow
 
 MEMORY: Table = MemoryRow.metadata.tables["memory"]

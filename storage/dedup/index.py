@@ -17,7 +17,7 @@ from fractions import Fraction
 from sqlalchemy import Connection, Table, bindparam, select
 
 from vouchgate.ingest.check import NOTHING_NEAR
-from vouchgate.ingest.claims.types import DedupFacts, DedupUnavailable, ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.claims.likeness import DedupFacts, DedupUnavailable, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance, Comparisons, jaccard
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, select, tuple_, update
 from sqlalchemy.exc import DBAPIError
 
-from vouchgate.ingest.claims.types import ItemKind, Neighbour
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.storage.dedup.builds import BUILT, META, NEXT, OLD, Build, build_of, hold_alone

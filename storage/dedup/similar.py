@@ -17,7 +17,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, or_, select, union_all
 
-from vouchgate.ingest.claims.types import ItemKind, MemoryStatus, Neighbour
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
+from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.dedup.similar import BANDS, band_keys
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.dedup.window import Candidate

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Connection, Row, Select, Table, and_, delete, func, select, true, tuple_
 
-from vouchgate.ingest.claims.types import ItemKind, Neighbour
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.dedup.template import is_member, member_keys, restore_template
 from vouchgate.ingest.language.words import tokens

@@ -18,7 +18,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, literal, or_, select, text, update
 
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.likeness import (
     Embedding,
     ItemKind,
     Paraphrase,

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, delete, text
 
-from vouchgate.ingest.claims.types import ItemKind, Neighbour
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.dedup.template import (
     Template,

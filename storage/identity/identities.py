@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select
 
-from vouchgate.ingest.claims.types import Action, Person, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Person, Role
 from vouchgate.storage.identity import persons, tokens
 from vouchgate.storage.identity.grants import TOKEN
 from vouchgate.storage.identity.tokens import SERVICE_OWNER

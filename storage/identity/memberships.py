@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, delete, insert, select
 
-from vouchgate.ingest.claims.types import Action, Membership, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Membership, Role
 from vouchgate.storage.identity import owners
 from vouchgate.storage.identity.grants import LASTS
 from vouchgate.storage.identity.grants import MEMBER as TABLE

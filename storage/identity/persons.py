@@ -11,7 +11,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table, bindparam, delete, insert, or_, select, update
 
-from vouchgate.ingest.claims.types import Action, Person, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Person, Role
 from vouchgate.storage.identity import memberships, tokens
 from vouchgate.storage.identity.grants import TOKEN
 from vouchgate.storage.identity.tokens import SERVICE_OWNER

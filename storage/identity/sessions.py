@@ -30,7 +30,9 @@ from sqlalchemy import (
     update,
 )
 
-from vouchgate.ingest.claims.types import Action, Frozen, Principal, Role
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity import identities, tokens
 from vouchgate.storage.identity.grants import TOKEN, WITH_OWNERS

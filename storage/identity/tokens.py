@@ -14,7 +14,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, or_, select, update
 
-from vouchgate.ingest.claims.types import Action, Frozen, Membership, Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Membership, Principal, Role
 from vouchgate.ingest.policy import canonical_json
 from vouchgate.storage.identity import memberships
 from vouchgate.storage.identity.grants import MEMBER, WITH_OWN, WITH_OWNERS

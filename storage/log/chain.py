@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, and_, bindparam, or_, select, update
 
-from vouchgate.ingest.claims.types import Action, LogEntry
+from vouchgate.ingest.claims.log import Action, LogEntry
 from vouchgate.ingest.policy import canonical_json
 from vouchgate.storage.identity.owners import CHAIN_START, OwnerState
 from vouchgate.storage.identity.owners import TABLE as OWNER

@@ -19,7 +19,9 @@ from typing import Any
 from pydantic import JsonValue
 from sqlalchemy import Connection, Select, Table, and_, bindparam, func, select, tuple_, update
 
-from vouchgate.ingest.claims.types import DeliveryOp, Frozen, Memory, MemoryStatus
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.storage.claims import memories
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.outgoing.streams import MOST, first_seq, is_waiting

@@ -15,7 +15,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, insert, select, update
 
-from vouchgate.ingest.claims.types import Action, Frozen, Role
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage import ids
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity import memberships, owners, persons

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import model_validator
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 
 _DAY = timedelta(days=1)
 _DAY_MINUTES = 24 * 60

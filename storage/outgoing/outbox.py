@@ -16,15 +16,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, bindparam, func, or_, select
 
-from vouchgate.ingest.claims.types import (
-    AtPlace,
-    Claim,
-    DeliveryOp,
-    DeliveryTarget,
-    ItemKind,
-    Neighbour,
-    ReviewStatus,
-)
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
+from vouchgate.ingest.claims.likeness import AtPlace, ItemKind, Neighbour
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.storage import ids
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.outgoing.sink_consumers import Consumers

@@ -13,7 +13,8 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, and_, bindparam, insert, or_, select, update
 
-from vouchgate.ingest.claims.types import Frozen, ReviewStatus
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.storage import ids
 from vouchgate.storage.sql import PreparedSelect, among
 from vouchgate.storage.tables.claims import DecisionRow, MemoryRow, PendingRow, TokenRow

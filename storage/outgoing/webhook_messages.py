@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, func, or_, select, update
 
-from vouchgate.ingest.claims.types import Action, ReviewStatus
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage import ids
 from vouchgate.storage.columns import UtcTime

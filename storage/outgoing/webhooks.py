@@ -18,7 +18,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select, update
 
-from vouchgate.ingest.claims.types import Action, Frozen
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.net.addresses import parse_url
 from vouchgate.ingest.net.fetched import HopFailure
 from vouchgate.storage import ids

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, Table, bindparam, select, update
 
-from vouchgate.ingest.claims.types import Lane
+from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.storage.identity.owners import OwnerState
 from vouchgate.storage.sql import fetch

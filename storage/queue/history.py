@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, select, tuple_
 
-from vouchgate.ingest.claims.types import Frozen, PendingMemory, ReviewStatus
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.storage.queue import pending
 from vouchgate.storage.queue import search as search_terms
 from vouchgate.storage.queue.pending import TABLE, items_of

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, and_, bindparam, case, func, select
 
-from vouchgate.ingest.claims.types import Action, ReviewStatus
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims.decisions import TABLE as DECISION
 from vouchgate.storage.log.chain import TABLE as LOG

@@ -12,7 +12,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, Table, bindparam, case, func, or_, select
 
-from vouchgate.ingest.claims.types import Action, ReviewStatus
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.log.chain import TABLE as LOG

@@ -11,16 +11,12 @@ from typing import Any, Literal
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, insert, select, tuple_, update
 
-from vouchgate.ingest.claims.types import (
-    Frozen,
-    ItemKind,
-    Lane,
-    MemoryType,
-    PendingMemory,
-    ReviewStatus,
-    SourceReading,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.source import SourceReading
+from vouchgate.ingest.claims.waiting import Lane, PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest

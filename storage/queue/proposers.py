@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, bindparam, func, or_, select
 
-from vouchgate.ingest.claims.types import Memory, Principal, Role
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity.grants import LASTS, MEMBER, TOKEN

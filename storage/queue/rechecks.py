@@ -19,14 +19,10 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select, update
 
-from vouchgate.ingest.claims.types import (
-    Found,
-    ItemKind,
-    MemoryType,
-    ReviewStatus,
-    SourceReading,
-    Unreachable,
-)
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.source import Found, SourceReading, Unreachable
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.policy import Policy, Recheck
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.score import is_listed

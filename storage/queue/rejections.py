@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import PendingMemory, RejectedBefore, ReviewStatus
+from vouchgate.ingest.claims.decision import RejectedBefore
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.storage.sql import fetch, time_of
 
 Name = tuple[str, str]  # an owner, and the digest of a claim (`ingest.scoring.priority.words_digest`)

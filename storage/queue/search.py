@@ -13,7 +13,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Table, false, func, or_, select
 
 from vouchgate.ingest.citations.detection import detect_citations
-from vouchgate.ingest.claims.types import Lane
+from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.scoring.priority import cited_key
 from vouchgate.storage.queue.query import (
     AssignedTo,

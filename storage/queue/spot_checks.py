@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Table, bindparam, func, select, text, update
 
-from vouchgate.ingest.claims.types import Label, SpotCheck, SpotVerdict, ValidationResult
+from vouchgate.ingest.claims.decision import Label, ValidationResult
+from vouchgate.ingest.claims.waiting import SpotCheck, SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.sampling import cited_first, is_sampled, rate_of

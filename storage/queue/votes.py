@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.storage.queue.pending import TABLE as PENDING
 from vouchgate.storage.tables.people import PersonRow, VoteRow
 

@@ -38,7 +38,7 @@ class QueueTotalRow(SQLModel, table=True):
 
 
 class MemoryRow(SQLModel, table=True):
-    """A stored claim; see `ingest.claims.types.Memory`."""
+    """A stored claim; see `ingest.claims.memory.Memory`."""
 
     __tablename__ = "memory"
     __table_args__ = (
@@ -78,7 +78,7 @@ class MemoryRow(SQLModel, table=True):
 
 
 class PendingRow(SQLModel, table=True):
-    """A queued claim; see `ingest.claims.types.PendingMemory`."""
+    """A queued claim; see `ingest.claims.waiting.PendingMemory`."""
 
     __tablename__ = "pending"
     __table_args__ = (
@@ -141,10 +141,10 @@ class PendingRow(SQLModel, table=True):
     rejected_before: str | None = None
     removal_of: str | None = Field(
         default=None, sa_type=Text
-    )  # ingest.claims.types.Delivery.name of what is to go
+    )  # ingest.claims.decision.Delivery.name of what is to go
     lane: str = Field(
         default="agent", sa_column_kwargs={"server_default": "agent"}
-    )  # ingest.claims.types.Lane
+    )  # ingest.claims.waiting.Lane
     snoozed_until: datetime | None = Field(default=None, sa_type=UtcTime)
     assigned_to: str | None = Field(default=None, sa_type=Text)
     viewer: str | None = Field(default=None, sa_type=Text)
@@ -189,7 +189,7 @@ class DedupTemplateRow(SQLModel, table=True):
 
 
 class DecisionRow(SQLModel, table=True):
-    """The answer that was given, word for word (`ingest.claims.types.ValidationResult` as JSON)."""
+    """The answer that was given, word for word (`ingest.claims.decision.ValidationResult` as JSON)."""
 
     __tablename__ = "decision"
     __table_args__ = (Index("decision_by_id", "id"),)
@@ -225,7 +225,7 @@ class IdempotencyRow(SQLModel, table=True):
 
 
 class LogRow(SQLModel, table=True):
-    """The append-only log; see `ingest.claims.types.LogEntry`. Triggers refuse UPDATE and DELETE."""
+    """The append-only log; see `ingest.claims.log.LogEntry`. Triggers refuse UPDATE and DELETE."""
 
     __tablename__ = "log_entry"
     owner_id: str = Field(primary_key=True)
@@ -286,8 +286,8 @@ class EmbeddingRow(SQLModel, table=True):
     __tablename__ = "embedding"
     owner_id: str = Field(primary_key=True)
     item_id: str = Field(primary_key=True)
-    kind: str  # ingest.claims.types.ItemKind
-    model: str  # ingest.claims.types.Embedding
+    kind: str  # ingest.claims.likeness.ItemKind
+    model: str  # ingest.claims.likeness.Embedding
     vector: bytes = Field(sa_type=Float32s)
 
 
@@ -298,7 +298,7 @@ class SourceRow(SQLModel, table=True):
     __tablename__ = "source"
     __table_args__ = (Index("source_due", "expires_at"),)
     key: str = Field(primary_key=True)  # sha256 hex of the citation's canonical form
-    reading: str = Field(sa_type=Text)  # ingest.claims.types.Found or Missing as JSON
+    reading: str = Field(sa_type=Text)  # ingest.claims.source.Found or Missing as JSON
     text: str = Field(sa_type=Text)
     checked_at: datetime = Field(sa_type=UtcTime)
     expires_at: datetime = Field(sa_type=UtcTime)
@@ -311,11 +311,11 @@ class RecheckRow(SQLModel, table=True):
     __table_args__ = (Index("recheck_due", "kind", "due_at"),)
     owner_id: str = Field(primary_key=True)
     item_id: str = Field(primary_key=True)
-    kind: str  # ingest.claims.types.ItemKind
+    kind: str  # ingest.claims.likeness.ItemKind
     due_at: datetime = Field(sa_type=UtcTime)  # while it is leased: when the lease ends
     attempts: int = 0  # since the last that found something out
     lease: str | None = None  # whose work it is; once the lease has ended, anybody may take it
-    # Of a memory: what was found later of sources that its decision could not read, as ingest.claims.types.Found in
+    # Of a memory: what was found later of sources that its decision could not read, as ingest.claims.source.Found in
     # JSON.
     readings: str | None = Field(default=None, sa_type=Text)
 
@@ -326,7 +326,7 @@ class SourceTextRow(SQLModel, table=True):
     __tablename__ = "source_text"
     __table_args__ = (Index("source_text_due", "kept_until"),)
     owner_id: str = Field(primary_key=True)
-    digest: str = Field(primary_key=True)  # ingest.claims.types.PackedText
+    digest: str = Field(primary_key=True)  # ingest.claims.source.PackedText
     body: bytes = Field(sa_type=LargeBinary)
     kept_until: datetime = Field(sa_type=UtcTime)
 
@@ -347,7 +347,7 @@ class SpotCheckRow(SQLModel, table=True):
     kind: str | None = None  # of the first thing it cites
     publisher: str | None = None  # of that
     created_at: datetime = Field(sa_type=UtcTime)
-    verdict: str | None = None  # ingest.claims.types.SpotVerdict
+    verdict: str | None = None  # ingest.claims.waiting.SpotVerdict
     decided_at: datetime | None = Field(default=None, sa_type=UtcTime)
     decided_by: str | None = None
 
@@ -358,7 +358,7 @@ class PublisherTrustRow(SQLModel, table=True):
     __tablename__ = "publisher_trust"
     owner_id: str = Field(primary_key=True)
     publisher: str = Field(primary_key=True)
-    trust: str  # ingest.claims.types.Trust
+    trust: str  # ingest.claims.trust.Trust
     until: datetime = Field(sa_type=UtcTime)
     created_at: datetime = Field(sa_type=UtcTime)
     decided_by: str
@@ -371,7 +371,7 @@ class StandingRulingRow(SQLModel, table=True):
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
     name: str = Field(sa_type=Text)
-    verdict: str  # ingest.claims.types.RulingVerdict
+    verdict: str  # ingest.claims.trust.RulingVerdict
     terms: dict[str, Any] = Field(sa_type=JSON)  # ingest.claims.standing_rulings.RulingTerms
     created_at: datetime = Field(sa_type=UtcTime)
     until: datetime = Field(sa_type=UtcTime)

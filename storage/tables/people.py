@@ -65,7 +65,7 @@ class MembershipRow(SQLModel, table=True):
         {"sqlite_with_rowid": False},
     )
     member_id: str = Field(primary_key=True)
-    role: str = Field(primary_key=True)  # ingest.claims.types.Role
+    role: str = Field(primary_key=True)  # ingest.claims.people.Role
     owner_id: str = Field(primary_key=True)
     acts_for: str = Field(
         default="", primary_key=True

@@ -13,7 +13,9 @@ from typing import Any
 import httpx
 
 from tests.running.service import ALL_SOURCES, THRESHOLD, Running, serve
-from vouchgate.ingest.claims.types import Principal, Role, Source, ValidationResult
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.queue import spot_checks

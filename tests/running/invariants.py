@@ -12,7 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from tests.running.service import THRESHOLD
-from vouchgate.ingest.claims.types import Action, MemoryStatus, Outcome, ReviewStatus, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.dedup.template import is_member, member_keys, restore_template
 from vouchgate.ingest.language.words import tokens

@@ -9,7 +9,8 @@ from typing import Any
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.running.processes import FORKED
-from vouchgate.ingest.claims.types import Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims.submit import Decided, Repeated, SubmitAnswer
 from vouchgate.storage.queue.capacity import QueueFull

@@ -19,7 +19,8 @@ from typing import TextIO
 import httpx
 
 from tests.running.processes import Program
-from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store
 

@@ -13,7 +13,7 @@ import httpx
 
 from tests.acceptance.site import Site, claim, open_site
 from tests.repos import TestRepository
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.rules import Rule
 
 CONFLICT, HEDGED, REFUTED, UNCHECKED, UNGROUNDED = RULES = (

@@ -15,7 +15,7 @@ from mcp_types import CallToolResult, ResourceUpdatedNotification
 from tests.acceptance.site import Site
 from tests.running.waiting import names
 from tests.stores.gating import GATE, GRAPH_SERVER, NODE, Caller, Way, connected, way_to
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 MADE_UP = names(7)
 PORTS = iter(range(20_000, 60_000))

@@ -19,7 +19,7 @@ from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
 from vouchgate import Client
 from vouchgate.adapters.langgraph import GatedStore, NotWritten, WriteAnswer
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.outgoing.outbox import TABLE as DELIVERIES
 
 NAMESPACE = ("memories", "ada")

@@ -19,7 +19,8 @@ from pydantic import JsonValue
 from vouchgate.adapters.rendering import Unrenderable, Unrestorable, labels_of, place_of, render, restore
 from vouchgate.client import DeadLetter, Delivery, next_step
 from vouchgate.client.calls import ClaimOptions
-from vouchgate.ingest.claims.types import DeliveryOp, Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.policy import MAX_CONTENT_CHARACTERS, MAX_METADATA_BYTES
 
 Namespace = tuple[str, ...]

@@ -20,7 +20,7 @@ from vouchgate.adapters.langgraph_ops import (
     build_write,
 )
 from vouchgate.client import ApiError, Problem, QueueFull
-from vouchgate.ingest.claims.types import Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
 from vouchgate.ingest.rules import Rule
 
 # Seconds between looks whether another process, which holds the owner's deliveries just now, has written ours.

@@ -23,7 +23,8 @@ except ImportError as error:
 from vouchgate.adapters import mem0_forms as forms
 from vouchgate.adapters.mem0_extraction import extract
 from vouchgate.client import Client, DeadLetter, Delivered, Delivery
-from vouchgate.ingest.claims.types import DeliveryOp, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp
 
 SINK = "mem0"
 # Removals that one delete_all may ask for: as many as an owner's queue holds.

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from vouchgate.api.base import JsonRoute, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.api.reviews import Reviewer, ReviewReader, not_done, query_of
-from vouchgate.ingest.claims.types import PendingMemory
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review.attending import attention, views
 from vouchgate.review.attending.attention import MOST_LET_GO, Attended, AttentionAnswer, NotPossible
 from vouchgate.review.attending.views import TooManyViews

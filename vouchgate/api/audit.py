@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, owners_in_scope, problem_responses
-from vouchgate.ingest.claims.types import LogEntry, Principal
+from vouchgate.ingest.claims.log import LogEntry
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.log import chain as log

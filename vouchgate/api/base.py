@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from vouchgate.api.problems import MEDIA_TYPE, ProblemError
 from vouchgate.gate.incoming import owner_for
-from vouchgate.ingest.claims.types import Principal
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.metrics import Metrics

@@ -30,7 +30,8 @@ from vouchgate.api.base import (
 from vouchgate.api.problems import Problem, ProblemError, invalid, refused, unavailable
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.ingest.claims.types import Outcome, Principal, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.prepared import PreparedTexts

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
 from vouchgate.api.base import JsonRoute, caller, limit_rate, problem_responses
-from vouchgate.ingest.claims.types import Principal
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.corroboration.decision import decide_from_history
 from vouchgate.ingest.corroboration.given import GivenClaim, corroborate, history_of
 from vouchgate.ingest.corroboration.history import Attempt, Corroborated, Failure, Next

@@ -20,7 +20,9 @@ from vouchgate.api.problems import ProblemError
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, NotServed, Outdated
 from vouchgate.ingest.checks.secrets import mask
-from vouchgate.ingest.claims.types import DeliveryOp, MemoryType, Principal
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.rules import Act, is_owner
 from vouchgate.server.state import service_of
 from vouchgate.storage.outgoing import deliveries

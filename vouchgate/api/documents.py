@@ -33,7 +33,8 @@ from vouchgate.documents.gating import TakenDocument, write_json
 from vouchgate.documents.offering import offered_claims
 from vouchgate.documents.report import ReportJson
 from vouchgate.gate.incoming import ClaimRefused, owner_for
-from vouchgate.ingest.claims.types import Action, Principal, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review import record
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of

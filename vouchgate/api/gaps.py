@@ -9,7 +9,9 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel
 
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, problem_responses
-from vouchgate.ingest.claims.types import Looked, MemoryType, Principal, Suggested
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import Looked, Suggested
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of

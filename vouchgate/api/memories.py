@@ -20,17 +20,10 @@ from vouchgate.api.base import (
     problem_responses,
 )
 from vouchgate.api.problems import ProblemError
-from vouchgate.ingest.claims.types import (
-    Confidence,
-    Evidence,
-    Label,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    Principal,
-    Role,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import Confidence, Evidence, Label, ValidationResult
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review import metadata
 from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
 from vouchgate.review.private_pages import evidence_for

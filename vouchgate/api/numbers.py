@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 
 from vouchgate.api.base import JsonRoute, caller, narrowed, problem_responses
-from vouchgate.ingest.claims.types import Principal
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.numbers import DAYS, MOST_DAYS, Numbers
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of

@@ -22,7 +22,9 @@ from vouchgate.api.base import (
 from vouchgate.api.claims import respond, verdict_or_problem, verdict_response
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
-from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.answers import NotFound
 from vouchgate.review.attending.answering import Answered, AnswerRefused, step_of
 from vouchgate.review.rules import Act

@@ -12,7 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from vouchgate.api.base import JsonRoute, caller, narrowed, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
-from vouchgate.ingest.claims.types import Principal, PublisherTrust, Trust
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.trust import PublisherTrust, Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
 from vouchgate.review.rules import Act
 from vouchgate.review.trust import publishers

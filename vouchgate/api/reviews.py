@@ -12,17 +12,12 @@ from pydantic import BaseModel, Field, TypeAdapter
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, not_found, problem_responses
 from vouchgate.api.problems import Problem, ProblemError, refused, unavailable
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.ingest.claims.types import (
-    Looked,
-    Memory,
-    MemoryType,
-    PendingMemory,
-    Principal,
-    RejectedBefore,
-    ReviewStatus,
-    SimilarMemory,
-    Suggested,
-)
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import Looked, RejectedBefore, Suggested
+from vouchgate.ingest.claims.likeness import SimilarMemory
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import explain
 from vouchgate.review.answers import (

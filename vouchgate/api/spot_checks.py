@@ -11,7 +11,9 @@ from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, not_found, problem_responses
 from vouchgate.api.problems import ProblemError
-from vouchgate.ingest.claims.types import Memory, Principal, SpotVerdict
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import SpotVerdict
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.answers import ApprovalRefused, NotFound
 from vouchgate.review.rules import Act

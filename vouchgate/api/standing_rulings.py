@@ -12,8 +12,8 @@ from starlette.concurrency import run_in_threadpool
 from vouchgate.api.base import JsonRoute, caller, not_found, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling
-from vouchgate.ingest.claims.types import Principal
 from vouchgate.review.answers import NotFound
 from vouchgate.review.rules import Act
 from vouchgate.review.trust.publishers import may_decide

@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from vouchgate.api.base import JsonRoute, caller, owner_refused, owners_in_scope, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
-from vouchgate.ingest.claims.types import Membership, Person, Principal, Role
+from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import memberships, persons, tokens

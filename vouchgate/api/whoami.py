@@ -8,7 +8,8 @@ from fastapi import APIRouter, Depends
 from pydantic import BaseModel, Field
 
 from vouchgate.api.base import JsonRoute, caller, problem_responses
-from vouchgate.ingest.claims.types import Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.rules import Act
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["operations"])

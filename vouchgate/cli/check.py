@@ -21,21 +21,15 @@ from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.importing.lines import BadLine, Line, read_lines
-from vouchgate.ingest.claims.types import (
-    Decision,
-    DedupFacts,
-    MemoryType,
-    Neighbour,
-    Neighbours,
-    Principal,
-    Role,
-    Source,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Decision
+from vouchgate.ingest.claims.likeness import DedupFacts, Neighbour, Neighbours
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.dedup.compare import Comparisons, LookedUp
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories

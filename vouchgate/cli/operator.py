@@ -112,7 +112,7 @@ def review_list(
     """Show your queue, what presses most first."""
     from vouchgate.cli import review as command
     from vouchgate.cli.reviewing import many
-    from vouchgate.ingest.claims.types import ReviewStatus
+    from vouchgate.ingest.claims.waiting import ReviewStatus
     from vouchgate.storage.queue.query import NO_QUERY
 
     settings = settings_from(database_url=database_url, token=token)
@@ -327,7 +327,7 @@ def review_publisher(
 ) -> None:
     """Trust or ban a publisher, or list what you said. It counts for claims that come from then on."""
     from vouchgate.cli import review as command
-    from vouchgate.ingest.claims.types import Trust
+    from vouchgate.ingest.claims.trust import Trust
 
     settings = settings_from(database_url=database_url, token=token)
     if trust + ban + clear != (name is not None):
@@ -360,7 +360,7 @@ def review_standing(
 ) -> None:
     """Make a standing ruling, take one back, or list them with what each did."""
     from vouchgate.cli.reviewing import standing as command
-    from vouchgate.ingest.claims.types import RulingVerdict
+    from vouchgate.ingest.claims.trust import RulingVerdict
     from vouchgate.review.trust.taking_back import Then
 
     settings = settings_from(database_url=database_url, policy=policy, token=token)

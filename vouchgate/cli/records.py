@@ -102,7 +102,7 @@ def db_upgrade(database_url: operator.DatabaseUrl = None) -> None:
 @policy.command("show", epilog="Example: vouchgate policy show --policy strict.toml")
 def policy_show(policy: operator.PolicyFile = None) -> None:
     """Print the policy in force as JSON, with its digest."""
-    from vouchgate.ingest.policy import load_policy
+    from vouchgate.ingest.policy_file import load_policy
 
     loaded = load_policy(operator.settings_from(policy=policy).policy)
     document = {"digest": loaded.digest, "policy": json.loads(loaded.document)}
@@ -152,7 +152,7 @@ class _Replayer:
 
     def replay(self, connection: Connection, document: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The differences, and the sources whose texts are gone."""
-        from vouchgate.ingest.claims.types import Tier, ValidationResult
+        from vouchgate.ingest.claims.decision import Tier, ValidationResult
         from vouchgate.ingest.pipeline import replay
         from vouchgate.ingest.support.rereading import digests_of, reread
         from vouchgate.storage.claims import source_texts

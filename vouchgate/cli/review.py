@@ -9,16 +9,14 @@ from datetime import UTC, datetime
 
 from vouchgate.cli.database import open_store
 from vouchgate.cli.output import USAGE, Failure, one_line, say, write_json
-from vouchgate.ingest.claims.types import (
-    Embedding,
-    PendingMemory,
-    Principal,
-    ReviewStatus,
-    Trust,
-    ValidationResult,
-    Verdict,
-)
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.claims.claim import Verdict
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.likeness import Embedding
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.trust import Trust
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import explain
 from vouchgate.ingest.scoring.reputation import parse_publisher

@@ -22,7 +22,8 @@ from sqlalchemy import make_url
 from vouchgate.cli.identity.tokens import link_url
 from vouchgate.cli.output import Failure, say
 from vouchgate.cli.progress import of_the_index
-from vouchgate.ingest.claims.types import Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.server.app import create_app
 from vouchgate.server.processes import Supervisor
 from vouchgate.service import Service, open_service

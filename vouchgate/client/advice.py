@@ -9,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from vouchgate.ingest.claims.types import Citation, Finding, Found, Outcome, Stance, ValidationResult, Verdict
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.source import Found, Stance
 from vouchgate.ingest.rules import Rule
 
 _MOST_NAMED = 100  # characters of a citation in a sentence

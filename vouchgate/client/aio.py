@@ -19,7 +19,7 @@ from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
 from vouchgate.client.models import Delivered, Delivery, Problem
 from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 
 P = ParamSpec("P")
 T = TypeVar("T")

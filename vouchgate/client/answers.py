@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from vouchgate.client.errors import ApiError, OddAnswer, QueueFull, Unreachable, VouchgateError
 from vouchgate.client.models import DocumentReport, Problem
 from vouchgate.client.steps import Call, HttpReply, NoReply
-from vouchgate.ingest.claims.types import Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
 
 T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)

@@ -12,7 +12,8 @@ from vouchgate.client.errors import ApiError, OddAnswer, Unsendable, VouchgateEr
 from vouchgate.client.exchange import MOST_WAITED, backoff, exchange
 from vouchgate.client.models import Problem
 from vouchgate.client.steps import Call, HttpReply, Operation, Pause
-from vouchgate.ingest.claims.types import Frozen, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.frozen import Frozen
 
 MOST_ROWS = 500  # docs/api.md; a policy may say less
 MOST_BYTES = 1024 * 1024  # of a body, docs/api.md

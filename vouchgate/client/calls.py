@@ -15,7 +15,9 @@ from vouchgate.client import answers
 from vouchgate.client.errors import ApiError, Unsendable
 from vouchgate.client.models import Delivery, DeliveryState, DocumentReport, OwnPending, Page, Who
 from vouchgate.client.steps import Call, HttpReply, Parameters, Value
-from vouchgate.ingest.claims.types import Evidence, Frozen, Memory, ValidationResult
+from vouchgate.ingest.claims.decision import Evidence, ValidationResult
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.corroboration.history import Corroborated
 
 VERDICTS = frozenset({200, 201, 202, 409, 422})

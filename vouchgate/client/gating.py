@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 from vouchgate.client.advice import next_step
 from vouchgate.client.calls import SaveOptions
-from vouchgate.ingest.claims.types import Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""What the client gives back, where `ingest.claims.types` has no type for it already.
+"""What the client gives back, where `ingest.claims` has no type for it already.
 
 The types forbid unknown fields, as every domain type does; the client reads answers with unknown fields left out
 (`answers.read`), because a service that is newer than its clients may add some.
@@ -11,7 +11,11 @@ from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import Field, JsonValue
 
-from vouchgate.ingest.claims.types import DeliveryOp, Frozen, MemoryType, ReviewStatus, Role, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.waiting import ReviewStatus
 
 T = TypeVar("T")
 

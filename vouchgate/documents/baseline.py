@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.documents.gate import Accepted
 
 

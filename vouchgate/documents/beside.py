@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import Citation, CitationType
+from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.documents.types import Document, Reference
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")

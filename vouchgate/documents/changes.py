@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vouchgate.documents.beside import file_of, path_in
 from vouchgate.documents.report import Lines
-from vouchgate.ingest.claims.types import IN_REPOSITORIES
+from vouchgate.ingest.claims.citation import IN_REPOSITORIES
 from vouchgate.ingest.documents.types import Document, DocumentClaim
 from vouchgate.ingest.sources.git.repository import Repository
 

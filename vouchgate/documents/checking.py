@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from vouchgate.documents.beside import is_itself
 from vouchgate.documents.recording import RecordingError
 from vouchgate.gate.gathering import SourceReader, late
-from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Unreachable
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Missing, SourceReading, Unreachable
 from vouchgate.ingest.documents.gate import Accepted, CheckedDocument
 from vouchgate.ingest.documents.types import Document
 from vouchgate.ingest.documents.verdict import (

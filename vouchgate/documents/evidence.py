@@ -9,7 +9,8 @@ from pathlib import Path
 from vouchgate.documents.beside import is_itself, path_in
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gathering import SourceReader, gather
-from vouchgate.ingest.claims.types import Citation, Found, SourceReading
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.documents.types import Document, DocumentClaim, Reference
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_official

@@ -22,7 +22,8 @@ from vouchgate.gate.gathering import SourceReader, gather
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.turns import Turns
 from vouchgate.ingest.checks.secrets import mask
-from vouchgate.ingest.claims.types import Citation, SourceReading, Unreachable
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import SourceReading, Unreachable
 from vouchgate.ingest.documents import Document, Unreadable, read_document
 from vouchgate.ingest.documents.gate import KINDS
 from vouchgate.ingest.documents.gate import gate as gate_documents

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from vouchgate.ingest.claims.types import Source, Stance
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.hits import MOST_QUOTED
 from vouchgate.ingest.documents.verdict import ClaimVerdict
 from vouchgate.ingest.support.quotation import LEAST_WORDS

@@ -16,16 +16,10 @@ from typing import Any
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from vouchgate.gate.gathering import SourceReader
-from vouchgate.ingest.claims.types import (
-    KEPT_BY_OPERATOR,
-    Citation,
-    Found,
-    Frozen,
-    Looked,
-    SourceReading,
-    Suggested,
-    Unreachable,
-)
+from vouchgate.ingest.claims.citation import KEPT_BY_OPERATOR, Citation
+from vouchgate.ingest.claims.decision import Looked, Suggested
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import Found, SourceReading, Unreachable
 
 RUN = "run.json"
 _READING: TypeAdapter[SourceReading] = TypeAdapter(SourceReading)

@@ -11,7 +11,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from vouchgate.ingest.claims.types import Frozen, Stance
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.documents.gate import CheckedDocument, Gated
 from vouchgate.ingest.documents.types import Slip
 from vouchgate.ingest.documents.verdict import CheckedClaim, ClaimVerdict

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import Action, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_owner_id
 from vouchgate.storage.ids import new_id_suffix

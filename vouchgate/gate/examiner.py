@@ -21,22 +21,15 @@ from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.checks.secrets import SecretDetector, mask
 from vouchgate.ingest.citations import TooManyCitations
-from vouchgate.ingest.claims.types import (
-    Citation,
-    Claim,
-    DedupFacts,
-    DeliveryTarget,
-    Found,
-    Looked,
-    OwnPublishers,
-    PendingMemory,
-    Principal,
-    SecretMatch,
-    Source,
-    SourceReading,
-    Suggested,
-    Verdict,
-)
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Claim, SecretMatch, Source, Verdict
+from vouchgate.ingest.claims.decision import Looked, Suggested
+from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.likeness import DedupFacts
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.source import Found, SourceReading
+from vouchgate.ingest.claims.trust import OwnPublishers
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule

@@ -20,18 +20,12 @@ from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
 from vouchgate.gate.turns import Turns
 from vouchgate.ingest.check import NOTHING_NEAR
-from vouchgate.ingest.claims.types import (
-    Claim,
-    DedupFacts,
-    Embedding,
-    Lane,
-    OwnPublishers,
-    PendingMemory,
-    Principal,
-    RejectedBefore,
-    Tier,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import RejectedBefore, Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import DedupFacts, Embedding
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.trust import OwnPublishers
+from vouchgate.ingest.claims.waiting import Lane, PendingMemory
 from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, LookedUp
 from vouchgate.ingest.dedup.paraphrase import stored_only
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from vouchgate.ingest.claims.types import Citation, Found, SourceReading, Unreachable
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import Found, SourceReading, Unreachable
 
 
 class SourceReader(Protocol):

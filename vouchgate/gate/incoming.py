@@ -5,7 +5,8 @@ from __future__ import annotations
 from pydantic_core import to_json
 
 from vouchgate.ingest.citations import given_citation, parse_citation
-from vouchgate.ingest.claims.types import Citation, Principal
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.policy import Limits
 from vouchgate.wire import CitationIn, ClaimIn
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Protocol
 
-from vouchgate.ingest.claims.types import Claim, Embedding, ParaphraseFacts, ParaphraseUnavailable
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.likeness import Embedding, ParaphraseFacts, ParaphraseUnavailable
 
 log = logging.getLogger(__name__)
 

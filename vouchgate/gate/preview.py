@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import Claim, Decision, ItemKind, Neighbour, Neighbours, Tier
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import Decision, Tier
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import Comparisons, LookedUp
 from vouchgate.ingest.dedup.signature import SignatureKeys
 from vouchgate.ingest.rules import Rule

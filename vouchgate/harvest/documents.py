@@ -16,17 +16,9 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from vouchgate.harvest.paths import Look
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import (
-    Citation,
-    CitationType,
-    Found,
-    Looked,
-    SourceReading,
-    Stance,
-    Standing,
-    Suggested,
-    Unreachable,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.decision import Looked, Suggested
+from vouchgate.ingest.claims.source import Found, SourceReading, Stance, Standing, Unreachable
 from vouchgate.ingest.corroboration.hits import Reading, quotation_of, stance_of
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.language.terms import Kind, words_of

@@ -12,7 +12,9 @@ from vouchgate.harvest.budget import Purse
 from vouchgate.harvest.documents import MOST_FOUND, MOST_QUOTED, Harvested
 from vouchgate.harvest.search import World, search
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import Citation, CitationType, Looked, Stance, Suggested
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.decision import Looked, Suggested
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.history import SearchHistory, SearchTask
 from vouchgate.ingest.policy import Policy
 

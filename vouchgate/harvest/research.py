@@ -15,7 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vouchgate.harvest.budget import Purse
 from vouchgate.harvest.search import Pages, Searched, World, added, harvest
-from vouchgate.ingest.claims.types import Frozen, Label, Stance
+from vouchgate.ingest.claims.decision import Label
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import (
     AgentResult,

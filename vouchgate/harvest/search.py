@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from vouchgate.harvest.budget import Purse
 from vouchgate.harvest.paths import Look, SearchPath
-from vouchgate.ingest.claims.types import Found, SourceReading, Standing
+from vouchgate.ingest.claims.source import Found, SourceReading, Standing
 from vouchgate.ingest.corroboration.decision import decide_from_history
 from vouchgate.ingest.corroboration.history import Attempt, Failure, NeedMoreSearch, SearchHistory, SearchTask
 from vouchgate.ingest.corroboration.hits import MOST_HITS, Reading, hits_of

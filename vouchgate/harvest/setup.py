@@ -12,7 +12,8 @@ from vouchgate.harvest.endpoints import EndpointError, EndpointPath, load_endpoi
 from vouchgate.harvest.paths import SearchPath, in_order
 from vouchgate.harvest.research import MODEL_AT_ONCE
 from vouchgate.harvest.search import World
-from vouchgate.ingest.claims.types import Citation, CitationType, SourceReading
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.sources.answers import utc_now

@@ -31,16 +31,10 @@ from vouchgate.importing.labels import LabelledRow, RowLabel, labelled
 from vouchgate.ingest.checks.citations import DETECT, VERIFY
 from vouchgate.ingest.checks.hidden import CHECK as HIDDEN
 from vouchgate.ingest.checks.instruction import CHECK as INSTRUCTION
-from vouchgate.ingest.claims.types import (
-    BLOCKING_HEDGES,
-    DedupFacts,
-    EchoFacts,
-    Finding,
-    ItemKind,
-    Neighbours,
-    Outcome,
-    Verdict,
-)
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.decision import Outcome
+from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
+from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Neighbours
 from vouchgate.ingest.dedup.compare import compare
 from vouchgate.ingest.dedup.replacing import says_it_replaces
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys

@@ -18,7 +18,9 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.importing.formats import Format, RowFile, Unreadable
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row
-from vouchgate.ingest.claims.types import Claim, Principal, Tier
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.claims.known_keys import known_keys
 from vouchgate.storage.claims.submit import Idempotency

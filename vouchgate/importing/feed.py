@@ -12,7 +12,9 @@ from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.importing.batches import PreparedRow
 from vouchgate.importing.rows import BadRow
-from vouchgate.ingest.claims.types import Citation, Decision, Found, SourceReading, ValidationResult
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.decision import Decision, ValidationResult
+from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.prepared import PreparedTexts

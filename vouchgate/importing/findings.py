@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntFlag
 
-from vouchgate.ingest.claims.types import Outcome
+from vouchgate.ingest.claims.decision import Outcome
 
 EXAMPLES = 10  # rows of each kind that the report shows
 CONFLICTS = 100  # pairs of rows that it shows

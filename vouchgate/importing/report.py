@@ -14,7 +14,7 @@ from pathlib import Path
 
 from vouchgate.importing.findings import Audit, AuditedRow, Cluster, Conflict, Example, Flag
 from vouchgate.importing.rows import BadRow
-from vouchgate.ingest.claims.types import Outcome
+from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.review.pages.render import STATIC, environment
 from vouchgate.review.pages.wording.diff import word_diff
 from vouchgate.review.pages.wording.text import MarkedSpan, Piece, Pieces, pieces, plain_line

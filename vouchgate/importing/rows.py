@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from vouchgate.ingest.claims.types import MemoryType, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.wire import ClaimIn
 
 # Where other stores keep the text, in the order in which they are looked for.

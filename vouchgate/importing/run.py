@@ -12,7 +12,10 @@ from vouchgate.gate.gate import Gate
 from vouchgate.importing.batches import Batch, PreparedRow, must_wait
 from vouchgate.importing.feed import examine_all, reason_of
 from vouchgate.importing.rows import BadRow
-from vouchgate.ingest.claims.types import Claim, Lane, Outcome, Principal
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import Outcome
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims.submit import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from vouchgate.client import ApiError, AsyncClient, OddAnswer, Who
 from vouchgate.client.config import configured
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 RETRIES = 1  # a model, and somebody who waits for it, sit at the other end
 SECONDS = 20.0  # for one answer: the gate reads sources for 10 s unless its policy says more

@@ -11,7 +11,9 @@ from typing import Any
 
 from vouchgate.client import DocumentReport, OwnPending, Page, next_step
 from vouchgate.client.models import DocumentClaim
-from vouchgate.ingest.claims.types import Evidence, Found, Memory, SourceReading, ValidationResult
+from vouchgate.ingest.claims.decision import Evidence, ValidationResult
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.corroboration.history import Corroborated, Outcome
 from vouchgate.ingest.policy import MAX_CITATIONS, MAX_CONTENT_CHARACTERS
 from vouchgate.mcp.tools import (

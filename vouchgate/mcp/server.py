@@ -33,7 +33,7 @@ from vouchgate.client import (
     Unsendable,
     VouchgateError,
 )
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.rules import Rule
 from vouchgate.mcp import results as shown
 from vouchgate.mcp.connection import GateConnection, TokenRefused

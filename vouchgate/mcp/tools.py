@@ -14,16 +14,11 @@ from typing import Annotated, Any, Literal
 from mcp_types import Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from vouchgate.ingest.claims.types import (
-    Confidence,
-    Label,
-    MemoryStatus,
-    MemoryType,
-    Outcome,
-    ReviewStatus,
-    Stance,
-    Standing,
-)
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import Confidence, Label, Outcome
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.source import Stance, Standing
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.policy import MAX_CITATIONS, MAX_CONTENT_CHARACTERS
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS
 

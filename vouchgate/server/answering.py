@@ -5,7 +5,10 @@ from __future__ import annotations
 from starlette.concurrency import run_in_threadpool
 
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.ingest.claims.types import Claim, PendingMemory, Principal, Source, ValidationResult
+from vouchgate.ingest.claims.claim import Claim, Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.rules import Rule
 from vouchgate.review import acts
 from vouchgate.review.answers import NotFound

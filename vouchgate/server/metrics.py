@@ -11,7 +11,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from vouchgate.ingest.claims.types import Action, Tier, ValidationResult
+from vouchgate.ingest.claims.decision import Tier, ValidationResult
+from vouchgate.ingest.claims.log import Action
 from vouchgate.review import recheck
 from vouchgate.storage.outgoing.streams import DeliveryFigures
 from vouchgate.storage.queue.overview import QueueFigures

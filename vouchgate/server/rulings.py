@@ -11,7 +11,9 @@ from datetime import UTC, datetime, timedelta
 from starlette.concurrency import run_in_threadpool
 
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.ingest.claims.types import Embedding, PendingMemory, Principal, ReviewStatus
+from vouchgate.ingest.claims.likeness import Embedding
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.review.answers import (
     AlreadyDecided,

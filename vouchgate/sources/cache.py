@@ -7,7 +7,7 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from vouchgate.ingest.claims.types import Found, Missing, SourceReading
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading
 from vouchgate.ingest.policy import Remember
 from vouchgate.storage.claims import source_cache as sources
 from vouchgate.storage.errors import StorageError

@@ -14,15 +14,8 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from vouchgate.ingest.citations.kinds import Reader
-from vouchgate.ingest.claims.types import (
-    IN_REPOSITORIES,
-    Citation,
-    CitationType,
-    Found,
-    Missing,
-    SourceReading,
-    Unreachable,
-)
+from vouchgate.ingest.claims.citation import IN_REPOSITORIES, Citation, CitationType
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Unreachable
 from vouchgate.ingest.net.single_flight import SharedTasks
 from vouchgate.ingest.sources.corpus.source import CorpusSource
 from vouchgate.ingest.sources.git.source import GitSource

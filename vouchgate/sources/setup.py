@@ -14,7 +14,8 @@ from pydantic import SecretStr
 
 from vouchgate.ingest.citations import BUILT_IN
 from vouchgate.ingest.citations.kinds import Reader
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, SourceReading
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.net.addresses import parse_opening
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.policy import Policy

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.types import ReviewStatus
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.review.pages.history import PATH, filter_choices, href, rows_of
 from vouchgate.review.pages.wording.text import pieces
 from vouchgate.server.state import service_of

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse, Response
 
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.review.pages.changes import changes_between
 from vouchgate.review.pages.queue import QueueListing
 from vouchgate.review.pages.reasons import CANNED, kind_of_item

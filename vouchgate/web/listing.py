@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import get_args
 
-from vouchgate.ingest.claims.types import MemoryType
+from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages.queue import QueueListing
 from vouchgate.storage.claims.memories import storable

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.types import Memory
+from vouchgate.ingest.claims.memory import Memory
 from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
 from vouchgate.review.pages.memory import memory_view, parse_query, rows_of
 from vouchgate.review.reading import parse_decision

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.pages.attention import attention_notes
 from vouchgate.review.pages.item import ItemView, item_view
 from vouchgate.review.pages.wording.text import Pieces

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.types import Trust
+from vouchgate.ingest.claims.trust import Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
 from vouchgate.review.pages.publishers import DAYS, PATH, preview_view, publisher_views
 from vouchgate.review.trust import publishers

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from vouchgate.ingest.claims.types import ReviewStatus
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.review.attending import views
 from vouchgate.review.pages.queue import (
     ORDERS,

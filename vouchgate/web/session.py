@@ -18,7 +18,7 @@ from fastapi import Depends, Request
 from starlette.datastructures import ImmutableMultiDict
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.types import Principal
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.server.oidc import LATELY
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.types import SpotVerdict
+from vouchgate.ingest.claims.waiting import SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.support.rereading import digests_of
 from vouchgate.review.answers import ApprovalRefused, NotFound

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from vouchgate.ingest.claims.standing_rulings import RulingDraft
-from vouchgate.ingest.claims.types import RulingVerdict
+from vouchgate.ingest.claims.trust import RulingVerdict
 from vouchgate.review.answers import NotFound
 from vouchgate.review.pages import standing_rulings as views
 from vouchgate.review.pages.standing_rulings import PATH, NewRulingView

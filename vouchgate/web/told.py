@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.ingest.claims.types import ReviewStatus
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import (
     AlreadyDecided,

@@ -18,17 +18,12 @@ from typing import Protocol
 from sqlalchemy import Connection
 
 from vouchgate.ingest.citations import detect_citations
-from vouchgate.ingest.claims.types import (
-    Citation,
-    Claim,
-    Found,
-    ItemKind,
-    Neighbours,
-    PendingMemory,
-    SourceReading,
-    Unreachable,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbours
+from vouchgate.ingest.claims.source import Found, SourceReading, Unreachable
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import MAX_MENTIONS, Examined, Inspected, examine, focus

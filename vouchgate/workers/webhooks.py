@@ -22,7 +22,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import DeliveryOp
+from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed, FetchOutcome
 from vouchgate.ingest.net.hosts import requested_wait

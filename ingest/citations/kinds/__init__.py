@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from vouchgate.ingest.claims.types import Citation, SourceReading
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import SourceReading
 
 if TYPE_CHECKING:
     from vouchgate.ingest.net.client import Outbound

@@ -16,7 +16,8 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from vouchgate.ingest.citations.kinds import CitationKind, each_match, full_match
-from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Standing
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Missing, SourceReading, Standing
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (
     READING_SECONDS,

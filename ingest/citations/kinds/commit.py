@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
 from vouchgate.ingest.citations.words import COMMIT, COMMIT_KEYS, DIGEST, FILLERS, OTHER_THINGS
-from vouchgate.ingest.claims.types import CitationType
+from vouchgate.ingest.claims.citation import CitationType
 
 _RUNNING = re.compile(r"(?<![0-9A-Za-z_])(?:[0-9a-f]{7,40}|[0-9A-F]{7,40})(?![0-9A-Za-z_])")
 _LOOK_BACK = 80  # characters before an id that can say what it is

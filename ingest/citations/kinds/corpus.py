@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
-from vouchgate.ingest.claims.types import CitationType
+from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.language.normalise import plain_signs
 
 # Of documents, in small letters; a corpus has no others.

@@ -14,7 +14,8 @@ from typing import Literal
 from pydantic import AwareDatetime, Field, NaiveDatetime
 
 from vouchgate.ingest.citations.kinds import CitationKind, each_match, full_match
-from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Standing
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Missing, SourceReading, Standing
 from vouchgate.ingest.sources.answers import (
     NoAnswer,
     Shape,

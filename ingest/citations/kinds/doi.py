@@ -20,7 +20,8 @@ from pydantic import Field, JsonValue
 
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
 from vouchgate.ingest.citations.shared import trim_end
-from vouchgate.ingest.claims.types import Citation, CitationType, Missing, SourceReading, Standing
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Missing, SourceReading, Standing
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (
     NoAnswer,

@@ -10,7 +10,7 @@ from string import ascii_letters, digits
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
 from vouchgate.ingest.citations.shared import NOT_A_COUNT
 from vouchgate.ingest.citations.words import BEFORE_RANK, GLUED_TO_HASH, ORDINALS
-from vouchgate.ingest.claims.types import CitationType
+from vouchgate.ingest.claims.citation import CitationType
 
 _OWNER_REPO = r"(?P<repo>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[\w.-]{1,100})"  # lengths are GitHub's own
 _NUMBER = r"[1-9]\d{0,6}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
-from vouchgate.ingest.claims.types import CitationType
+from vouchgate.ingest.claims.citation import CitationType
 
 LONGEST = 500  # characters of a path
 _ENDINGS = """

@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from vouchgate.ingest.citations.shared import numbered_kind
-from vouchgate.ingest.claims.types import Citation, CitationType, Frozen, Missing, SourceReading, Standing
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import Missing, SourceReading, Standing
 from vouchgate.ingest.sources.answers import (
     NoAnswer,
     build_found,

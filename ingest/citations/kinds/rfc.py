@@ -8,14 +8,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from vouchgate.ingest.citations.shared import numbered_kind
-from vouchgate.ingest.claims.types import (
-    TEXT_CHARACTERS,
-    Citation,
-    CitationType,
-    Missing,
-    SourceReading,
-    Standing,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Missing, SourceReading, Standing
 from vouchgate.ingest.sources.answers import (
     NoAnswer,
     Shape,

@@ -13,7 +13,7 @@ from linkify_it import LinkifyIt
 
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
 from vouchgate.ingest.citations.shared import trim_end
-from vouchgate.ingest.claims.types import CitationType
+from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.language.normalise import INVISIBLE
 
 _LINKIFY = LinkifyIt(options={"fuzzy_link": False, "fuzzy_email": False})

@@ -17,10 +17,9 @@ from threading import Lock
 from typing import NamedTuple
 
 from vouchgate.ingest.citations.kinds.corpus import key_of, parse_key
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import (
     EXCERPT_CHARACTERS,
-    Citation,
-    CitationType,
     Found,
     Missing,
     SourceReading,

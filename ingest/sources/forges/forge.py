@@ -16,7 +16,8 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 from urllib.parse import SplitResult, quote, urlsplit
 
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, Missing, SourceReading
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import (

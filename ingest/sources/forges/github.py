@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AwareDatetime
 
-from vouchgate.ingest.claims.types import Citation, Missing, SourceReading
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import Missing, SourceReading
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.ingest.sources.answers import NoAnswer, Shape, fetch_answer
 from vouchgate.ingest.sources.forges.forge import IssueAddress, Thread, in_path

@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import NamedTuple
 
-from vouchgate.ingest.claims.types import Frozen, Standing
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import Standing
 from vouchgate.ingest.sources.git.adr_links import Links, Ref
 from vouchgate.ingest.sources.git.adr_status import Statement, adr_id, file_number
 from vouchgate.ingest.sources.git.adr_text import is_record, parse

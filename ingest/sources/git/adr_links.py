@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.sources.git.adr_status import file_number
 
 _MOST = 50  # records that one names in each way

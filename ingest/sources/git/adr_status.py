@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from vouchgate.ingest.claims.types import Frozen, Standing
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import Standing
 
 _LONGEST = 500  # characters of one status statement that are looked at
 

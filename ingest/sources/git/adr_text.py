@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 import yaml
 
-from vouchgate.ingest.claims.types import EXCERPT_CHARACTERS, TEXT_CHARACTERS, Frozen, Standing
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, TEXT_CHARACTERS, Standing
 from vouchgate.ingest.sources.git.adr_links import Links, find_links
 from vouchgate.ingest.sources.git.adr_status import (
     Statement,

@@ -13,10 +13,10 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from vouchgate.ingest.citations.kinds.path import PathKey, parse_key
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import (
     EXCERPT_CHARACTERS,
     TEXT_CHARACTERS,
-    Citation,
     Found,
     Missing,
     SourceReading,

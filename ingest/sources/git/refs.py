@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.plain_text import plain
 

@@ -12,10 +12,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import (
     EXCERPT_CHARACTERS,
-    Citation,
-    CitationType,
     Found,
     Missing,
     SourceReading,

@@ -25,7 +25,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.sources.web.page import ContentKind, Page
 
 SECONDS = 5.0  # for one page; the largest page that is fetched takes a second or two

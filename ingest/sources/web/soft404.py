@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from vouchgate.ingest.claims.types import Frozen
+from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.words import RUN
 from vouchgate.ingest.scoring.sites import host_of, registrable_domain

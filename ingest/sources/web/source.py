@@ -14,15 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urldefrag
 
-from vouchgate.ingest.claims.types import (
-    LINKS,
-    Citation,
-    CitationType,
-    Found,
-    Missing,
-    SourceReading,
-    Standing,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import LINKS, Found, Missing, SourceReading, Standing
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed, FetchOutcome
 from vouchgate.ingest.scoring.sites import site_of

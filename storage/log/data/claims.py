@@ -8,7 +8,8 @@ from typing import Any
 
 from sqlalchemy import Row, Table, select
 
-from vouchgate.ingest.claims.types import Action, Label
+from vouchgate.ingest.claims.decision import Label
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.rules import CHANGE_REASON, NUMBERS, Rule
 from vouchgate.ingest.scoring.score import confidence_of
 from vouchgate.storage.log.data.differences import (

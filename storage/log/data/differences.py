@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic_core import from_json
 from sqlalchemy import Column, ColumnElement, Connection, Integer, Row, Select, Table, select, type_coerce
 
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.log import Action
 from vouchgate.storage.log import chain
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import DecisionRow

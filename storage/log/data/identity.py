@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Row, Table, select
 
-from vouchgate.ingest.claims.types import Action, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.log.data.differences import Entry, Kind, Look, entries_of_all, spellings
 from vouchgate.storage.tables.claims import TokenRow
 from vouchgate.storage.tables.doors import MailRow, SessionRow, SignInLinkRow

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Row, Table, select
 
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.log import Action
 from vouchgate.storage.log.data.claims import MEMORY, PENDING, number_of
 from vouchgate.storage.log.data.differences import Entry, Kind, Look, batched, plain, spellings, time_of
 from vouchgate.storage.sql import among

@@ -9,8 +9,9 @@ from typing import Any
 
 from sqlalchemy import Row, Table, func, select
 
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
-from vouchgate.ingest.claims.types import Action, Trust
+from vouchgate.ingest.claims.trust import Trust
 from vouchgate.storage.log.data.claims import ACT, DELIVERY, MEMORY, PENDING, number_of
 from vouchgate.storage.log.data.differences import LOG, Entry, Kind, Look, batched, plain
 from vouchgate.storage.sql import among

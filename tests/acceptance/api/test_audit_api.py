@@ -9,7 +9,9 @@ import httpx
 import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
-from vouchgate.ingest.claims.types import Action, LogEntry, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.log import Action, LogEntry
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import tokens
 
 pytestmark = pytest.mark.on("postgresql")

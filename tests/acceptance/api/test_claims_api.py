@@ -11,7 +11,9 @@ import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
 from tests.running.service import THRESHOLD
-from vouchgate.ingest.claims.types import Role, Source, ValidationResult
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.store import Store
 
 pytestmark = pytest.mark.on("sqlite")

@@ -16,7 +16,8 @@ import pytest
 from tests.acceptance.site import Site, approve, claim, is_problem, open_site, queue, store, submit
 from tests.visiting import Browser, is_page
 from vouchgate.cli.app import run
-from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import tokens
 
 LEASE = "/v1/deliveries/lease"

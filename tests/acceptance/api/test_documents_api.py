@@ -14,7 +14,7 @@ import pytest
 from tests.acceptance.site import Site, is_problem, open_site
 from tests.repos import TestRepository
 from tests.web import Answer, WebServer, web_server
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 ADR = """# ADR-007: Deploys stop on Fridays
 

@@ -18,7 +18,7 @@ import pytest
 
 from tests.acceptance.site import Site, queue
 from tests.running.service import THRESHOLD, make_token, serve, workers_of
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.server.app import create_app
 from vouchgate.server.live import MOST_FOR_ONE, Hub
 from vouchgate.service import open_service

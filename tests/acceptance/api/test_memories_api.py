@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
-from vouchgate.ingest.claims.types import Evidence, Memory, ValidationResult
+from vouchgate.ingest.claims.decision import Evidence, ValidationResult
+from vouchgate.ingest.claims.memory import Memory
 
 pytestmark = pytest.mark.on("sqlite")
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, queue, store
-from vouchgate.ingest.claims.types import Membership, Role
+from vouchgate.ingest.claims.people import Membership, Role
 from vouchgate.storage.identity import memberships, persons, tokens
 
 pytestmark = pytest.mark.on("sqlite")

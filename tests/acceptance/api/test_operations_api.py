@@ -15,7 +15,7 @@ from tests.acceptance.site import Site, claim, is_problem, open_site, queue, sub
 from tests.conftest import Postgresql
 from tests.repos import TestRepository
 from tests.running.service import make_token, serve
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 pytestmark = pytest.mark.on("sqlite")
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, submit
 from tests.repos import TestRepository
-from vouchgate.ingest.claims.types import Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
 
 ADR = """# ADR-007: Deploys stop on Fridays
 

@@ -12,7 +12,10 @@ import pytest
 from sqlalchemy import Connection, update
 
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
-from vouchgate.ingest.claims.types import Evidence, Memory, PendingMemory, Role, ValidationResult
+from vouchgate.ingest.claims.decision import Evidence, ValidationResult
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.storage.queue import pending
 
 pytestmark = pytest.mark.on("postgresql")

@@ -8,7 +8,7 @@ import pytest
 
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, queue, store, submit
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 pytestmark = pytest.mark.on("sqlite")
 

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, queue, submit
-from vouchgate.ingest.claims.types import Person, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Person, Role
 from vouchgate.storage.identity import persons, sessions, tokens
 
 pytestmark = pytest.mark.on("sqlite")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.acceptance.cli_program import cli, json_lines
 from tests.acceptance.site import Site, is_problem, open_site, queue, store
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import persons, sessions, tokens
 
 RULES = "@board = @bea @cleo\n*\ntype:decision @board 2\n"

@@ -16,7 +16,7 @@ from tests.acceptance.cli_program import PROGRAM, clean_environment, cli, compla
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD
 from tests.reviews import history, stored, waiting
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.log import Action
 from vouchgate.storage.claims import memories
 from vouchgate.storage.dedup import similar
 from vouchgate.storage.dedup.upkeep import KEYS

@@ -13,7 +13,8 @@ import pytest
 from tests.acceptance.cli_program import cli, complaint, json_lines
 from tests.claims import policy
 from tests.reviews import waiting
-from vouchgate.ingest.claims.types import PendingMemory, Role
+from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store
 

@@ -15,7 +15,9 @@ from tests.conftest import Postgresql
 from tests.running.invariants import Kept, look
 from tests.running.load import Caller, Ledger, Load, Where, seeded
 from tests.running.service import make_token, serve
-from vouchgate.ingest.claims.types import ReviewStatus, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.waiting import ReviewStatus
 
 OWNERS = ("ann", "ben", "cem")
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL)

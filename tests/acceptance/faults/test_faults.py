@@ -28,7 +28,8 @@ from tests.repos import TestRepository
 from tests.running.invariants import look
 from tests.running.load import Caller, Reply, Where, claim
 from tests.running.service import Running, make_token, serve
-from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from sqlalchemy import func, select
 from tests.running.invariants import look
 from tests.running.load import Caller, Reply, Where, claim, seeded
 from tests.running.service import THRESHOLD, make_token, serve
-from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
 

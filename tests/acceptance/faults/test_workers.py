@@ -24,7 +24,8 @@ from tests.conftest import in_memory
 from tests.running.invariants import look
 from tests.running.load import Caller, Where, claim
 from tests.running.service import Running, children, make_token, serve, workers_of
-from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
 
 WORKERS = 2  # as many as it takes
 

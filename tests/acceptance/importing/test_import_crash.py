@@ -21,7 +21,8 @@ from tests.conftest import THRESHOLD
 from tests.running.invariants import look
 from tests.running.processes import Program
 from tests.running.service import make_token
-from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store

@@ -17,7 +17,7 @@ from tests.acceptance.cli_program import cli, complaint
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
 from tests.stores.gating import GATE, Caller, connected, eventually, running, states, verdicts, words
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 SERVER = Path(__file__).parents[2] / "stores" / "notes_server.py"
 CONFIG = """

@@ -13,7 +13,7 @@ import pytest
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
 from tests.stores.gating import GATE, Caller, connected, eventually, states, words
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 SERVER = Path(__file__).parents[2] / "stores" / "recall_server.py"
 WAYS = {

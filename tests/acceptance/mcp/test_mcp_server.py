@@ -14,7 +14,8 @@ from mcp import MCPError
 from tests.acceptance.site import Site, approve, open_site, queue, store
 from tests.repos import TestRepository
 from tests.stores.mcp_session import McpSession, http_server, over_http, over_stdio
-from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
 
 ADR = """# ADR-007: Deploys stop on Fridays
 

@@ -18,7 +18,7 @@ from tests.acceptance.cli_program import PROGRAM, clean_environment, cli, compla
 from tests.acceptance.site import Site, open_site
 from tests.stores.mcp_session import http_server, over_http
 from tests.web import Answer, web_server
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.mcp.connection import GateConnection
 from vouchgate.storage.identity import tokens
 

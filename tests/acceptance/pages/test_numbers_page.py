@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, store, submit
 from tests.browser import DESKTOP, PHONE, Chromium, faults_of_access, moved, overflow, sign_in_with, widest
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 
 @pytest.fixture(scope="module", params=["sqlite"])

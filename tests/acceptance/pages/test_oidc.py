@@ -26,7 +26,8 @@ from tests.identity_provider import (
 )
 from tests.visiting import SIGN_IN, Browser, cookie, hidden, is_page
 from tests.web import Answer
-from vouchgate.ingest.claims.types import Action, Membership, Person, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Membership, Person, Role
 from vouchgate.storage.identity import identities, memberships, persons, sessions, tokens
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.tables.doors import SessionRow

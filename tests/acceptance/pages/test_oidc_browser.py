@@ -16,7 +16,7 @@ from sqlalchemy import update
 
 from tests.acceptance.site import Site, open_site
 from tests.browser import DESKTOP, PHONE, Chromium, Window, faults_of_access, overflow, widest
-from vouchgate.ingest.claims.types import Membership, Role
+from vouchgate.ingest.claims.people import Membership, Role
 from vouchgate.storage.identity import identities, memberships, persons
 from vouchgate.storage.tables.doors import SessionRow
 

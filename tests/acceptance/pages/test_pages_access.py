@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.acceptance.site import Site, claim, queue, submit
 from tests.browser import DESKTOP, PHONE, Chromium, faults_of_access, moved, overflow, sign_in, widest
 from tests.running.waiting import CONFLICT, RULES, UNGROUNDED, Waiting, fill, open_desk
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import sessions
 
 APPROVED, REJECTED = 5, 7  # of what `waiting` made; the first of them replaced a stored memory

@@ -13,7 +13,8 @@ from tests.acceptance.site import Site, submit
 from tests.acceptance.site import claim as body
 from tests.browser import Chromium, Window
 from tests.running.waiting import CONFLICT, HEDGED, REFUTED, UNGROUNDED, fill, open_desk
-from vouchgate.ingest.claims.types import Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import sessions
 from vouchgate.web.session import COOKIE
 

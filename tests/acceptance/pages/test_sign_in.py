@@ -13,7 +13,8 @@ import pytest
 
 from tests.acceptance.site import Site, is_problem, queue
 from tests.visiting import SECRET, SIGN_IN, SIGN_OUT, Browser, cookie, has_headers, hidden, is_page
-from vouchgate.ingest.claims.types import Action, Principal, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.pages.render import STATIC, asset
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.log import chain as log

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 from tests.running.service import make_token
 from tests.visiting import SIGN_IN, cookie, hidden, is_page
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.server.app import create_app
 from vouchgate.service import open_service
 from vouchgate.settings import Settings

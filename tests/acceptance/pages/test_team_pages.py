@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.site import Site, open_site, queue
 from tests.browser import DESKTOP, Chromium, faults_of_access, overflow, sign_in_with, widest
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.identity import persons, tokens
 
 NARROW = (320, 640)  # WCAG 2.2, 1.4.10

@@ -18,7 +18,7 @@ import pytest
 from tests.acceptance.cli_program import cli, json_lines, lines
 from tests.web import Answer, WebServer, web_server
 from vouchgate.harvest.setup import world_of
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import SettingsError, load_settings
 from vouchgate.sources.plugins import install_kinds
@@ -100,7 +100,7 @@ def test_a_check_is_one_file(tmp_path: Path) -> None:
     assert shouted["checks_failed"] == ["no_citation", "shouting"]
     assert said["rule"] == "trusted_source"
     shown = (
-        "from vouchgate.ingest.claims.types import Finding, Verdict;"
+        "from vouchgate.ingest.claims.claim import Finding, Verdict;"
         "from vouchgate.review.pages.findings import finding_view as view;"
         "print(view(Finding(check='shouting', verdict=Verdict.DOUBT, code='x', message=''), decides=True).check)"
     )

@@ -56,8 +56,10 @@ from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations.detection import detect_citations
 from vouchgate.ingest.dedup.compare import compare
 from vouchgate.ingest.pipeline import replay
-from vouchgate.ingest.policy import Policy, load_policy
-from vouchgate.ingest.claims.types import ItemKind, Neighbour, ValidationResult
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
 
 policy = load_policy()
 text = "Maybe we could shard it, see ADR-007 and https://example.com/a."
@@ -96,7 +98,7 @@ BESIDE = """
 import ingest, storage, review, vouchgate
 from vouchgate import Client
 from vouchgate.gate.gate import Gate
-from vouchgate.ingest.claims.types import Tier
+from vouchgate.ingest.claims.decision import Tier
 print(vouchgate.__file__, ingest.OURS, storage.OURS, review.OURS)
 print(Client.__name__, Gate.__name__, Tier.STORED.value)
 """

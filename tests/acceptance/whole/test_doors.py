@@ -22,7 +22,7 @@ from tests.stores.gating import GATE, GRAPH_SERVER, NODE, connected
 from tests.stores.mcp_session import http_server, over_http, over_stdio
 from vouchgate import AsyncClient, Client, VouchgateError
 from vouchgate.adapters.langgraph import GatedStore, NotWritten
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions
 

@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.site import Site, claim, open_site
 from tests.repos import TestRepository
 from tests.visiting import Browser, is_page
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 pytestmark = pytest.mark.on("sqlite")
 

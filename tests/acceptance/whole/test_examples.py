@@ -12,7 +12,8 @@ import pytest
 from tests.acceptance.site import Site, open_site
 from tests.repos import TestRepository
 from tests.running.service import ALL_SOURCES
-from vouchgate.ingest.claims.types import Source, ValidationResult
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.rules import Rule
 
 ROWS: list[dict[str, Any]] = [

@@ -16,7 +16,7 @@ from mcp_types import CallToolResult
 from tests.acceptance.site import Site, claim, open_site
 from tests.stores.mcp_session import McpSession, over_stdio
 from tests.web import Answer, Asked, WebServer, web_server
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 PAGE = """<!doctype html><html lang="en"><head><title>Saffron notes</title></head><body><main>
 <h1>Ports of the gateway</h1><p>The gateway exports its metrics on port 9410, for the porcupine in the attic.</p>

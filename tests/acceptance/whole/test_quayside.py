@@ -13,8 +13,10 @@ from tests.repos import TestRepository
 from vouchgate.gate.examiner import Examiner
 from vouchgate.harvest.documents import REPOSITORY, DocumentSearch
 from vouchgate.ingest.check import NOTHING_NEAR
-from vouchgate.ingest.claims.types import CitationType, Claim, MemoryType, Source, Tier
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.sources.reader import Sources
 

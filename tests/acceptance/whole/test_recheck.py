@@ -20,7 +20,9 @@ from tests.acceptance.site import Site, claim, is_problem, submit
 from tests.repos import TestRepository
 from tests.running.service import THRESHOLD, serve
 from tests.web import Answer, web_server
-from vouchgate.ingest.claims.types import Evidence, Memory, Role
+from vouchgate.ingest.claims.decision import Evidence
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Role
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
 

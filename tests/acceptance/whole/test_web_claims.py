@@ -13,7 +13,8 @@ import pytest
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, open_site, submit
 from tests.web import Answer, Asked, WebServer, web_server
-from vouchgate.ingest.claims.types import Found, Label, Missing, Unreachable, ValidationResult
+from vouchgate.ingest.claims.decision import Label, ValidationResult
+from vouchgate.ingest.claims.source import Found, Missing, Unreachable
 
 pytestmark = pytest.mark.on("sqlite")
 

@@ -16,7 +16,7 @@ from langgraph.store.sqlite import SqliteStore
 
 from tests.acceptance.site import Site
 from tests.stores.langgraph_desk import BLOCKED, NAMESPACE, QUEUED, STORED, Desk, desk_of, open_desks, refused
-from vouchgate.ingest.claims.types import Outcome
+from vouchgate.ingest.claims.decision import Outcome
 
 
 @pytest.fixture(scope="module")

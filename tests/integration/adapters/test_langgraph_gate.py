@@ -30,7 +30,8 @@ from vouchgate import ApiError, AsyncClient, Client, Unreachable
 from vouchgate.adapters.langgraph import GatedStore, NotWritten, Unrenderable, WriteAnswer
 from vouchgate.client import QueueFull
 from vouchgate.gate.deliveries import hand_over
-from vouchgate.ingest.claims.types import Outcome, Role
+from vouchgate.ingest.claims.decision import Outcome
+from vouchgate.ingest.claims.people import Role
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
 from vouchgate import Client
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 if TYPE_CHECKING:  # loading mem0 takes two seconds, which only the process that runs this file has to spend
     from tests.stores.offline_mem0 import Store

@@ -15,17 +15,11 @@ from sqlalchemy import select
 from tests.claims import NOW, examined, policy, submission_of
 from tests.desk import Desk, run
 from vouchgate.cli import check
-from vouchgate.ingest.claims.types import (
-    DeliveryOp,
-    DeliveryTarget,
-    EchoFacts,
-    MemoryType,
-    Principal,
-    Role,
-    Source,
-    Tier,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Tier, ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
+from vouchgate.ingest.claims.likeness import EchoFacts
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.policy import Policy
 from vouchgate.service import open_service

@@ -11,17 +11,10 @@ import pytest
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
-from vouchgate.ingest.claims.types import (
-    Confidence,
-    ItemKind,
-    Label,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    Neighbour,
-    Neighbours,
-    Source,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Confidence, Label
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.storage import ids

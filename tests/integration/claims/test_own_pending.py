@@ -10,7 +10,9 @@ import pytest
 
 from tests.acceptance.site import Site, claim, is_problem, open_site, queue, submit
 from vouchgate import Client
-from vouchgate.ingest.claims.types import ReviewStatus, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.waiting import ReviewStatus
 
 PENDING = "/v1/claims/pending"
 

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import event, text
 
 from tests.claims import examined, policy, submission_of
-from vouchgate.ingest.claims.types import Source
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.storage.claims.submit import Decided, Submission, write_submissions
 from vouchgate.storage.engine import open_engine, writing
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile, QueueFull, QueueLimit

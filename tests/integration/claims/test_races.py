@@ -16,7 +16,7 @@ from tests.conftest import Postgresql
 from tests.reviews import waiting
 from tests.running import racers
 from tests.running.invariants import look
-from vouchgate.ingest.claims.types import Source
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.storage import engine as engines
 from vouchgate.storage.claims.submit import SubmitAnswer, write_submissions
 from vouchgate.storage.errors import StoreBusy

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from tests.conftest import THRESHOLD
 from tests.integration.outgoing.test_outbox import AT_ONE, TEA, WATER, item, removal, send
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.engine import migration_config

@@ -16,9 +16,10 @@ from tests.acceptance.site import Site, claim, open_site, submit
 from tests.unit.secrets.credentials import made
 from tests.web import Answer, WebServer, web_server
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import Unreachable, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.source import Unreachable
 from vouchgate.ingest.pipeline import replay
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.wire import ClaimIn
 
 TOKEN = "ghp_" + made(36)

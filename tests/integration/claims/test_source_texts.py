@@ -18,7 +18,9 @@ from tests.claims import NOW, policy
 from tests.rechecking import ADR, SAYS, Bench, bench
 from tests.reviews import queue_of, reviewer
 from vouchgate.cli.app import app
-from vouchgate.ingest.claims.types import Found, PackedText, Source, ValidationResult
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.source import Found, PackedText
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.support.rereading import digests_of, reread
 from vouchgate.ingest.support.texts import pack, unpack

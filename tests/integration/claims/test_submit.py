@@ -13,16 +13,11 @@ from sqlalchemy import event, text
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.running import racers
-from vouchgate.ingest.claims.types import (
-    Action,
-    DedupUnavailable,
-    MemoryType,
-    Outcome,
-    PendingMemory,
-    ReviewStatus,
-    Source,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.likeness import DedupUnavailable
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.submit import Decided, KeyReused, Repeated, SubmitAnswer

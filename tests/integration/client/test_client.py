@@ -31,7 +31,9 @@ from vouchgate import (
     VouchgateError,
 )
 from vouchgate.client import Delivered, Delivery, Problem, next_step
-from vouchgate.ingest.claims.types import MemoryType, Outcome, Role, ValidationResult
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.people import Role
 
 POLICY = """
 [queue]

@@ -30,7 +30,8 @@ from tests.hostile import Line, hostile
 from tests.running.service import ALL_SOURCES
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate import ApiError, Client, OddAnswer, QueueFull, Unreachable, VouchgateError
-from vouchgate.ingest.claims.types import Outcome, Role, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.people import Role
 
 
 @pytest.fixture(scope="module")

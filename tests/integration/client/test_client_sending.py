@@ -14,7 +14,7 @@ from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate import AsyncClient, Client, DeadLetter, OddAnswer, Unreachable
 from vouchgate.client import Delivered, Delivery, Problem
 from vouchgate.client.batches import MOST_BYTES
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 
 
 @pytest.fixture(scope="module")

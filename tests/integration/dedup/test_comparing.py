@@ -14,7 +14,9 @@ from sqlalchemy import Connection
 
 from tests.claims import examined, policy, submission_of
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import DedupUnavailable, Neighbours, Outcome, Source, ValidationResult
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.likeness import DedupUnavailable, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.policy import Policy

@@ -15,16 +15,11 @@ from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import assert_consistent, memory, queue_of, reviewer, stored
 from vouchgate.gate.gate import Gate
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    MemoryStatus,
-    MemoryType,
-    Neighbours,
-    Outcome,
-    Principal,
-    Role,
-    Source,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.likeness import Neighbours
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.dedup.compare import Allowance, Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens

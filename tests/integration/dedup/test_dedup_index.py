@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from tests.claims import NOW, examined, policy, submission_of
 from vouchgate.ingest.checks.dedup import judge
-from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.likeness import DedupUnavailable, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance, jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, func, select, text
 
 from tests.claims import NOW
-from vouchgate.ingest.claims.types import ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.dedup.template import MOST_STORED

@@ -19,7 +19,8 @@ from tests.integration.dedup.test_dedup_templates import flood
 from tests.reviews import all_memories, assert_consistent, reviewer
 from tests.running.processes import FORKED
 from tests.running.racers import Report, race
-from vouchgate.ingest.claims.types import ItemKind, Neighbour, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens

@@ -21,16 +21,10 @@ from tests.claims import NOW, examined, policy
 from tests.reviews import queue_of, reviewer, stored, waiting
 from vouchgate.gate.gate import ADVICE_SECONDS, Gate
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    MemoryType,
-    Outcome,
-    Principal,
-    Role,
-    SimilarMemory,
-    Source,
-    Tier,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Outcome, Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import SimilarMemory
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.similar import MAX_SHOWN, band_keys, nearest
 from vouchgate.ingest.language.words import tokens

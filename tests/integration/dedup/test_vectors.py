@@ -21,21 +21,14 @@ from tests.models import Bag, Moody, policy_file
 from tests.reviews import stored
 from vouchgate.embedding.paraphraser import Embedder, Paraphraser
 from vouchgate.gate.gate import Gate
-from vouchgate.ingest.claims.types import (
-    Embedding,
-    ItemKind,
-    MemoryType,
-    Paraphrases,
-    ParaphraseUnavailable,
-    Principal,
-    Role,
-    Source,
-    Tier,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import Embedding, ItemKind, Paraphrases, ParaphraseUnavailable
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.dedup.paraphrase import MESSAGE, cosine
 from vouchgate.ingest.pipeline import replay
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.review.answers import Approved, Rejected, Retracted
 from vouchgate.service import Service, open_service

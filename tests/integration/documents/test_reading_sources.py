@@ -11,7 +11,8 @@ import pytest
 from tests.unit.documents.checks import NOW, POLICY
 from tests.unit.documents.desk import read
 from vouchgate.documents.checking import AT_ONCE, check_document, read_sources
-from vouchgate.ingest.claims.types import Citation, Found, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import Found, SourceReading, Standing, Unreachable
 from vouchgate.ingest.documents.gate import gate
 from vouchgate.ingest.documents.verdict import ClaimVerdict, everything_cited
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.repos import TestRepository, adr
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import (
     TEXT_CHARACTERS,
-    Citation,
-    CitationType,
     Found,
     Missing,
     SourceReading,

@@ -17,10 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.repos import FIRST_SECOND, TestRepository, commit
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import (
     TEXT_CHARACTERS,
-    Citation,
-    CitationType,
     Found,
     Missing,
     SourceReading,

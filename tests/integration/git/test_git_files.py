@@ -9,7 +9,7 @@ import pytest
 
 from tests.repos import TestRepository, adr
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.source import (
     TEXT_CHARACTERS,
     Found,
     Missing,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.repos import TestRepository, adr, commit
-from vouchgate.ingest.claims.types import Found, Missing, Standing, Unreachable
+from vouchgate.ingest.claims.source import Found, Missing, Standing, Unreachable
 from vouchgate.ingest.sources.git.mirror import Mirror
 from vouchgate.ingest.sources.git.repository import SourceError
 from vouchgate.ingest.sources.git.source import GitSource

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.repos import TestRepository, adr
-from vouchgate.ingest.claims.types import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.sources.git.source import GitSource
 
 

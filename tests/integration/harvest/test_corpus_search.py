@@ -20,19 +20,13 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.harvest.documents import DocumentSearch, open_harvest
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    Claim,
-    Label,
-    MemoryType,
-    Outcome,
-    Source,
-    Stance,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Label, Outcome, ValidationResult
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.hits import hits_of
 from vouchgate.ingest.corroboration.independence import independent
 from vouchgate.ingest.pipeline import replay
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.corpus import source as sources
 from vouchgate.review.recheck import RecheckResult

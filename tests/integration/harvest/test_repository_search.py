@@ -19,19 +19,13 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.harvest.documents import REPOSITORY, DocumentSearch, Harvested
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    CitationType,
-    Claim,
-    Label,
-    MemoryStatus,
-    MemoryType,
-    Outcome,
-    Source,
-    Stance,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Label, Outcome, ValidationResult
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.pipeline import Examined, replay
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.review.recheck import RecheckResult

@@ -20,24 +20,17 @@ from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.paths import Look, SearchPath
 from vouchgate.harvest.search import Pages, Searched, World, harvest, search
 from vouchgate.ingest.check import NOTHING_NEAR
-from vouchgate.ingest.claims.types import (
-    Citation,
-    CitationType,
-    Claim,
-    Label,
-    MemoryType,
-    Missing,
-    Source,
-    SourceReading,
-    Stance,
-    Tier,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Label, Tier
+from vouchgate.ingest.claims.source import Missing, SourceReading, Stance
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import AgentResult, Attempt, Outcome, SearchTask
 from vouchgate.ingest.corroboration.hits import Reading
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.net.client import Outbound
-from vouchgate.ingest.policy import SearchBudget, load_policy
+from vouchgate.ingest.policy import SearchBudget
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.ingest.sources.web.extractor import Extractor

@@ -15,7 +15,8 @@ import pytest
 from tests.hostile import TLS
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import CitationType, Found, Judged, Judgement, NotJudged, Standing
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.source import Found, Judged, Judgement, NotJudged, Standing
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.sources.judge import JudgeClient
 

@@ -29,28 +29,22 @@ from tests.integration.judge.test_judge_budget import asked
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate.gate.judge import Judge, JudgeError, Question, open_judge, weigh
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    Claim,
-    DedupFacts,
-    DedupUnavailable,
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.likeness import DedupFacts, DedupUnavailable, ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.claims.source import (
     Found,
-    ItemKind,
     Judged,
     Judgement,
-    MemoryType,
     Missing,
-    Neighbour,
-    Neighbours,
     NotJudged,
-    Source,
     SourceReading,
     Standing,
-    Tier,
-    Verdict,
 )
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, inspect, replay
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.storage.store import Store
 
 pytestmark = pytest.mark.on("sqlite")

@@ -15,7 +15,8 @@ from tests.delivering import AGENT, ANN, SECOND, SINK, all_of, ask, done, fail, 
 from tests.reviews import history, memory, queue_of, reviewer
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, Outdated
-from vouchgate.ingest.claims.types import Action, DeliveryOp
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.log import Action
 from vouchgate.storage.claims import memories
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing import deliveries

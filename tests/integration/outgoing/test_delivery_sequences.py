@@ -23,15 +23,11 @@ from tests.delivering import AGENT
 from tests.reviews import queue_of, reviewer
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import NotServed
-from vouchgate.ingest.claims.types import (
-    DeliveryOp,
-    DeliveryTarget,
-    MemoryStatus,
-    MemoryType,
-    Principal,
-    Source,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.answers import ApprovalRefused, NotUndoable, Undone
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import decisions, memories

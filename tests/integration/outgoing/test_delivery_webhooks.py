@@ -34,7 +34,7 @@ from tests.running.racers import Report, race
 from tests.web import Answer, Asked, WebServer, web_server
 from tests.webhooking import READY, queue
 from vouchgate.cli.app import run
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.review.answers import Approved, Undone
 from vouchgate.storage.log import chain as log

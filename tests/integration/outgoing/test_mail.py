@@ -24,7 +24,8 @@ from tests.rechecking import Clock
 from tests.reviews import history
 from tests.running.racers import Report, race
 from tests.webhooking import PAGE, queue
-from vouchgate.ingest.claims.types import Action, Membership, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Membership, Role
 from vouchgate.storage.identity import memberships, persons
 from vouchgate.storage.identity.tokens import SERVICE_OWNER
 from vouchgate.storage.log import chain as log

@@ -10,15 +10,11 @@ from sqlalchemy import select
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import assert_consistent, everything, memory, queue_of, reviewer
-from vouchgate.ingest.claims.types import (
-    DeliveryOp,
-    DeliveryTarget,
-    MemoryStatus,
-    MemoryType,
-    PendingMemory,
-    Source,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review.answers import (
     ApprovalRefused,
     Approved,

@@ -15,7 +15,7 @@ from tests.delivering import AGENT, ANN, SINK, ask, places, put, send, states, t
 from tests.reviews import queue_of, reviewer
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import NotServed
-from vouchgate.ingest.claims.types import Source
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.storage import engine as engine_module
 from vouchgate.storage.engine import migrate, open_engine, writing
 from vouchgate.storage.outgoing import sink_consumers

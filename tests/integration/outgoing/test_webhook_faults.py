@@ -23,7 +23,7 @@ from tests.reviews import history, queue_of, reviewer
 from tests.running.racers import Report, race
 from tests.web import Answer, Asked, WebServer
 from tests.webhooking import LATER, PATH, READY, Desk, open_desk, queue
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.fetched import FetchFailed
 from vouchgate.storage.errors import StorageError

@@ -19,7 +19,8 @@ from tests.rechecking import bench
 from tests.reviews import history, queue_of, reviewer, waiting
 from tests.web import Answer
 from tests.webhooking import LATER, PAGE, PATH, READY, Desk, open_desk, queue, store_one
-from vouchgate.ingest.claims.types import Action, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.net.fetched import Fetched
 from vouchgate.review.answers import Undone
 from vouchgate.review.attending import attention

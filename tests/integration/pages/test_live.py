@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, event
 from tests.claims import NOW, examined, submission_of
 from tests.conftest import THRESHOLD
 from tests.reviews import queue_of, reviewer, waiting
-from vouchgate.ingest.claims.types import Source
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.server.live import MOST_FOR_ONE, Hub, QueueState, Stream, TooManyStreams
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.errors import StorageError

@@ -15,7 +15,9 @@ from sqlalchemy import Engine, event
 from tests.claims import submission_of
 from tests.desk import Desk, add, claim_words, run
 from tests.repos import TestRepository
-from vouchgate.ingest.claims.types import MemoryType, Principal, ReviewStatus, Role, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.queue import pending

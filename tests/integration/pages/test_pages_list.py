@@ -11,7 +11,8 @@ import pytest
 
 from tests.claims import submission_of
 from tests.desk import Desk, add, claim_words, run
-from vouchgate.ingest.claims.types import MemoryType, Principal, Role, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.attending import attention
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings

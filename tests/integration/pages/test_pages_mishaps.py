@@ -11,7 +11,9 @@ from lxml import html
 from sqlalchemy import update
 
 from tests.desk import Desk, claim_words, run
-from vouchgate.ingest.claims.types import MemoryStatus, ReviewStatus, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims import decisions

@@ -10,7 +10,9 @@ import pytest
 
 from tests.claims import examined, submission_of
 from tests.desk import Desk, run
-from vouchgate.ingest.claims.types import DeliveryOp, DeliveryTarget, ReviewStatus, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 

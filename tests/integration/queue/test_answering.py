@@ -14,7 +14,7 @@ from tests.rechecking import CONTENT, SAYS, Bench, bench
 from tests.reviews import assert_consistent, queue_of, reviewer
 from tests.web import Answer, web_server
 from vouchgate.ingest.citations import parse_citation
-from vouchgate.ingest.claims.types import PendingMemory, ReviewStatus
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review import acts
 from vouchgate.review.attending import attention
 from vouchgate.review.attending.answering import Answered, AnswerRefused, step_of

@@ -7,7 +7,8 @@ from dataclasses import replace
 from tests.claims import NOW, examined, policy, submission_of
 from tests.integration.claims.test_submit import _in_one_group
 from tests.reviews import assert_consistent, reviewer
-from vouchgate.ingest.claims.types import Lane, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import NotUndoable, Rejected, Undone
 from vouchgate.review.queue import ReviewQueue

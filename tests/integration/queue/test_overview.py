@@ -8,7 +8,7 @@ import pytest
 
 from tests.claims import NOW
 from tests.reviews import queue_of, reviewer, stored, waiting
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.digests.figures import figures_of
 from vouchgate.review.digests.text import digest_text

@@ -22,19 +22,13 @@ from tests.rechecking import CONTENT, NO_CHECKS, SAYS, Bench, bench, policy_with
 from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer
 from vouchgate.embedding.paraphraser import Paraphraser, load_embedder
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    Action,
-    Claim,
-    Confidence,
-    Label,
-    MemoryStatus,
-    MemoryType,
-    ReviewStatus,
-    Source,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.pipeline import Examined, replay
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.answers import AlreadyDecided, Approved, ItemChanged
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage.claims import decisions

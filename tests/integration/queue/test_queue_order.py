@@ -17,7 +17,9 @@ from sqlalchemy import event, insert, text
 from tests.claims import NOW, policy
 from tests.reviews import queue_of, reviewer, waiting
 from tests.unit.scoring.test_priority import item as made
-from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role
+from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import head_start
 from vouchgate.review.answers import Rejected

@@ -16,7 +16,8 @@ from tests.rechecking import Bench, World, bench, send
 from tests.reviews import all_memories, assert_consistent, history, queue_of, reviewer
 from tests.running.racers import Report, race
 from vouchgate.gate.examiner import Examiner
-from vouchgate.ingest.claims.types import Action, ReviewStatus
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage.store import Store
 from vouchgate.workers.recheck import Rechecker

@@ -26,20 +26,14 @@ from tests.repos import adr
 from tests.reviews import memory
 from tests.running.processes import FORKED
 from tests.running.racers import Report, race
-from vouchgate.ingest.claims.types import (
-    Citation,
-    Found,
-    ItemKind,
-    MemoryType,
-    Missing,
-    OwnPublishers,
-    ReviewStatus,
-    Source,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
-from vouchgate.ingest.policy import Freshness, Policy, Recheck, load_policy
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.trust import OwnPublishers
+from vouchgate.ingest.claims.waiting import ReviewStatus
+from vouchgate.ingest.policy import Freshness, Policy, Recheck
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage import ids
 from vouchgate.storage.errors import StorageError

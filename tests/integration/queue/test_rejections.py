@@ -11,7 +11,9 @@ from sqlalchemy import Connection
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import queue_of, reviewer, waiting
-from vouchgate.ingest.claims.types import MemoryType, PendingMemory, RejectedBefore, Source, ValidationResult
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import RejectedBefore, ValidationResult
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review.answers import Approved, Rejected, Retracted, Undone
 from vouchgate.storage.claims.submit import Decided, write_submissions
 from vouchgate.storage.queue import rejections

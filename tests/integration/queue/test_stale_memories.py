@@ -12,8 +12,10 @@ from tests.claims import NOW
 from tests.rechecking import CONTENT, NO_CHECKS, SAYS, Bench, bench
 from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer, stored
 from tests.web import Answer, WebServer, web_server
-from vouchgate.ingest.claims.types import Action, Memory, MemoryStatus, Source
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.answers import NotFound
 from vouchgate.review.vouching.confirming import confirm
 from vouchgate.storage.claims import memories

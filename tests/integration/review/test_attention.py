@@ -13,7 +13,10 @@ from sqlalchemy import Connection, Update, update
 from tests.claims import NOW, examined, submission_of
 from tests.reviews import assert_consistent, history, queue_of, reviewer, waiting
 from vouchgate.ingest.citations.detection import detect_citations
-from vouchgate.ingest.claims.types import PendingMemory, Principal, ReviewStatus, Role, Source, Unreachable
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.source import Unreachable
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.answers import AlreadyDecided, ItemChanged, NotFound, Undone
 from vouchgate.review.attending import attention, views
 from vouchgate.review.attending.attention import Attended, LetGo, NotPossible

@@ -14,7 +14,8 @@ from tests.claims import NOW, examined, submission_of
 from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer, stored
 from tests.running.processes import FORKED
 from tests.running.racers import Report, race
-from vouchgate.ingest.claims.types import Action, MemoryStatus
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.review.expiry import Expired, expire
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.submit import Decided

@@ -11,19 +11,12 @@ import pytest
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import everything, history, memory
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.memory import Memory
+from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.ingest.claims.standing_rulings import RulingDraft, StandingRuling
-from vouchgate.ingest.claims.types import (
-    Membership,
-    Memory,
-    PendingMemory,
-    Person,
-    Principal,
-    ReviewStatus,
-    Role,
-    RulingVerdict,
-    Source,
-    SpotVerdict,
-)
+from vouchgate.ingest.claims.trust import RulingVerdict
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus, SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import ApprovalRefused, Approved, NotUndoable, Rejected, Retracted, Undone
 from vouchgate.review.queue import ReviewQueue

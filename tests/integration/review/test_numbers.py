@@ -10,7 +10,9 @@ from tests.claims import NOW, examined, policy, submission_of
 from tests.integration.review.test_spot_checks import send
 from tests.integration.review.test_standing_rulings import confirm
 from tests.reviews import reviewer
-from vouchgate.ingest.claims.types import PendingMemory, RulingVerdict, Source, SpotVerdict
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.trust import RulingVerdict
+from vouchgate.ingest.claims.waiting import PendingMemory, SpotVerdict
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.answers import Approved, Undone
 from vouchgate.review.attending.attention import let_go, send_back

@@ -16,17 +16,11 @@ from tests.reviews import history, memory, queue_of, reviewer
 from tests.visiting import is_page
 from tests.web import Answer, WebServer, web_server
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    Action,
-    Label,
-    OwnPublishers,
-    Principal,
-    PublisherTrust,
-    ReviewStatus,
-    Role,
-    Trust,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.decision import Label, ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import Approved

@@ -14,19 +14,11 @@ import pytest
 from tests.claims import NOW, submission_of
 from tests.rechecking import Bench, bench
 from tests.reviews import history, memory, reviewer
-from vouchgate.ingest.claims.types import (
-    EXCERPT_CHARACTERS,
-    Action,
-    Claim,
-    Confidence,
-    Found,
-    Label,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    Source,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.source import EXCERPT_CHARACTERS, Found
 from vouchgate.ingest.pipeline import examine
 from vouchgate.review.pages.memory import memory_view, parse_query
 from vouchgate.review.staleness import Shown, lowered

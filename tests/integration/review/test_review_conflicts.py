@@ -23,26 +23,13 @@ from tests.reviews import (
     waiting,
 )
 from vouchgate.ingest.check import Findings
-from vouchgate.ingest.claims.types import (
-    Action,
-    Citation,
-    CitationType,
-    Confidence,
-    Finding,
-    Found,
-    Held,
-    Label,
-    Memory,
-    MemoryStatus,
-    MemoryType,
-    PendingMemory,
-    Source,
-    Stance,
-    Standing,
-    Tier,
-    ValidationResult,
-    Verdict,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.claim import Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Confidence, Label, Tier, ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import Memory, MemoryStatus
+from vouchgate.ingest.claims.source import Found, Held, Stance, Standing
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.review.answers import ApprovalRefused, Approved
 from vouchgate.storage.claims import decisions

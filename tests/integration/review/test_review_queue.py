@@ -23,16 +23,12 @@ from tests.reviews import (
     stored,
     waiting,
 )
-from vouchgate.ingest.claims.types import (
-    Action,
-    Confidence,
-    MemoryStatus,
-    PendingMemory,
-    Principal,
-    ReviewStatus,
-    Role,
-    Source,
-)
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import Confidence
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.answers import (
     AlreadyDecided,
     AlreadyGone,

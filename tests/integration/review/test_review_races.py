@@ -13,7 +13,8 @@ import pytest
 from tests.claims import NOW, policy
 from tests.reviews import all_memories, assert_consistent, queue_of, reviewer, waiting
 from tests.running.racers import Report, race
-from vouchgate.ingest.claims.types import MemoryStatus, ReviewStatus
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.review.answers import AlreadyDecided, Approved, Rejected
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store

@@ -20,7 +20,11 @@ from tests.reviews import (
     stored,
     waiting,
 )
-from vouchgate.ingest.claims.types import Action, MemoryStatus, PendingMemory, Principal, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review.answers import Approved, ItemChanged, NotFound, NotUndoable, Rejected, Retracted, Undone
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.undo import TAKEN_BACK

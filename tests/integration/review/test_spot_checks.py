@@ -13,7 +13,11 @@ from tests.desk import Desk, run
 from tests.rechecking import SAYS, bench, policy_with
 from tests.reviews import history, queue_of, reviewer, waiting
 from tests.visiting import is_page
-from vouchgate.ingest.claims.types import Action, MemoryStatus, Principal, Role, Source, SpotVerdict
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.waiting import SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.sampling import is_sampled

@@ -11,7 +11,8 @@ import pytest
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import history
-from vouchgate.ingest.claims.types import Membership, Person, Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.review.answers import ApprovalRefused, Approved, NotFound, Objected, Rejected, Voted
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules, parse

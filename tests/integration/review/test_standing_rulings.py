@@ -25,21 +25,14 @@ from tests.reviews import (
 )
 from tests.visiting import is_page
 from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Label, ValidationResult
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.standing_rulings import RulingDraft, RulingTerms, StandingRuling, template_of
-from vouchgate.ingest.claims.types import (
-    Action,
-    AppliedRuling,
-    Claim,
-    Label,
-    MemoryStatus,
-    MemoryType,
-    Principal,
-    ReviewStatus,
-    Role,
-    RulingVerdict,
-    Source,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.trust import AppliedRuling, RulingVerdict
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.pipeline import examine, inspect, replay
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import Approved, NotFound, Rejected

@@ -11,7 +11,9 @@ from tests.claims import NOW, policy
 from tests.rechecking import Bench, bench
 from tests.reviews import queue_of, reviewer
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import SpotVerdict, TrackRecord, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.trust import TrackRecord
+from vouchgate.ingest.claims.waiting import SpotVerdict
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy, SpotChecks
 from vouchgate.ingest.scoring.sampling import WINDOW, interval, is_sampled, rate_for, rate_of

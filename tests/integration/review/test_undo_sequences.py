@@ -19,16 +19,11 @@ from tests.conftest import THRESHOLD
 from tests.integration.review.test_review_undo import LATER, LONG, SOON, TEXT, rejected, undone
 from tests.reviews import assert_consistent, everything, queue_of, reviewer, waiting
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    Claim,
-    Embedding,
-    MemoryType,
-    PendingMemory,
-    Principal,
-    ReviewStatus,
-    Source,
-    Unreachable,
-)
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.likeness import Embedding
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.source import Unreachable
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.pipeline import Examined, examine, inspect
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import AlreadyDecided, ApprovalRefused, Approved, NotUndoable, Rejected, Undone

@@ -10,7 +10,9 @@ import pytest
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import all_memories, assert_consistent, everything, history
-from vouchgate.ingest.claims.types import PendingMemory, Principal, ReviewStatus, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.answers import (
     AlreadyDecided,
     ApprovalRefused,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.sources.answers import NoAnswer
 from vouchgate.ingest.sources.corpus import folder as folders
 from vouchgate.ingest.sources.corpus import source as sources

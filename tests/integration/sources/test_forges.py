@@ -16,10 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.web import Answer, Asked, Route, WebServer, web_server
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import (
     TEXT_CHARACTERS,
-    Citation,
-    CitationType,
     Found,
     Missing,
     SourceReading,

@@ -20,10 +20,9 @@ from vouchgate.ingest.citations.kinds.cve import Cve
 from vouchgate.ingest.citations.kinds.doi import Doi
 from vouchgate.ingest.citations.kinds.pep import Pep
 from vouchgate.ingest.citations.kinds.rfc import Rfc, plain_pages
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import (
     TEXT_CHARACTERS,
-    Citation,
-    CitationType,
     Found,
     Missing,
     SourceReading,

@@ -9,7 +9,8 @@ import pytest
 
 from tests.hostile import hostile, local
 from vouchgate.ingest.citations import parse_citation
-from vouchgate.ingest.claims.types import CitationType, SourceReading, Unreachable
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.source import SourceReading, Unreachable
 from vouchgate.ingest.sources.answers import utc_now
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.ingest.sources.web.extractor import Extractor

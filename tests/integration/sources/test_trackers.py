@@ -14,7 +14,7 @@ import pytest
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate.ingest.citations import detect_citations
 from vouchgate.ingest.citations.detection import install
-from vouchgate.ingest.claims.types import Found, Missing, SourceReading, Unreachable
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Unreachable
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.settings import Settings, SettingsError
 from vouchgate.sources.plugins import install_kinds, sources_of

@@ -17,7 +17,8 @@ import pytest
 
 from tests.acceptance.cli_program import cli, json_lines
 from tests.conftest import THRESHOLD
-from vouchgate.ingest.claims.types import Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store

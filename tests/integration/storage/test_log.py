@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from tests.claims import NOW, examined, submission_of
-from vouchgate.ingest.claims.types import Action, LogEntry
+from vouchgate.ingest.claims.log import Action, LogEntry
 from vouchgate.storage.engine import writing
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store

@@ -18,18 +18,12 @@ from tests.conftest import THRESHOLD
 from tests.rechecking import Bench, bench
 from tests.reviews import queue_of, reviewer, stored, waiting
 from vouchgate.gate import deliveries as delivery_acts
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.ingest.claims.standing_rulings import RulingDraft
-from vouchgate.ingest.claims.types import (
-    DeliveryOp,
-    Membership,
-    PendingMemory,
-    Person,
-    Principal,
-    Role,
-    Source,
-    SpotVerdict,
-    Trust,
-)
+from vouchgate.ingest.claims.trust import Trust
+from vouchgate.ingest.claims.waiting import PendingMemory, SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import Approved, Rejected, Removed, Retracted, Undone
 from vouchgate.review.attending import attention

@@ -12,7 +12,9 @@ from sqlalchemy import text
 
 from tests.claims import examined, submission_of
 from tests.conftest import THRESHOLD
-from vouchgate.ingest.claims.types import Action, Membership, Person, Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.storage.claims.submit import Decided, OwnerRefused, TokenGone
 from vouchgate.storage.engine import migration_config, open_engine, writing
 from vouchgate.storage.identity import memberships, owners, persons, sessions, tokens

@@ -13,7 +13,8 @@ from sqlalchemy import Table, func, select
 
 from tests.reviews import queue_of
 from tests.running.racers import Report, race
-from vouchgate.ingest.claims.types import Action, Principal, Role
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.expiry import Expired, expire
 from vouchgate.storage.identity import persons, sessions, tokens
 from vouchgate.storage.identity.sessions import LINK_LIFETIME, LONGEST_LINK, SESSION_LIFETIME, SignInRefusal

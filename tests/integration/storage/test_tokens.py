@@ -11,7 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
-from vouchgate.ingest.claims.types import Action, Principal, Role, Source
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.identity.names import valid_owner_id
 from vouchgate.storage.log import chain as log

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, event, text
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD, Postgresql
 from tests.running.processes import FORKED
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.log import Action
 from vouchgate.storage import writer
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.submit import Decided, Submission

@@ -20,8 +20,8 @@ from vouchgate.adapters.rendering import (
     restore,
 )
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
+from vouchgate.ingest.claims.hedges import HedgeAction
 from vouchgate.ingest.claims.texts import is_plain_name
-from vouchgate.ingest.claims.types import HedgeAction
 from vouchgate.ingest.hedges.lexicon import load_lexicon
 
 PLACE = ("memories", "ada", "123e4567-e89b-12d3-a456-426614174000")

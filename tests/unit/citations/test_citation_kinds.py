@@ -17,7 +17,7 @@ from vouchgate.ingest.citations import (
 )
 from vouchgate.ingest.citations.detection import install
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation, KindError, each_match, full_match
-from vouchgate.ingest.claims.types import Citation, CitationType
+from vouchgate.ingest.claims.citation import Citation, CitationType
 
 ONE = re.compile(r"MEMO-[0-9]+")
 

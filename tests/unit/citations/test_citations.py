@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vouchgate.ingest.citations import BUILT_IN, detect_citations, given_citation, parse_citation
-from vouchgate.ingest.claims.types import CitationType
+from vouchgate.ingest.claims.citation import CitationType
 
 
 def test_every_type_has_one_kind_that_finds_its_example() -> None:

@@ -8,23 +8,13 @@ import pytest
 
 from vouchgate.ingest.checks import statements
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    Claim,
-    Decision,
-    Finding,
-    Found,
-    Label,
-    MemoryType,
-    Neighbours,
-    Source,
-    SourceReading,
-    Standing,
-    Tier,
-    Unreachable,
-    Verdict,
-)
+from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Decision, Label, Tier
+from vouchgate.ingest.claims.likeness import Neighbours
+from vouchgate.ingest.claims.source import Found, SourceReading, Standing, Unreachable
 from vouchgate.ingest.pipeline import Examined, examine, inspect
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.scoring.sites import site_of
 
 POLICY = load_policy()

@@ -26,7 +26,9 @@ from tests.answers import STORED as STORED_TEXT
 from vouchgate.client import advice, next_step
 from vouchgate.client.prompt import PROMPT
 from vouchgate.ingest.citations import detect_citations
-from vouchgate.ingest.claims.types import ItemKind, Outcome, Standing, Tier, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.source import Standing
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.ingest.rules import BY_CITATION, Rule
 from vouchgate.wire import CitationIn

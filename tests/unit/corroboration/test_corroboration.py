@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from vouchgate.ingest.claims.types import Label, Stance
+from vouchgate.ingest.claims.decision import Label
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.decision import decide_from_history
 from vouchgate.ingest.corroboration.given import GivenClaim, corroborate
 from vouchgate.ingest.corroboration.history import (
@@ -30,7 +31,7 @@ from vouchgate.ingest.corroboration.history import (
 from vouchgate.ingest.corroboration.hits import Reading, hits_of
 from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.corroboration.queries import queries_of
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 CLAIM = "The archive in Lund holds 40 million pages."

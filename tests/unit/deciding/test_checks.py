@@ -9,7 +9,7 @@ import pytest
 
 from vouchgate.ingest import checks
 from vouchgate.ingest.check import Check, Findings
-from vouchgate.ingest.claims.types import Finding, Verdict
+from vouchgate.ingest.claims.claim import Finding, Verdict
 from vouchgate.ingest.registry import CHECKS, OF_CLAIMS, OF_FACTS, OF_FINDINGS, OF_SOURCES, title_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "checks.md"

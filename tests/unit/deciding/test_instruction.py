@@ -10,10 +10,12 @@ from tests.running.hangs import given_up_after
 from vouchgate.client import next_step
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.checks.instruction import CHECK
-from vouchgate.ingest.claims.types import Claim, Finding, MemoryType, Neighbours, Source, Tier, Verdict
+from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.likeness import Neighbours
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.pipeline import examine, inspect
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages.findings import finding_view
 

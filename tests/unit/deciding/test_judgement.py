@@ -13,21 +13,13 @@ from pydantic import ValidationError
 from tests.cases import Parts, route
 from vouchgate.ingest.checks.judgement import judge
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import (
-    BLOCKING_HEDGES,
-    CitationType,
-    Finding,
-    Found,
-    Judged,
-    Judgement,
-    MemoryType,
-    NotJudged,
-    Source,
-    Standing,
-    Tier,
-    Verdict,
-)
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.claim import Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
+from vouchgate.ingest.claims.source import Found, Judged, Judgement, NotJudged, Standing
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import BY_CITATION
 
 BALANCED = load_policy()

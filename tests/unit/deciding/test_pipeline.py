@@ -10,32 +10,28 @@ from hypothesis import strategies as st
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import (
-    EXCERPT_CHARACTERS,
-    CitationType,
-    Claim,
-    Confidence,
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Confidence, Label, RejectedBefore, Tier, ValidationResult
+from vouchgate.ingest.claims.likeness import (
     DedupFacts,
     DedupUnavailable,
     EchoFacts,
-    Found,
     ItemKind,
-    Label,
-    MemoryType,
-    Missing,
     Neighbour,
     Neighbours,
-    RejectedBefore,
-    Source,
+)
+from vouchgate.ingest.claims.source import (
+    EXCERPT_CHARACTERS,
+    Found,
+    Missing,
     SourceReading,
     Standing,
-    Tier,
     Unreachable,
-    ValidationResult,
-    Verdict,
 )
 from vouchgate.ingest.pipeline import Inspected, examine, focus, inspect, replay
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 DETECTOR = HedgeDetector(POLICY.lexicon)

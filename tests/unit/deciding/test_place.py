@@ -6,18 +6,10 @@ import pytest
 
 from tests.claims import NOW, policy
 from vouchgate.ingest.checks.hedge import HedgeDetector
-from vouchgate.ingest.claims.types import (
-    AtPlace,
-    Claim,
-    DeliveryOp,
-    DeliveryTarget,
-    ItemKind,
-    MemoryType,
-    Neighbour,
-    Neighbours,
-    Source,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
+from vouchgate.ingest.claims.likeness import AtPlace, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.pipeline import examine, inspect, replay
 
 DETECTOR = HedgeDetector(policy().lexicon)

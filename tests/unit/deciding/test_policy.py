@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from vouchgate.ingest.claims.types import MemoryType, Source, Tier
-from vouchgate.ingest.policy import Policy, PolicyError, load_policy
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import PolicyError, load_policy
 
 
 def written(folder: Path, text: str) -> Path:

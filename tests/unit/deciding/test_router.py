@@ -10,18 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import Parts, route
-from vouchgate.ingest.claims.types import (
-    AppliedRuling,
-    Finding,
-    MemoryType,
-    RulingVerdict,
-    Source,
-    Tier,
-    Track,
-    TrackRecord,
-    Verdict,
-)
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.claims.claim import Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.trust import AppliedRuling, RulingVerdict, Track, TrackRecord
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.router import Ruling
 from vouchgate.ingest.router import route as route_case
 

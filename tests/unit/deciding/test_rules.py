@@ -10,7 +10,9 @@ from tests.answers import DETECTOR, POLICY, answer_of, claim_of
 from tests.unit.deciding.test_place import answer as at_a_place
 from vouchgate.client.answers import verdict
 from vouchgate.client.steps import HttpReply
-from vouchgate.ingest.claims.types import AtPlace, DeliveryOp, ItemKind, Neighbour, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.likeness import AtPlace, ItemKind, Neighbour
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.rules import NUMBERS, Rule, rule_of
 

@@ -15,11 +15,12 @@ from tests.unit.dedup.dedup_claims import Word, claim, contradictions, rewording
 from tests.unit.dedup.dedup_claims import text as claim_text
 from tests.unit.dedup.dedup_pairs import BASES, EDITS, PAIRS, Edit, Pair
 from vouchgate.ingest.checks.dedup import judge
-from vouchgate.ingest.claims.types import DedupUnavailable, ItemKind, Neighbour, Neighbours, Verdict
+from vouchgate.ingest.claims.claim import Verdict
+from vouchgate.ingest.claims.likeness import DedupUnavailable, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance, Comparisons, changed_values, compare, jaccard
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import tokens, word_list
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 THRESHOLD = POLICY.threshold

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from tests.cases import Parts, route
 from tests.unit.deciding.test_router import CLEAN, UNIQUE
 from vouchgate.ingest.checks.echo import echo_key, judge
-from vouchgate.ingest.claims.types import EchoFacts, Finding, Source, Tier, Verdict
+from vouchgate.ingest.claims.claim import Finding, Source, Verdict
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.likeness import EchoFacts
 from vouchgate.ingest.language.words import tokens
-from vouchgate.ingest.policy import EchoPolicy, Policy, load_policy
+from vouchgate.ingest.policy import EchoPolicy, Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.router import ECHO_REASON
 from vouchgate.review.pages.findings import finding_view
 

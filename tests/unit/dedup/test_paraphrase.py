@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 
 from tests.claims import examined
 from vouchgate.ingest.checks.dedup import UNIQUE
-from vouchgate.ingest.claims.types import (
-    Finding,
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.likeness import (
     ItemKind,
     Neighbours,
     Paraphrase,
     ParaphraseFacts,
     Paraphrases,
     ParaphraseUnavailable,
-    Tier,
-    Verdict,
 )
 from vouchgate.ingest.dedup.paraphrase import CODE, MESSAGE, UNAVAILABLE, cosine, stored_only, weigh
-from vouchgate.ingest.policy import Policy, PolicyError, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import PolicyError, load_policy
 
 DUPLICATE = Finding(check="dedup", verdict=Verdict.FAIL, code="duplicate", message="Stored already.")
 BUSY = ParaphraseUnavailable(detail="The model is busy.")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vouchgate.ingest.dedup.relation import Relation, relation
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 PAIRS = [

@@ -18,7 +18,7 @@ from tests.unit.documents.checks import (
 )
 from tests.unit.documents.desk import read
 from vouchgate.documents.checking import check_document
-from vouchgate.ingest.claims.types import Found, Stance, Standing
+from vouchgate.ingest.claims.source import Found, Stance, Standing
 from vouchgate.ingest.documents.verdict import ClaimVerdict as V
 from vouchgate.ingest.documents.verdict import check_claim
 

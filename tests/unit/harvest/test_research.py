@@ -22,11 +22,13 @@ from vouchgate.harvest.research import (
     render,
     score,
 )
-from vouchgate.ingest.claims.types import Label, Stance
+from vouchgate.ingest.claims.decision import Label
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.history import Attempt, Failure
 from vouchgate.ingest.corroboration.hits import Reading
 from vouchgate.ingest.corroboration.queries import plan
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 QUESTION = "How many pages does the archive in Lund hold?"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vouchgate.ingest.claims.types import HedgeCategory
+from vouchgate.ingest.claims.hedges import HedgeCategory
 
 SPECULATION, UNCERTAINTY, SUGGESTION, TECHNICAL, ROUGH = HedgeCategory
 

@@ -15,7 +15,8 @@ from tests.unit.hedges.hedge_sentences import (
     rows,
 )
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of, judge
-from vouchgate.ingest.claims.types import HedgeAction, HedgeCategory, HedgeMatch, Verdict
+from vouchgate.ingest.claims.claim import Verdict
+from vouchgate.ingest.claims.hedges import HedgeAction, HedgeCategory, HedgeMatch
 from vouchgate.ingest.hedges.lexicon import load_lexicon
 from vouchgate.ingest.language.normalise import normalise
 

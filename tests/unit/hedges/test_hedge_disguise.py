@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.running.hangs import given_up_after
 from tests.unit.hedges.hedge_sentences import CONTINUE, HEDGED, rows
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of, judge
-from vouchgate.ingest.claims.types import HedgeAction
+from vouchgate.ingest.claims.hedges import HedgeAction
 from vouchgate.ingest.hedges.lexicon import load_lexicon
 
 DETECTOR = HedgeDetector(load_lexicon())

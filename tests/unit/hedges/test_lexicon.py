@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from vouchgate.ingest.checks import hedge
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
-from vouchgate.ingest.claims.types import HedgeAction, HedgeCategory
+from vouchgate.ingest.claims.hedges import HedgeAction, HedgeCategory
 from vouchgate.ingest.hedges import plain, reported, rules
 from vouchgate.ingest.hedges.lexicon import (
     LATER_LISTS,

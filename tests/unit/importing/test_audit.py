@@ -21,18 +21,12 @@ from vouchgate.importing.findings import CONFLICTS, EXAMPLES, JUNK, Audit, Flag
 from vouchgate.importing.labels import LabelledRow, RowLabel, row_name
 from vouchgate.importing.report import ReportFacts, format_share, markdown_code, render_html, render_markdown
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, parse_row
-from vouchgate.ingest.claims.types import (
-    Citation,
-    Claim,
-    Found,
-    Missing,
-    Outcome,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.decision import Outcome
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.pipeline import examine
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.storage.claims.submit import Idempotency
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)

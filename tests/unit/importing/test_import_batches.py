@@ -20,17 +20,11 @@ from vouchgate.importing.feed import ReadOnceSources
 from vouchgate.importing.formats import Format, RowFile
 from vouchgate.importing.rows import Defaults, ImportRow
 from vouchgate.ingest.citations import parse_citation
-from vouchgate.ingest.claims.types import (
-    Citation,
-    Claim,
-    Found,
-    Principal,
-    Role,
-    SourceReading,
-    Standing,
-    Unreachable,
-)
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.source import Found, SourceReading, Standing, Unreachable
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.storage.store import Store
 
 POLICY = load_policy()

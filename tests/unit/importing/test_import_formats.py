@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from vouchgate.importing.formats import Format, RowFile, Unreadable, detect_format
 from vouchgate.importing.json_items import NotAList, items
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row, parse_row, parse_time
-from vouchgate.ingest.claims.types import MemoryType, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
 
 ENTITY = {
     "type": "entity",

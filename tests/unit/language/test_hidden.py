@@ -13,11 +13,13 @@ from vouchgate.client import next_step
 from vouchgate.ingest.check import ReadClaim
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.checks.hidden import CHECK, judge
-from vouchgate.ingest.claims.types import Claim, Finding, MemoryType, Neighbours, Source, Tier, Verdict
+from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Verdict
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.claims.likeness import Neighbours
 from vouchgate.ingest.language.normalise import INVISIBLE
 from vouchgate.ingest.language.unseen import hidden_in, stretches
 from vouchgate.ingest.pipeline import examine, inspect
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages.findings import finding_view
 from vouchgate.review.pages.wording.text import UNSEEN, pieces

@@ -14,7 +14,8 @@ from mcp_types import ToolAnnotations
 from vouchgate.adapters.rendering import render_value
 from vouchgate.client import DeadLetter
 from vouchgate.client.models import Who
-from vouchgate.ingest.claims.types import DeliveryOp, Role
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.people import Role
 from vouchgate.mcp.gate.calls import (
     approved_arguments,
     content_of,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
 from vouchgate.ingest.citations import detect_citations
-from vouchgate.ingest.claims.types import CitationType, HedgeAction
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.hedges import HedgeAction
 from vouchgate.ingest.hedges.lexicon import load_lexicon
 from vouchgate.mcp.results import visible_text
 from vouchgate.mcp.tools import BY_NAME, TOOLS

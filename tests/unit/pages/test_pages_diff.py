@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vouchgate.ingest.dedup.compare import changed_values
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.pages.wording import diff
 from vouchgate.review.pages.wording.diff import DiffOp, changed_spans, changes, word_diff
 from vouchgate.review.pages.wording.text import Pieces

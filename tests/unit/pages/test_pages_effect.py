@@ -19,7 +19,7 @@ from tests.answers import (
     policy_with,
     view_of,
 )
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 
 PLAIN = "Redis is on port 6379."
 UNGROUNDED = answer_of(claim_of(PLAIN))

@@ -10,15 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.answers import DETECTOR, NOW, SENT, answer_of, claim_of, item_of, policy_with, read, view_of
-from vouchgate.ingest.claims.types import (
-    ItemKind,
-    Neighbour,
-    Neighbours,
-    RejectedBefore,
-    ReviewStatus,
-    SimilarMemory,
-    Standing,
-)
+from vouchgate.ingest.claims.decision import RejectedBefore
+from vouchgate.ingest.claims.likeness import ItemKind, Neighbour, Neighbours, SimilarMemory
+from vouchgate.ingest.claims.source import Standing
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.review.pages.wording.text import MOST_TAGS, UNSEEN, Piece, Pieces
 

@@ -32,23 +32,12 @@ from tests.answers import (
     unreachable,
     view_of,
 )
-from vouchgate.ingest.claims.types import (
-    DedupUnavailable,
-    Found,
-    ItemKind,
-    MemoryStatus,
-    MemoryType,
-    Missing,
-    Neighbours,
-    RejectedBefore,
-    ReviewStatus,
-    SimilarMemory,
-    Source,
-    SourceReading,
-    Standing,
-    Unreachable,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import RejectedBefore, ValidationResult
+from vouchgate.ingest.claims.likeness import DedupUnavailable, ItemKind, Neighbours, SimilarMemory
+from vouchgate.ingest.claims.memory import MemoryStatus
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.pages.wording.text import UNSEEN

@@ -29,7 +29,8 @@ from tests.answers import (
     text,
     unreachable,
 )
-from vouchgate.ingest.claims.types import Judged, NotJudged, OwnPublishers, Standing, Unreachable
+from vouchgate.ingest.claims.source import Judged, NotJudged, Standing, Unreachable
+from vouchgate.ingest.claims.trust import OwnPublishers
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.review.pages.source import SourceView, source_views
 from vouchgate.review.pages.wording.links import leads_elsewhere, link_of

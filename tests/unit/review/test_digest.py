@@ -10,7 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vouchgate.ingest.claims.types import Action, MemoryType, PendingMemory, ReviewStatus, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.digests.text import MOST_CLAIM, WIDTH, DigestFigures, digest_document, digest_text
 from vouchgate.review.pages.wording.text import plain_line

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.unit.review.test_digest import NOW, PAGE, figures, item
 from tests.unit.secrets.credentials import made
-from vouchgate.ingest.claims.types import Action
+from vouchgate.ingest.claims.log import Action
 from vouchgate.review.digests.mail import MOST_OWNERS_SHOWN, compose
 from vouchgate.review.digests.text import DigestFigures
 from vouchgate.storage.outgoing.mail import valid_address

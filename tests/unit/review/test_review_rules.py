@@ -8,7 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from vouchgate.ingest.claims.types import MemoryType, PendingMemory, Principal, ReviewStatus, Role, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.review.rules import ALLOWED, Act, is_allowed, is_owner, may_rule_on
 
 NOW = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)

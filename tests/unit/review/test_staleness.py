@@ -11,17 +11,10 @@ from hypothesis import strategies as st
 
 from tests.claims import NOW, examined, policy
 from tests.running.hangs import given_up_after
-from vouchgate.ingest.claims.types import (
-    Citation,
-    CitationType,
-    Found,
-    Missing,
-    Neighbours,
-    SourceReading,
-    Standing,
-    Unreachable,
-    ValidationResult,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.likeness import Neighbours
+from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus
 from vouchgate.review.staleness import (
     PASSAGE_KEPT,

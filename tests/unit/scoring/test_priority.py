@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.claims import NOW, policy
-from vouchgate.ingest.claims.types import MemoryType, PendingMemory, ReviewStatus, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import HeadStart
 from vouchgate.ingest.rules import Rule

@@ -11,16 +11,11 @@ import pytest
 from tests.running.hangs import given_up_after
 from vouchgate.ingest.checks.citations import judge_reading
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import (
-    Citation,
-    CitationType,
-    Found,
-    Missing,
-    Standing,
-    Unreachable,
-    Verdict,
-)
-from vouchgate.ingest.policy import Policy, PolicyError, load_policy
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.claim import Verdict
+from vouchgate.ingest.claims.source import Found, Missing, Standing, Unreachable
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import PolicyError, load_policy
 from vouchgate.ingest.scoring.reputation import SiteGroup, check_entry
 from vouchgate.ingest.scoring.sites import registrable_domain, site_of
 

@@ -13,27 +13,22 @@ from pydantic import ValidationError
 from tests.running.hangs import given_up_after
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.claims.decision import Confidence, Decision, Evidence, Label, Tier
+from vouchgate.ingest.claims.likeness import Neighbours
+from vouchgate.ingest.claims.source import (
     EXCERPT_CHARACTERS,
     LINKS,
-    CitationType,
-    Claim,
-    Confidence,
-    Decision,
-    Evidence,
     Found,
     Judged,
     Judgement,
-    Label,
-    MemoryType,
-    Neighbours,
     NotJudged,
-    Source,
     Standing,
-    Tier,
 )
 from vouchgate.ingest.pipeline import examine, inspect
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.scoring.reputation import extend_reputation
 from vouchgate.ingest.scoring.score import (
     claim_score,

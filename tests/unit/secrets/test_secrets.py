@@ -15,7 +15,7 @@ from tests.unit.secrets.credentials import HARMLESS, HEX, UPPER, VALUES, made, p
 from vouchgate.cli.demo.samples import SAMPLES
 from vouchgate.gate.masking import without_secrets
 from vouchgate.ingest.checks.secrets import CONTENT, SecretDetector, judge, mask
-from vouchgate.ingest.claims.types import SecretMatch, Verdict
+from vouchgate.ingest.claims.claim import SecretMatch, Verdict
 from vouchgate.wire import ClaimIn
 
 HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from standardwebhooks import Webhook
 
 from tests.claims import NOW, examined
-from vouchgate.ingest.claims.types import Source
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed
 from vouchgate.ingest.rules import BY_CITATION, Rule
 from vouchgate.storage.outgoing.webhook_messages import REASONS, body, message_id

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.running.hangs import given_up_after
-from vouchgate.ingest.claims.types import Standing
+from vouchgate.ingest.claims.source import Standing
 from vouchgate.ingest.sources.git.adr_status import (
     file_number,
     judge,

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.unit.deciding.test_pipeline import DETECTOR, answer, claim
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import CitationType, Found, Standing
+from vouchgate.ingest.claims.citation import CitationType
+from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.address import unsaid

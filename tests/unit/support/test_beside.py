@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from tests.unit.deciding.test_pipeline import DETECTOR, answer, claim
-from vouchgate.ingest.claims.types import Claim, DeliveryTarget, Found, Standing
+from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.beside import said_beside

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vouchgate.ingest.claims.types import Held, Stance
+from vouchgate.ingest.claims.source import Held, Stance
 from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.stance import stances
 

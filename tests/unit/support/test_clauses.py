@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.claims.statements import MOST, statements
-from vouchgate.ingest.claims.types import Stance
 from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.scope import said_by
 from vouchgate.ingest.support.stance import stances

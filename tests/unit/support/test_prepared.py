@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, Standing
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.support.holding import hold
 from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.ingest.support.quotation import quotations_of

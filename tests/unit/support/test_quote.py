@@ -9,17 +9,10 @@ from hypothesis import strategies as st
 from tests.running.hangs import given_up_after
 from tests.unit.deciding.test_pipeline import DETECTOR, POLICY, answer, claim
 from vouchgate.ingest.citations import given_citation
-from vouchgate.ingest.claims.types import (
-    Citation,
-    CitationType,
-    Finding,
-    Found,
-    Stance,
-    Standing,
-    Unreachable,
-    ValidationResult,
-    Verdict,
-)
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.source import Found, Stance, Standing, Unreachable
 from vouchgate.ingest.pipeline import inspect, replay
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.quotation import Folded, quotations_of

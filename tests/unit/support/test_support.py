@@ -19,7 +19,9 @@ from tests.unit.support.support_pairs import (
 )
 from vouchgate.ingest.checks.support import Support, SupportVerdict, compare, judge
 from vouchgate.ingest.citations import detect_citations, given_citation
-from vouchgate.ingest.claims.types import Citation, CitationType, Found, Span, Standing, Verdict
+from vouchgate.ingest.claims.citation import Citation, CitationType
+from vouchgate.ingest.claims.claim import Span, Verdict
+from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.language.terms import Kind, term_key, words_of
 from vouchgate.ingest.support.scope import scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, Subject, match

@@ -24,7 +24,7 @@ from vouchgate.cli.demo.table import DemoTable
 from vouchgate.cli.output import Failure, console
 from vouchgate.cli.serve import address_of, bind, listen, make_link, make_token, port_of, server_for
 from vouchgate.client import Client, VouchgateError
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 from vouchgate.server.app import create_app
 from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings

@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from vouchgate.ingest.claims.types import MemoryType, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
 
 # What the demo's agent may assert. Documentation is left out, to show what becomes of a source not granted.
 GRANTED = (Source.USER, Source.CONVERSATION, Source.CHAT)

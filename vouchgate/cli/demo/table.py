@@ -11,7 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from vouchgate.cli.demo.samples import Sample
-from vouchgate.ingest.claims.types import Finding, Found, Looked, Outcome, ValidationResult, Verdict
+from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.decision import Looked, Outcome, ValidationResult
+from vouchgate.ingest.claims.source import Found
 from vouchgate.ingest.rules import BY_CITATION, Rule
 
 WIDE = 100  # columns from which the source has a column of its own

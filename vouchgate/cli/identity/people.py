@@ -16,7 +16,7 @@ from vouchgate.cli.identity.tokens import ACTOR
 from vouchgate.cli.output import FAILED, Failure, hint, one_line, say, show_table, write_json
 
 if TYPE_CHECKING:
-    from vouchgate.ingest.claims.types import Membership, Person
+    from vouchgate.ingest.claims.people import Membership, Person
     from vouchgate.storage.store import Store
 
 owners = typer.Typer(
@@ -199,7 +199,7 @@ def stand_in(
     database_url: operator.DatabaseUrl = None,
 ) -> None:
     """Have somebody rule for an owner in the stead of another, until a date."""
-    from vouchgate.ingest.claims.types import Membership, Role
+    from vouchgate.ingest.claims.people import Membership, Role
     from vouchgate.storage.identity import memberships
 
     if (until is None) is not end:
@@ -260,7 +260,7 @@ def end(
 
 
 def _membership(store: Store, who: str, owner: str, role: str, now: datetime) -> Membership:
-    from vouchgate.ingest.claims.types import Membership, Role
+    from vouchgate.ingest.claims.people import Membership, Role
     from vouchgate.storage.identity import persons
 
     wanted = operator.word(role, Role, "--role")

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from vouchgate.cli.lines.answering import Answer, answer_lines
 from vouchgate.cli.output import Failure, write_json
 from vouchgate.importing.lines import BadLine, Line
-from vouchgate.ingest.claims.types import ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.review import acts
 from vouchgate.review.vouching import voting
 from vouchgate.review.vouching.loading import load_rules

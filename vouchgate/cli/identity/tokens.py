@@ -87,7 +87,8 @@ def create(
 
     from vouchgate.cli.database import open_store
     from vouchgate.cli.identity.people import find_person
-    from vouchgate.ingest.claims.types import Role, Source
+    from vouchgate.ingest.claims.claim import Source
+    from vouchgate.ingest.claims.people import Role
     from vouchgate.storage.identity import tokens
 
     ends_after = None if expires is None else _expires(expires)

@@ -66,7 +66,7 @@ def import_(
     from vouchgate.cli.importing import run as command
     from vouchgate.importing.formats import Format
     from vouchgate.importing.rows import Defaults
-    from vouchgate.ingest.claims.types import MemoryType, Source
+    from vouchgate.ingest.claims.claim import MemoryType, Source
 
     settings = operator.settings_from(
         database_url=database_url, repo=repo, policy=policy, offline=offline or None

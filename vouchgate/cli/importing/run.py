@@ -30,8 +30,10 @@ from vouchgate.importing.labels import LabelledRow
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
 from vouchgate.importing.rows import BadRow, Defaults
 from vouchgate.importing.run import Importer, ImportStopped, Tally
-from vouchgate.ingest.claims.types import Outcome, Principal, Source
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.decision import Outcome
+from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.answering import answer_repeat
 from vouchgate.server.auth import Authenticator

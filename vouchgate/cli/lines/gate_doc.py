@@ -28,12 +28,14 @@ from vouchgate.documents.report import Report
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.harvest.documents import open_harvest
-from vouchgate.ingest.claims.types import Citation, SourceReading
+from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.documents import Document, Unreadable, read_document
 from vouchgate.ingest.documents.gate import KINDS, gate
 from vouchgate.ingest.documents.types import Slip
 from vouchgate.ingest.documents.verdict import everything_cited
-from vouchgate.ingest.policy import Policy, load_policy
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.git.repository import SourceError
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import Settings

@@ -9,19 +9,16 @@ from collections.abc import Sequence
 
 from vouchgate.cli.output import FAILED, USAGE, Failure, show_table, write_json
 from vouchgate.ingest.citations import kinds_in_use, parse_citation
-from vouchgate.ingest.claims.types import (
+from vouchgate.ingest.claims.citation import IN_REPOSITORIES, KEPT_BY_OPERATOR, Citation, CitationType
+from vouchgate.ingest.claims.source import (
     EXCERPT_CHARACTERS,
-    IN_REPOSITORIES,
-    KEPT_BY_OPERATOR,
-    Citation,
-    CitationType,
     Found,
     Missing,
     SourceReading,
     Standing,
     Unreachable,
 )
-from vouchgate.ingest.policy import load_policy
+from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import Settings
 from vouchgate.sources.reader import Sources

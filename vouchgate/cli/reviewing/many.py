@@ -11,7 +11,7 @@ import typer
 
 from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, one_line, say
 from vouchgate.cli.review import ReviewSession, get_item, not_done, open_review_session
-from vouchgate.ingest.claims.types import PendingMemory
+from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.review.attending import attention
 from vouchgate.review.attending.attention import Attended, AttentionAnswer, NotPossible
 from vouchgate.settings import Settings

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from vouchgate.cli.output import USAGE, Failure, one_line, say, write_json
 from vouchgate.cli.review import open_review_session
 from vouchgate.ingest.claims.standing_rulings import RulingDraft
-from vouchgate.ingest.claims.types import RulingVerdict
+from vouchgate.ingest.claims.trust import RulingVerdict
 from vouchgate.review.answers import NotFound
 from vouchgate.review.trust.standing_rulings import DAYS, RulingRefused, StandingRulings
 from vouchgate.review.trust.taking_back import Then, take_back

@@ -19,7 +19,7 @@ from referencing.exceptions import Unresolvable
 
 from vouchgate.adapters.rendering import render_value
 from vouchgate.client import DeadLetter
-from vouchgate.ingest.claims.types import DeliveryOp
+from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.mcp.gate.config import CallWrite, ReadBack
 from vouchgate.mcp.gate.writes import (
     CONTENT,

@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from vouchgate.ingest.claims.types import DeliveryOp, MemoryType, Source
+from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.delivery import DeliveryOp
 
 SINK = r"[a-z0-9][a-z0-9._:-]{0,63}"  # as the API has it
 

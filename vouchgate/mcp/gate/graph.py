@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from vouchgate.client import DeadLetter
-from vouchgate.ingest.claims.types import DeliveryOp
+from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.mcp.gate.writes import (
     CONTENT,
     CallRefused,

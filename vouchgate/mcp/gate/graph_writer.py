@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from vouchgate.client import DeadLetter
-from vouchgate.ingest.claims.types import DeliveryOp
+from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.mcp.gate.config import GraphWrite
 from vouchgate.mcp.gate.graph import (
     ADDITIONS,

@@ -23,7 +23,9 @@ from vouchgate.client import (
     Unsendable,
     VouchgateError,
 )
-from vouchgate.ingest.claims.types import DeliveryOp, MemoryStatus, Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.mcp.gate.calls import CallWriter
 from vouchgate.mcp.gate.config import CallWrite, Config, GraphWrite

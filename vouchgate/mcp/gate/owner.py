@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vouchgate.client import AsyncClient
 from vouchgate.client.models import Who
-from vouchgate.ingest.claims.types import Role
+from vouchgate.ingest.claims.people import Role
 
 
 class UnusableToken(Exception):

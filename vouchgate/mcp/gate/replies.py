@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from vouchgate.client import Problem, next_step
-from vouchgate.ingest.claims.types import DeliveryOp, Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.mcp.gate.writes import ServerAnswer, Write
 
 _SHOWN = 200  # characters of a claim in an answer

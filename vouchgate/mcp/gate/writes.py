@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pydantic import JsonValue
 
 from vouchgate.client import DeadLetter
-from vouchgate.ingest.claims.types import DeliveryOp
+from vouchgate.ingest.claims.delivery import DeliveryOp
 
 MAX_PLACE = 512  # characters, as the API has it
 CONTENT = 8192  # characters; ingest.policy.MAX_CONTENT_CHARACTERS

@@ -1,0 +1,126 @@
+"""Reading a policy: the built-in one, with an operator's file laid over it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from vouchgate.ingest.data import read_data
+from vouchgate.ingest.hedges.lexicon import extend_lexicon, load_lexicon
+from vouchgate.ingest.language.spelling import did_you_mean
+from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.scoring.reputation import extend_reputation, load_reputation
+from vouchgate.ingest.scoring.sites import host_of, is_public_suffix, site_of
+
+
+class PolicyError(ValueError):
+    """A policy file that cannot be used; the message names the file, the key and what is wrong."""
+
+
+def _overlay(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`over` laid over `base`: tables key by key, everything else replaced."""
+    merged = dict(base)
+    for key, value in over.items():
+        below = merged.get(key)
+        merged[key] = _overlay(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def load_policy(path: Path | None = None) -> Policy:
+    """The built-in policy, with the file at `path` laid over it.
+
+    Raises PolicyError when the file cannot be read, is not TOML, or holds an unknown key or a bad value.
+    """
+    return _built_in() if path is None else _load_policy(path)
+
+
+@cache
+def _built_in() -> Policy:
+    return _load_policy(None)
+
+
+def _load_policy(path: Path | None) -> Policy:
+    built_in = read_data("policy.toml")
+    presets = built_in.pop("presets")
+    built_in["values"] = read_data("values.toml")
+    over: dict[str, Any] = {}
+    if path is not None:
+        try:
+            over = tomllib.loads(path.read_text("utf-8"))
+        except OSError as error:
+            raise PolicyError(f"policy {path}: cannot be read: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise PolicyError(f"policy {path}: is not valid TOML: {error}") from error
+    if over.pop("require_relevance", False) is True:  # of policy files of before there was `spoken_of`
+        over.setdefault("spoken_of", "queue")
+    preset = over.get("preset", built_in["preset"])
+    if not isinstance(preset, str) or preset not in presets:
+        raise PolicyError(
+            f"policy {path}: preset must be one of {', '.join(sorted(presets))}, not {preset!r}"
+            f"{did_you_mean(str(preset), presets)}"
+        )
+    lexicon, reputation = over.pop("lexicon", {}), over.pop("reputation", {})
+    document = _overlay(_overlay(built_in, presets[preset]), over)
+    try:
+        with _naming("lexicon"):
+            document["lexicon"] = extend_lexicon(load_lexicon(), lexicon)
+        with _naming("reputation"):
+            document["reputation"] = extend_reputation(load_reputation(), reputation)
+        policy = Policy.model_validate(document)
+        _check_domains(policy)
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(str(part) for part in item['loc']) or 'policy'}: {item['msg']}"
+            + (_meant(item["loc"]) if item["type"] == "extra_forbidden" else "")
+            for item in error.errors()
+        )
+        raise PolicyError(f"policy {path or '(built-in)'}: {problems}") from error
+    except ValueError as error:  # a change to a table that does not fit it
+        raise PolicyError(f"policy {path or '(built-in)'}: {error}") from error
+    return policy
+
+
+def _meant(unknown: tuple[int | str, ...]) -> str:
+    """Which key of the same table an unknown one may be a slip of."""
+    table: Any = Policy
+    for part in unknown[:-1]:
+        fields = getattr(table, "model_fields", {})
+        table = fields[part].annotation if part in fields else None
+    return did_you_mean(str(unknown[-1]), getattr(table, "model_fields", {}))
+
+
+@contextmanager
+def _naming(table: str) -> Iterator[None]:
+    """Says in a ValueError which table it is about."""
+    try:
+        yield
+    except ValidationError:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{table}: {error}") from error
+
+
+def _check_domains(policy: Policy) -> None:
+    """Raises ValueError for an entry that would silently match nothing, or would make strangers official.
+
+    Not asked when a stored policy is read back: the answer may change with the Public Suffix List.
+    """
+    for name, entries in (
+        ("banned_domains", policy.banned_domains),
+        ("official_domains", policy.official_domains),
+    ):
+        for entry in entries:
+            url = f"https://{entry.lower()}"
+            if (site_of(url) if "/" in entry else host_of(url)) != entry.lower():
+                raise ValueError(
+                    f"{name}: {entry!r} is neither a host name nor an account like github.com/alice"
+                )
+    for entry in policy.official_domains:
+        if is_public_suffix(entry.lower()):
+            raise ValueError(f"official_domains: anybody can have a name below {entry!r}")
