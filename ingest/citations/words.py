@@ -62,4 +62,13 @@ ORDINALS = (
         priority question rank ranked rated reason revision room season tier tip
     """)
 )
+# What people number who keep no code: a hash after one of these names what a sentence is about ("Order #312 was paid"),
+# unless a word before it cites ("see ticket #12", "fixed in ticket #12").
+DESK = _words("""
+    account appointment batch booking case claim contract customer delivery desk employee invoice locker lot member
+    order parcel patient payment receipt reservation room shipment suite ticket
+""")
+CITING = _words("""
+    by cf close closed closes fix fixed fixes from in per ref refs resolve resolved resolves see since under via
+""")
 BEFORE_RANK = _words("the our your their its my")  # "the #1 cause"

@@ -9,7 +9,7 @@ from string import ascii_letters, digits
 
 from vouchgate.ingest.citations.kinds import CitationKind, FoundCitation
 from vouchgate.ingest.citations.shared import NOT_A_COUNT
-from vouchgate.ingest.citations.words import BEFORE_RANK, GLUED_TO_HASH, ORDINALS
+from vouchgate.ingest.citations.words import BEFORE_RANK, CITING, DESK, GLUED_TO_HASH, ORDINALS
 from vouchgate.ingest.claims.citation import CitationType
 
 _OWNER_REPO = r"(?P<repo>[A-Za-z0-9][A-Za-z0-9-]{0,38}/[\w.-]{1,100})"  # lengths are GitHub's own
@@ -61,9 +61,10 @@ def _is_colour(text: str, start: int, end: int) -> bool:
 
 
 def _is_counted(text: str, start: int, end: int) -> bool:
-    """Whether the hash is an ordinal ("step #3", "the #1 cause", a stack frame) and no issue."""
+    """Whether the hash is an ordinal ("step #3", "the #1 cause", a stack frame) or names what people number at a desk
+    ("Order #312"), and no issue."""
     if text[start - 1 : start] == " ":
-        words = text[max(0, start - 20) : start].lower().split()
+        words = text[max(0, start - 40) : start].lower().split()
         word = words[-1].removesuffix(".") if words else ""
         if (
             word in ORDINALS
@@ -71,6 +72,9 @@ def _is_counted(text: str, start: int, end: int) -> bool:
             or (end - start == 2 and word in BEFORE_RANK)
         ):
             return True
+        if word.removesuffix("s") in DESK and not text.startswith((":", ")", "]", " -"), end):
+            cites = [before for before in words[-3:-1] if before not in BEFORE_RANK]
+            return not cites or cites[-1] not in CITING
     return text.startswith(("  ", " 0x"), end)
 
 
