@@ -18,11 +18,11 @@ from sqlalchemy import Connection, bindparam, select
 from vouchgate.ingest.check import Findings
 from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Verdict
 from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.submit import Decided, Submission, write_submissions
 from vouchgate.storage.dedup import index, similar

@@ -16,10 +16,10 @@ from vouchgate.documents import recording
 from vouchgate.documents.checking import check_document, read_sources
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.source import Found, SourceReading, Standing
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.documents import Document, read_document
 from vouchgate.ingest.documents.verdict import check_claim, cited_by, everything_cited
 from vouchgate.ingest.pipeline import Inspected, examine
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources

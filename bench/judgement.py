@@ -19,8 +19,8 @@ from bench import repositories
 from bench.fireweed_gate import Admits, load_fireweed
 from vouchgate.cli.lines.support import support_fields
 from vouchgate.ingest.checks.hedge import HedgeDetector, action_of
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.relation import relation
-from vouchgate.ingest.policy_file import load_policy
 
 _WRONG = ("refutes", "contradicts", "altered", "silent", "unrelated")
 _AGAINST = ("refutes", "contradicts", "altered")

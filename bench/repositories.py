@@ -26,7 +26,7 @@ from vouchgate.ingest.citations.kinds.path import parse_key
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.likeness import Neighbours
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources

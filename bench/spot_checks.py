@@ -18,8 +18,8 @@ from pathlib import Path
 from random import Random
 
 from vouchgate.ingest.claims.trust import TrackRecord
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import SpotChecks
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.scoring.sampling import WINDOW, interval, is_sampled, rate_for
 
 CLAIMS = 1000  # of each agent

@@ -10,9 +10,9 @@ from bench import naive
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import TooManyCitations
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.ingest.policy import MAX_CONTENT_CHARACTERS
-from vouchgate.ingest.policy_file import load_policy
 
 CLAIMS = (
     "The payment worker retries a failed call three times with exponential backoff and then moves the message "

@@ -19,9 +19,9 @@ from vouchgate.ingest.claims.likeness import (
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import Inspected, examine, inspect
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.pages.item import ItemView, item_view
 from vouchgate.review.pages.source import SourceView
 from vouchgate.review.pages.wording.text import Pieces

@@ -10,11 +10,11 @@ from functools import cache
 from vouchgate.ingest.check import Findings
 from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Verdict
 from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.storage.claims.submit import Idempotency, Submission
 from vouchgate.storage.ids import new_id_suffix
 

@@ -15,8 +15,8 @@ from vouchgate.gate.judge import Judge, open_judge
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.setup import world_of
+from vouchgate.ingest.data.policy_file import PolicyError, load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import PolicyError, load_policy
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.review.vouching.loading import load_rules

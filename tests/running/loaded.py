@@ -12,7 +12,7 @@ from fractions import Fraction
 from tests.running.patience import be_patient
 from vouchgate import cli
 from vouchgate.cli.app import commands
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.settings import SettingsError, load_settings
 from vouchgate.storage.store import Store
 

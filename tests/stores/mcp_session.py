@@ -16,6 +16,7 @@ import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, Tool
 
@@ -82,7 +83,8 @@ def over_stdio(gate: str, token: str, *, mode: Mode = "auto") -> Iterator[McpSes
         args=["-m", "vouchgate.cli", "mcp", "--url", gate],
         env=clean_environment({"VOUCHGATE_TOKEN": token}),
     )
-    with _session(Client(server, mode=mode)) as session:
+    # Its own default is what stood there when it was loaded.
+    with _session(Client(stdio_client(server, errlog=sys.stderr), mode=mode)) as session:
         yield session
 
 

@@ -28,7 +28,7 @@ PORTS = {"min": 0, "max": 65535}
 _EXPECTED = {
     "vouchgate.sources.repositories.RepositoryError",
     "vouchgate.settings.SettingsError",
-    "vouchgate.ingest.policy_file.PolicyError",
+    "vouchgate.ingest.data.policy_file.PolicyError",
     "vouchgate.review.vouching.owner_rules.OwnerRulesError",
     "vouchgate.storage.errors.StorageError",
 }

@@ -25,11 +25,11 @@ from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Decision
 from vouchgate.ingest.claims.likeness import DedupFacts, Neighbour, Neighbours
 from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.compare import Comparisons, LookedUp
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.support.prepared import PreparedTexts
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import open_repositories

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.settings import Settings, database_to_open
 from vouchgate.storage.dedup.builds import builds
 from vouchgate.storage.engine import migrate, open_engine, reading

@@ -65,7 +65,7 @@ def build(database_url: operator.DatabaseUrl = None, policy: operator.PolicyFile
     For a change of threshold ahead of a restart. It may be stopped at any time and goes on next time. A service
     that still runs with the old threshold queues every claim from the moment the new index is in use.
     """
-    from vouchgate.ingest.policy_file import load_policy
+    from vouchgate.ingest.data.policy_file import load_policy
     from vouchgate.settings import database_to_open
     from vouchgate.storage.dedup.reindex import reindex
     from vouchgate.storage.engine import migrate, open_engine
@@ -137,7 +137,7 @@ def expire(database_url: operator.DatabaseUrl = None) -> None:
     The service does the same every minute.
     """
     from vouchgate.cli.database import open_store
-    from vouchgate.ingest.policy_file import load_policy
+    from vouchgate.ingest.data.policy_file import load_policy
     from vouchgate.review import expiry
     from vouchgate.review.queue import ReviewQueue
 

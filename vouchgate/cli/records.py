@@ -102,7 +102,7 @@ def db_upgrade(database_url: operator.DatabaseUrl = None) -> None:
 @policy.command("show", epilog="Example: vouchgate policy show --policy strict.toml")
 def policy_show(policy: operator.PolicyFile = None) -> None:
     """Print the policy in force as JSON, with its digest."""
-    from vouchgate.ingest.policy_file import load_policy
+    from vouchgate.ingest.data.policy_file import load_policy
 
     loaded = load_policy(operator.settings_from(policy=policy).policy)
     document = {"digest": loaded.digest, "policy": json.loads(loaded.document)}

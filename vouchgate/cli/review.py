@@ -15,8 +15,8 @@ from vouchgate.ingest.claims.likeness import Embedding
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import explain
 from vouchgate.ingest.scoring.reputation import parse_publisher

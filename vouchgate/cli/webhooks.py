@@ -121,7 +121,7 @@ def test(
     import asyncio
 
     from vouchgate.cli.database import open_store
-    from vouchgate.ingest.policy_file import load_policy
+    from vouchgate.ingest.data.policy_file import load_policy
     from vouchgate.service import open_webhooks
     from vouchgate.storage.outgoing import webhooks
     from vouchgate.workers.webhooks import POST_SECONDS, SendResult, decide_retry, describe_outcome

@@ -19,8 +19,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.likeness import Embedding, ItemKind, ParaphraseFacts
+from vouchgate.ingest.data.policy_file import PolicyError
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import PolicyError
 from vouchgate.storage.dedup import vectors
 from vouchgate.storage.dedup.vectors import Unembedded
 from vouchgate.storage.errors import StorageError

@@ -18,10 +18,10 @@ from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbours
 from vouchgate.ingest.claims.source import Found, Judgement, NotJudged, SourceReading
+from vouchgate.ingest.data.policy_file import PolicyError
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.pipeline import Examined, Inspected, examine
 from vouchgate.ingest.policy import JudgePolicy, Policy
-from vouchgate.ingest.policy_file import PolicyError
 from vouchgate.ingest.rules import BY_CITATION
 from vouchgate.ingest.sources.judge import JudgeClient
 from vouchgate.storage import judge_budget

@@ -26,7 +26,7 @@ from tests.running.service import make_token
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.decision import Outcome, ValidationResult
 from vouchgate.ingest.claims.people import Role
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.review.attending import attention
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import decisions

@@ -193,7 +193,8 @@ def test_a_swipe_asks_what_the_buttons_ask(site: Site, windows: Chromium, owner:
             point = {"x": start[0] + x * share, "y": start[1] + y * share}
             session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [point]})
         if check:
-            assert page.locator("#pane > article").evaluate("node => node.style.transform") == check
+            moved_so = "wanted => document.querySelector('#pane > article').style.transform === wanted"
+            page.wait_for_function(moved_so, arg=check)  # moves are told once a frame
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
     expect(page.locator("#pane .swipe")).to_be_visible()

@@ -18,7 +18,7 @@ import pytest
 from tests.acceptance.cli_program import cli, json_lines, lines
 from tests.web import Answer, WebServer, web_server
 from vouchgate.harvest.setup import world_of
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import SettingsError, load_settings
 from vouchgate.sources.plugins import install_kinds

@@ -57,7 +57,7 @@ from vouchgate.ingest.citations.detection import detect_citations
 from vouchgate.ingest.dedup.compare import compare
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
 

@@ -16,7 +16,7 @@ from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.citation import CitationType
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.decision import Tier
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.sources.reader import Sources
 

@@ -18,8 +18,8 @@ from tests.web import Answer, WebServer, web_server
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.source import Unreachable
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import replay
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.wire import ClaimIn
 
 TOKEN = "ghp_" + made(36)

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from tests.conftest import Postgresql
 from tests.models import Bag, NewerBag, flat, policy_file, silent
 from vouchgate.embedding.paraphraser import Embedder, EmbeddingError, load_embedder
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.service import open_service
 from vouchgate.settings import Settings
 from vouchgate.storage.dedup import vectors

@@ -25,10 +25,10 @@ from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import Embedding, ItemKind, Paraphrases, ParaphraseUnavailable
 from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.paraphrase import MESSAGE, cosine
 from vouchgate.ingest.pipeline import replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.review.answers import Approved, Rejected, Retracted
 from vouchgate.service import Service, open_service

@@ -25,8 +25,8 @@ from vouchgate.ingest.claims.decision import Label, Outcome, ValidationResult
 from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.hits import hits_of
 from vouchgate.ingest.corroboration.independence import independent
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import replay
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.corpus import source as sources
 from vouchgate.review.recheck import RecheckResult

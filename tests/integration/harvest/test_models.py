@@ -21,8 +21,8 @@ from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import AgentResult, SearchHistory, SearchTask
 from vouchgate.ingest.corroboration.hits import Reading, hits_of
 from vouchgate.ingest.corroboration.proof import quotations
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import SearchBudget
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.answers import utc_now
 from vouchgate.ingest.sources.model import ModelClient
 

@@ -24,8 +24,8 @@ from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.decision import Label, Outcome, ValidationResult
 from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.claims.source import Stance
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import Examined, replay
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.review.recheck import RecheckResult

@@ -28,9 +28,9 @@ from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import AgentResult, Attempt, Outcome, SearchTask
 from vouchgate.ingest.corroboration.hits import Reading
 from vouchgate.ingest.corroboration.queries import queries_of
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.policy import SearchBudget
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.ingest.sources.web.extractor import Extractor

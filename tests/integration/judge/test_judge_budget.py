@@ -20,9 +20,9 @@ from tests.running.racers import Report, race
 from tests.web import Answer, WebServer, web_server
 from vouchgate.gate.judge import Judge, Question
 from vouchgate.ingest.claims.source import NotJudged
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.policy import JudgePolicy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.judge import JudgeClient
 from vouchgate.storage.judge_budget import take_questions
 from vouchgate.storage.store import Store

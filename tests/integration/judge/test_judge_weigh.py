@@ -41,10 +41,10 @@ from vouchgate.ingest.claims.source import (
     SourceReading,
     Standing,
 )
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, inspect, replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.storage.store import Store
 
 pytestmark = pytest.mark.on("sqlite")

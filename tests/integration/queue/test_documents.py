@@ -17,8 +17,8 @@ from vouchgate.documents.gating import DocumentGate
 from vouchgate.gate.gate import Gate
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.source import SourceReading
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import DocumentPolicy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.review.expiry import expire
 from vouchgate.review.queue import ReviewQueue

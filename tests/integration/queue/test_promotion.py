@@ -27,8 +27,8 @@ from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.claims.waiting import ReviewStatus
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import Examined, replay
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.answers import AlreadyDecided, Approved, ItemChanged
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage.claims import decisions

@@ -32,8 +32,8 @@ from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.claims.trust import OwnPublishers
 from vouchgate.ingest.claims.waiting import ReviewStatus
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Freshness, Policy, Recheck
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.recheck import RecheckResult
 from vouchgate.storage import ids
 from vouchgate.storage.errors import StorageError

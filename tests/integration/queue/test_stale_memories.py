@@ -15,7 +15,7 @@ from tests.web import Answer, WebServer, web_server
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.review.answers import NotFound
 from vouchgate.review.vouching.confirming import confirm
 from vouchgate.storage.claims import memories

@@ -12,9 +12,9 @@ from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Ve
 from vouchgate.ingest.claims.decision import Decision, Label, Tier
 from vouchgate.ingest.claims.likeness import Neighbours
 from vouchgate.ingest.claims.source import Found, SourceReading, Standing, Unreachable
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import Examined, examine, inspect
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.scoring.sites import site_of
 
 POLICY = load_policy()

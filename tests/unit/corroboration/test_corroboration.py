@@ -31,7 +31,7 @@ from vouchgate.ingest.corroboration.history import (
 from vouchgate.ingest.corroboration.hits import Reading, hits_of
 from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.corroboration.queries import queries_of
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 
 POLICY = load_policy()
 CLAIM = "The archive in Lund holds 40 million pages."

@@ -12,8 +12,8 @@ from vouchgate.ingest.citations import given_citation
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.decision import Label
 from vouchgate.ingest.claims.source import Found, Standing
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import examine, inspect, replay
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.scoring.sites import site_of
 
 SAID = "The bridge at Elbow Creek carries 40 trains each day."

@@ -14,8 +14,8 @@ from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Ve
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.likeness import Neighbours
 from vouchgate.ingest.data import read_data
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import examine, inspect
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages.findings import finding_view
 

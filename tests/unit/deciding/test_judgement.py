@@ -18,8 +18,8 @@ from vouchgate.ingest.claims.claim import Finding, MemoryType, Source, Verdict
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
 from vouchgate.ingest.claims.source import Found, Judged, Judgement, NotJudged, Standing
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import BY_CITATION
 
 BALANCED = load_policy()

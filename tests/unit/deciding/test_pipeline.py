@@ -29,9 +29,9 @@ from vouchgate.ingest.claims.source import (
     Standing,
     Unreachable,
 )
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import Inspected, examine, focus, inspect, replay
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 DETECTOR = HedgeDetector(POLICY.lexicon)

@@ -9,8 +9,8 @@ import pytest
 
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Tier
+from vouchgate.ingest.data.policy_file import PolicyError, load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import PolicyError, load_policy
 
 
 def written(folder: Path, text: str) -> Path:

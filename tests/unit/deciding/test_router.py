@@ -13,8 +13,8 @@ from tests.cases import Parts, route
 from vouchgate.ingest.claims.claim import Finding, MemoryType, Source, Verdict
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.trust import AppliedRuling, RulingVerdict, Track, TrackRecord
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.router import Ruling
 from vouchgate.ingest.router import route as route_case
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.alike import Alike, Likeness, find_alike
-from vouchgate.ingest.policy_file import load_policy
 
 WORDS = load_policy().values
 DEPOT = (

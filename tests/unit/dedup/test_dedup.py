@@ -17,10 +17,10 @@ from tests.unit.dedup.dedup_pairs import BASES, EDITS, PAIRS, Edit, Pair
 from vouchgate.ingest.checks.dedup import judge
 from vouchgate.ingest.claims.claim import Verdict
 from vouchgate.ingest.claims.likeness import DedupUnavailable, ItemKind, Neighbour, Neighbours
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.compare import Allowance, Comparisons, changed_values, compare, jaccard
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import tokens, word_list
-from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 THRESHOLD = POLICY.threshold

@@ -14,9 +14,9 @@ from vouchgate.ingest.checks.echo import echo_key, judge
 from vouchgate.ingest.claims.claim import Finding, Source, Verdict
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.likeness import EchoFacts
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import EchoPolicy, Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.router import ECHO_REASON
 from vouchgate.review.pages.findings import finding_view
 

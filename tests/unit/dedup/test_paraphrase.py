@@ -21,9 +21,9 @@ from vouchgate.ingest.claims.likeness import (
     Paraphrases,
     ParaphraseUnavailable,
 )
+from vouchgate.ingest.data.policy_file import PolicyError, load_policy
 from vouchgate.ingest.dedup.paraphrase import CODE, MESSAGE, UNAVAILABLE, cosine, stored_only, weigh
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import PolicyError, load_policy
 
 DUPLICATE = Finding(check="dedup", verdict=Verdict.FAIL, code="duplicate", message="Stored already.")
 BUSY = ParaphraseUnavailable(detail="The model is busy.")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.relation import Relation, relation
-from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 PAIRS = [

@@ -9,10 +9,10 @@ from tests.unit.documents.desk import read
 from vouchgate.documents.checking import check_document
 from vouchgate.documents.report import Report
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.documents.gate import KINDS, Accepted, CheckedDocument, gate
 from vouchgate.ingest.documents.verdict import ClaimVerdict, everything_cited
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOG = "https://oven.example/log"

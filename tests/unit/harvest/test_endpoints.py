@@ -8,8 +8,8 @@ import pytest
 
 from vouchgate.harvest.endpoints import EndpointError, EndpointPath, load_endpoints
 from vouchgate.harvest.paths import Look, in_order
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.net.client import Outbound
-from vouchgate.ingest.policy_file import load_policy
 
 WEB = """[[endpoints]]
 kind = "web_search"

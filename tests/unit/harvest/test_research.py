@@ -27,8 +27,8 @@ from vouchgate.ingest.claims.source import Stance
 from vouchgate.ingest.corroboration.history import Attempt, Failure
 from vouchgate.ingest.corroboration.hits import Reading
 from vouchgate.ingest.corroboration.queries import plan
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 
 POLICY = load_policy()
 QUESTION = "How many pages does the archive in Lund hold?"

@@ -9,7 +9,7 @@ from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.history import SearchHistory, SearchTask
 from vouchgate.ingest.corroboration.hits import Reading, hits_of
 from vouchgate.ingest.corroboration.proof import quotations, with_words
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 
 POLICY = load_policy()
 CLAIM = "The archive in Lund holds 40 million pages."

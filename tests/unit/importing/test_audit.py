@@ -25,8 +25,8 @@ from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import examine
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.storage.claims.submit import Idempotency
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)

@@ -24,7 +24,7 @@ from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.source import Found, SourceReading, Standing, Unreachable
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.storage.store import Store
 
 POLICY = load_policy()

@@ -16,10 +16,10 @@ from vouchgate.ingest.checks.hidden import CHECK, judge
 from vouchgate.ingest.claims.claim import Claim, Finding, MemoryType, Source, Verdict
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.likeness import Neighbours
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.language.normalise import INVISIBLE
 from vouchgate.ingest.language.unseen import hidden_in, stretches
 from vouchgate.ingest.pipeline import examine, inspect
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages.findings import finding_view
 from vouchgate.review.pages.wording.text import UNSEEN, pieces

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vouchgate.ingest.citations import parse_citation
+from vouchgate.ingest.data.policy_file import PolicyError, load_policy
 from vouchgate.ingest.language.spelling import did_you_mean, nearest_name
-from vouchgate.ingest.policy_file import PolicyError, load_policy
 from vouchgate.settings import SettingsError, load_settings
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.compare import changed_values
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.review.pages.wording import diff
 from vouchgate.review.pages.wording.diff import DiffOp, changed_spans, changes, word_diff
 from vouchgate.review.pages.wording.text import Pieces

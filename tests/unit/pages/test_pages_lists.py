@@ -14,7 +14,7 @@ from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Confidence, Label
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.rules import Rule
 from vouchgate.review.pages import history, memory, queue
 from vouchgate.review.pages.queue import QueueListing

@@ -14,8 +14,8 @@ from vouchgate.ingest.citations import given_citation
 from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.claim import Verdict
 from vouchgate.ingest.claims.source import Found, Missing, Standing, Unreachable
+from vouchgate.ingest.data.policy_file import PolicyError, load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import PolicyError, load_policy
 from vouchgate.ingest.scoring.reputation import SiteGroup, check_entry
 from vouchgate.ingest.scoring.sites import registrable_domain, site_of
 

@@ -26,9 +26,9 @@ from vouchgate.ingest.claims.source import (
     NotJudged,
     Standing,
 )
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import examine, inspect
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.scoring.reputation import extend_reputation
 from vouchgate.ingest.scoring.score import (
     claim_score,

@@ -33,7 +33,7 @@ from vouchgate.importing.run import Importer, ImportStopped, Tally
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.people import Principal
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.answering import answer_repeat
 from vouchgate.server.auth import Authenticator

@@ -7,9 +7,9 @@ from typing import Any
 
 from vouchgate.cli.lines.answering import Answer, answer_lines
 from vouchgate.importing.lines import BadLine, Line, text_fields
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.relation import relation
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 
 
 def run(path: str) -> int:

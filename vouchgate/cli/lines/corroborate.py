@@ -8,8 +8,8 @@ from pydantic import ValidationError
 from vouchgate.cli.lines.answering import Answer, answer_lines
 from vouchgate.importing.lines import BadLine, Line
 from vouchgate.ingest.corroboration.given import GivenClaim, corroborate
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 
 _FIELDS = frozenset(GivenClaim.model_fields)
 

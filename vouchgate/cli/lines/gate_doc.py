@@ -30,12 +30,12 @@ from vouchgate.gate.gathering import SourceReader
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.source import SourceReading
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.documents import Document, Unreadable, read_document
 from vouchgate.ingest.documents.gate import KINDS, gate
 from vouchgate.ingest.documents.types import Slip
 from vouchgate.ingest.documents.verdict import everything_cited
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.git.repository import SourceError
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import Settings

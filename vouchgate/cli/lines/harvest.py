@@ -16,8 +16,8 @@ from vouchgate.importing.lines import BadLine, Line
 from vouchgate.ingest.corroboration.decision import conclude
 from vouchgate.ingest.corroboration.given import GivenClaim, corroborated, names_of, readings_of, task_of
 from vouchgate.ingest.corroboration.hits import MOST_HITS, hits_of
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Policy, SearchBudgets
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.ingest.sources.model import ModelClient
 from vouchgate.settings import Settings
 

@@ -11,8 +11,8 @@ from vouchgate.cli.output import UNKNOWN, USAGE, Failure, write_line
 from vouchgate.harvest.budget import Purse
 from vouchgate.harvest.research import MODEL_SECONDS, Recording, answer, gather, render
 from vouchgate.harvest.setup import open_model
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.policy_file import load_policy
 from vouchgate.settings import Settings, SettingsError
 
 

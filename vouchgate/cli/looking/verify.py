@@ -18,7 +18,7 @@ from vouchgate.ingest.claims.source import (
     Standing,
     Unreachable,
 )
-from vouchgate.ingest.policy_file import load_policy
+from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.settings import Settings
 from vouchgate.sources.reader import Sources
