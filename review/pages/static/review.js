@@ -73,10 +73,7 @@
   function show(row) {
     if (!pane()) return;
     const key = keyOf(row);
-    if (!shows(row)) {
-      clearTimeout(glance);
-      pane().classList.remove("seen");
-    }
+    if (!shows(row)) unsee();
     const kept = panes.get(key);
     const had = kept?.html ?? null; // now: what is being read is put into the same object
     if (had) put(row, had);
@@ -92,10 +89,17 @@
     for (const next of every.slice(every.indexOf(row) + 1, every.indexOf(row) + 3)) read(next);
   }
 
+  function unsee() {
+    clearTimeout(glance);
+    glance = 0;
+    pane().classList.remove("seen");
+  }
+
   function put(row, html) {
     pane().classList.remove("waiting");
+    if (!shows(row)) unsee();
+    glance ||= setTimeout(() => pane().classList.add("seen"), GLANCE);
     if (pane().dataset.shows === `${shownAs(row)}${html}`) return;
-    if (!shows(row)) glance = setTimeout(() => pane().classList.add("seen"), GLANCE);
     pane().dataset.shows = `${shownAs(row)}${html}`;
     pane().innerHTML = html; // of our own server, which escaped what is of others
     pane().scrollTop = 0;
@@ -473,6 +477,7 @@
       one(".more")?.remove();
       list().after(...all(".more", fresh));
       if (chosen()) show(chosen());
+      else choose(rows()[0], { focus: document.activeElement === document.body, scroll: false }); // the last one was decided
     } else if (Boolean(list()) !== Boolean(one("#queue", fresh))) {
       if (one("section[aria-labelledby=waiting]").contains(document.activeElement)) one("main").focus();
       const results = one("#results");

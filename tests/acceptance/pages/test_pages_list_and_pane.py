@@ -243,6 +243,32 @@ def test_the_chosen_claim_is_shown_however_late_its_answer_is(
     expect(claim).to_have_text(chosen or "")
 
 
+def test_what_comes_after_the_last_one_was_decided_is_chosen(
+    site: Site, windows: Chromium, owner: str
+) -> None:
+    send(site, owner, ["Bea keeps the spare key."])
+    page = open_queue(site, windows, owner).page
+    late: list[Route] = []
+    holding = True
+
+    def hold(route: Route) -> None:
+        if holding:
+            late.append(route)
+        else:
+            route.continue_()
+
+    page.route(re.compile("/review$"), hold)  # the list as it is by now
+    page.keyboard.press("a")
+    expect(page.locator(".row")).to_have_count(0)
+    send(site, owner, ["The pantry may be locked."])
+    waits(page, 1)
+    holding = False
+    for route in late:
+        route.continue_()
+    expect(page.locator(".row[aria-current] a.open")).to_have_text("The pantry may be locked.")
+    expect(page.locator("#pane.seen .claim").first).to_have_text("The pantry may be locked.")
+
+
 def test_what_is_like_a_memory_or_alike_is_not_approved_before_it_was_in_sight(
     site: Site, windows: Chromium, owner: str
 ) -> None:
