@@ -130,9 +130,10 @@ def end_all(connection: Connection, member_id: str, *, actor: str, now: datetime
     connection.execute(_END_ALL, {"of_member": member_id})
 
 
-def of_member(connection: Connection, member_id: str) -> list[Membership]:
-    """The roles of a person, or of a token by itself."""
-    return _read(connection, _IN_ORDER.where(TABLE.c.member_id == member_id))
+def of_member(connection: Connection, member_id: str, now: datetime | None = None) -> list[Membership]:
+    """The roles of a person, or of a token by itself: every row, or those that hold `now`."""
+    statement = _IN_ORDER.where(TABLE.c.member_id == member_id)
+    return _read(connection, statement if now is None else statement.where(LASTS), {"now": now})
 
 
 def of_owners(connection: Connection, owner_ids: frozenset[str] | None, now: datetime) -> list[Membership]:

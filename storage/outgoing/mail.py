@@ -178,11 +178,11 @@ def listing(connection: Connection) -> list[Mail]:
     return [_shown(row) for row in connection.execute(_ALL)]
 
 
-def owners_of(connection: Connection, mail: Mail) -> list[str]:
-    """The owners it is about now, in order."""
+def owners_of(connection: Connection, mail: Mail, now: datetime) -> list[str]:
+    """The owners it is about `now`, in order."""
     if mail.person_id is None:
         return sorted(mail.owners)
-    roles = memberships.of_member(connection, mail.person_id)
+    roles = memberships.of_member(connection, mail.person_id, now)
     reviewed = {each.owner_id for each in roles if each.role is Role.REVIEWER}
     return sorted(reviewed & set(mail.owners) if mail.owners else reviewed)
 

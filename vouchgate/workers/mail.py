@@ -143,7 +143,7 @@ class MailSender:
         with self._store.read() as connection:
             digests = [
                 figures_of(connection, owner_id, since=mail.told_at, page=self._page, now=at)
-                for owner_id in mails.owners_of(connection, mail)
+                for owner_id in mails.owners_of(connection, mail, at)
             ]
         about = {"mail_id": mail.id, "to": mail.address, "sender": self._sender, "page": self._page}
         return compose(digests, **about, at=at)

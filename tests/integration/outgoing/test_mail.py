@@ -115,11 +115,18 @@ def test_a_person_is_told_of_the_owners_they_review_for_at_that_time(desk: Desk)
         queue(desk.store, 1, name)
         member = Membership(owner_id=name, member_id=rita.id, role=role, since=NOW)
         memberships.grant(desk.store, member, actor="test")
+    away = persons.create(desk.store, "carl", actor="test", now=NOW)
+    queue(desk.store, 1, "carl")
+    theirs = Membership(owner_id="carl", member_id=away.id, role=Role.REVIEWER, since=NOW)
+    memberships.grant(desk.store, theirs, actor="test")
+    until = {"member_id": rita.id, "acts_for": away.id, "until": DUE + HOUR / 2}
+    memberships.let_stand_in(desk.store, theirs.model_copy(update=until), actor="test")
     mail = desk.mail(person="rita", schedule=HOURLY)
     assert desk.work() == {MailResult.SENT: 1}
-    assert desk.post.messages()[0]["Subject"] == "Vouchgate: 2 claims wait"
+    assert desk.post.messages()[0]["Subject"] == "Vouchgate: 3 claims wait"
     with desk.store.read() as connection:
-        assert mails.owners_of(connection, mail) == ["ann", "bob"]
+        assert mails.owners_of(connection, mail, DUE) == ["ann", "bob", "carl"]
+        assert mails.owners_of(connection, mail, DUE + HOUR) == ["ann", "bob"]  # stands in no more
     persons.end(desk.store, rita, actor="test", now=NOW)
     assert desk.work(DUE + HOUR) == {MailResult.SILENT: 1}
 

@@ -122,7 +122,8 @@ def show(database_url: operator.DatabaseUrl = None, as_json: operator.Json = Fal
     settings = operator.settings_from(database_url=database_url)
     sends = settings.smtp_url is not None and not settings.offline
     with open_store(settings) as store, store.read() as connection:
-        found = [(one, mails.owners_of(connection, one)) for one in mails.listing(connection)]
+        now = datetime.now(UTC)
+        found = [(one, mails.owners_of(connection, one, now)) for one in mails.listing(connection)]
     if as_json:
         for one, owners in found:
             about = one.model_dump(mode="json", exclude={"lease"})
