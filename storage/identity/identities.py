@@ -125,7 +125,7 @@ def listing(connection: Connection) -> list[Identity]:
 def begin_flow(store: Store, flow: SignInFlow, *, now: datetime) -> str:
     """The secret of a new sign-in, for the browser's cookie."""
     secret = secrets.token_urlsafe(32)
-    row = {"digest": _digest(secret), **flow._asdict(), "expires_at": now + FLOW_LIFETIME}
+    row = {"digest": tokens.sha256_of(secret), **flow._asdict(), "expires_at": now + FLOW_LIFETIME}
     store.writer.run((), lambda connection: connection.execute(insert(_FLOW), row)).result()
     return secret
 
@@ -134,7 +134,7 @@ def end_flow(store: Store, secret: str, *, now: datetime) -> SignInFlow | None:
     """The sign-in of this secret, which is used up by it; None when there is none (any more), or its time is over."""
     if _SECRET.fullmatch(secret) is None:
         return None
-    this = {"of_digest": _digest(secret)}
+    this = {"of_digest": tokens.sha256_of(secret)}
     query = select(_FLOW).where(_THIS_FLOW, _FLOW.c.expires_at > now)
     with store.read() as connection:  # strangers' guesses take no lock
         row = connection.execute(query, this).one_or_none()
@@ -157,7 +157,3 @@ def derived(secret: str, purpose: str) -> str:
 def _log(connection: Connection, action: Action, about: Identity, actor: str, now: datetime) -> None:
     digest = log.digest_of(about._asdict())
     log.append(connection, SERVICE_OWNER, action, about.token_id, digest, by=actor, now=now)
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()

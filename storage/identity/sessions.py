@@ -6,7 +6,6 @@ a wrong one agrees with a right one tells nothing about the secret, so nothing h
 
 from __future__ import annotations
 
-import hashlib
 import re
 import secrets
 from collections.abc import Callable
@@ -129,7 +128,7 @@ def create_link(
         raise ValueError(f"A sign-in link lives for {LONGEST_LINK.days} days at most.")
     code = secrets.token_urlsafe(32)
     row = {
-        "digest": _digest(code),
+        "digest": tokens.sha256_of(code),
         "token_id": token_id,
         "created_at": now,
         "expires_at": now + lifetime,
@@ -173,7 +172,7 @@ def redeem(
     """
     if _SECRET.fullmatch(code) is None:
         return None
-    wanted = {"wanted": _digest(code), "now": now}
+    wanted = {"wanted": tokens.sha256_of(code), "now": now}
     with store.read() as connection:  # strangers' guesses take no lock
         token_id = connection.scalar(_OPEN_LINK, wanted)
     if token_id is None:
@@ -235,7 +234,7 @@ def _begin(
     """A session of this token in one transaction, if `may` says so in it and the token still holds."""
     secret = secrets.token_urlsafe(32)
     row = {
-        "digest": _digest(secret),
+        "digest": tokens.sha256_of(secret),
         "token_id": token_id,
         "created_at": now,
         "expires_at": now + SESSION_LIFETIME,
@@ -271,7 +270,7 @@ def find(connection: Connection, secret: str, now: datetime) -> SignedIn | None:
     its token is revoked or expired. Any text may be given."""
     if _SECRET.fullmatch(secret) is None:
         return None
-    rows = connection.execute(_PRINCIPAL, {"wanted": _digest(secret), "now": now}).all()
+    rows = connection.execute(_PRINCIPAL, {"wanted": tokens.sha256_of(secret), "now": now}).all()
     return SignedIn(tokens.principal_of(rows), rows[0].proved_at) if rows else None
 
 
@@ -284,7 +283,7 @@ def listing(connection: Connection, now: datetime, of: Principal | None = None) 
 
 def session_id(secret: str) -> str:
     """What `SessionInfo.id` is of the session of this secret."""
-    return _digest(secret)[:16]
+    return tokens.sha256_of(secret)[:16]
 
 
 def end(store: Store, secret: str, *, now: datetime) -> bool:
@@ -295,7 +294,7 @@ def end(store: Store, secret: str, *, now: datetime) -> bool:
 
 
 def _end(connection: Connection, secret: str, now: datetime) -> bool:
-    return _end_all(connection, _SESSION.c.digest == _digest(secret), None, now) == 1
+    return _end_all(connection, _SESSION.c.digest == tokens.sha256_of(secret), None, now) == 1
 
 
 def end_by_id(store: Store, wanted: str, *, actor: str, now: datetime) -> bool:
@@ -312,7 +311,7 @@ def end_others(store: Store, of: Principal, secret: str, *, only: str | None = N
     if only is not None and _ID.fullmatch(only) is None:
         return 0
     wanted = and_(
-        _SESSION.c.digest != _digest(secret),
+        _SESSION.c.digest != tokens.sha256_of(secret),
         _ID_IN_TABLE == only if only is not None else true(),
         _SESSION.c.token_id.in_(select(TOKEN.c.id).where(_behind(of))),
     )
@@ -362,7 +361,3 @@ def forget_old(connection: Connection, now: datetime, limit: int) -> int:
 
 def _log(connection: Connection, action: Action, row: dict[str, Any], actor: str, now: datetime) -> None:
     log.append(connection, SERVICE_OWNER, action, row["token_id"], row["digest"], by=actor, now=now)
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()

@@ -18,7 +18,6 @@ from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Membership, Principal, Role
-from vouchgate.ingest.policy import canonical_json
 from vouchgate.storage.identity import memberships
 from vouchgate.storage.identity.grants import MEMBER, WITH_OWN, WITH_OWNERS
 from vouchgate.storage.identity.grants import TOKEN as TABLE
@@ -118,7 +117,7 @@ def create(
         **grant,
         "new_owners": new_owners,
         "person_id": person,
-        "secret_digest": _digest(secret),
+        "secret_digest": sha256_of(secret),
         "created_at": now,
         "expires_at": expires_at,
         "revoked_at": None,
@@ -192,7 +191,7 @@ def authenticate(connection: Connection, presented: str, now: datetime) -> Princ
         return None
     token_id, secret = match.groups()
     rows = connection.execute(_BY_ID, {"wanted": token_id, "now": now}).all()
-    right = hmac.compare_digest(rows[0].secret_digest if rows else _NO_DIGEST, _digest(secret))
+    right = hmac.compare_digest(rows[0].secret_digest if rows else _NO_DIGEST, sha256_of(secret))
     if not rows or not right or rows[0].revoked_at is not None:
         return None
     if rows[0].expires_at is not None and rows[0].expires_at <= now:
@@ -229,7 +228,7 @@ def assign(store: Store, token_id: str, person_id: str, *, actor: str, now: date
             raise ValueError(f"There is no token {token_id[:50]!a}; vouchgate token list shows the ids.")
         if connection.execute(_ASSIGN, {"wanted": token_id, "to_person": person_id}).rowcount != 1:
             raise ValueError(f"Token {token_id} is {known.person_id}'s for good; make a new one instead.")
-        digest = _digest(canonical_json({"token": token_id, "person": person_id}))
+        digest = log.digest_of({"token": token_id, "person": person_id})
         log.append(connection, SERVICE_OWNER, Action.TOKEN_ASSIGNED, token_id, digest, by=actor, now=now)
 
     store.writer.run([SERVICE_OWNER], work).result()
@@ -257,7 +256,7 @@ def revoke(store: Store, token_id: str, *, actor: str, now: datetime) -> bool:
 def end(connection: Connection, token_id: str, *, actor: str, now: datetime) -> bool:
     """As `revoke`, for whoever holds the lock of the service's log."""
     if connection.execute(_REVOKE, {"wanted": token_id, "at": now}).rowcount == 1:
-        digest = _digest(token_id)
+        digest = sha256_of(token_id)
         log.append(connection, SERVICE_OWNER, Action.TOKEN_REVOKED, token_id, digest, by=actor, now=now)
         return True
     return find(connection, token_id) is not None
@@ -292,5 +291,5 @@ def listing(connection: Connection) -> list[TokenInfo]:
     return found
 
 
-def _digest(text: str) -> str:
+def sha256_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

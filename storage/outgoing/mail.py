@@ -19,18 +19,17 @@ from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Role
 from vouchgate.storage import ids
-from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity import memberships, owners, persons
 from vouchgate.storage.identity.names import valid_name, valid_owner_id
 from vouchgate.storage.identity.tokens import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing.mail_schedule import MailSchedule, after_quiet, next_due
+from vouchgate.storage.outgoing.tries import failed, readable
 from vouchgate.storage.store import Store
 from vouchgate.storage.tables.doors import MailRow
 
 TABLE: Table = MailRow.metadata.tables["mail"]
 MOST_OWNERS = 100  # that one mail may be about by name: each is some statements
-_MOST_ERROR = 500  # characters of what went wrong
 # What every mail server takes, and nothing that means something in a header: no display name, quotes or comments.
 _ADDRESS = re.compile(
     r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})*", re.ASCII
@@ -56,17 +55,7 @@ _TELL = (
     .values(due_at=bindparam("next_due"), told_at=bindparam("at"), attempts=0, lease=None)
 )
 _SEND = _TELL.values(sent_at=bindparam("at"), failing_since=None, last_error=None)
-_FAIL = (
-    update(TABLE)
-    .where(_HELD)
-    .values(
-        due_at=bindparam("next_due"),
-        attempts=bindparam("tried"),
-        lease=None,
-        failing_since=func.coalesce(TABLE.c.failing_since, bindparam("at", type_=UtcTime)),
-        last_error=bindparam("error"),
-    )
-)
+_FAIL = failed(TABLE, _HELD)
 
 
 class Mail(Frozen):
@@ -250,8 +239,7 @@ def mark_failed(
 ) -> bool:
     """Notes that it was not taken in, or that nobody knows. It is due again at `due_at`; None gives it up. Else as
     `mark_sent`."""
-    held = error.replace("\x00", "?").encode("utf-8", "replace").decode("utf-8")[:_MOST_ERROR]
-    values = {"at": now, "tried": attempts, "next_due": due_at, "error": held}
+    values = {"at": now, "tried": attempts, "next_due": due_at, "error": readable(error)}
     return connection.execute(_FAIL, _key(leased) | values).rowcount == 1
 
 

@@ -21,9 +21,9 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage import ids
-from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.log import chain as log
+from vouchgate.storage.outgoing.tries import failed, readable
 from vouchgate.storage.outgoing.webhooks import OF_ONE, TABLE, Endpoint, Event, endpoint_of
 from vouchgate.storage.queue import pending
 from vouchgate.storage.sql import among
@@ -32,7 +32,6 @@ MOST_ENTRIES = 100  # in one message, which is then some 15 KB; receivers want l
 GATHER = timedelta(seconds=5)  # from a message's first entry: what comes in a burst is told at once
 # Webhooks looked at in one transaction. Most of them have nothing to tell but entries nobody waits for.
 _LOOKED_AT = 100
-_MOST_ERROR = 500  # characters of what went wrong
 
 # What an owner may have to act upon or will look for in vain. A repeat only raises the count of an item that was
 # told already, and what owners do themselves is no news to them, but for what ended undecided.
@@ -121,17 +120,7 @@ _TELL = (
         last_error=None,
     )
 )
-_FAIL = (
-    update(TABLE)
-    .where(_HELD)
-    .values(
-        due_at=bindparam("next_due"),
-        attempts=bindparam("tried"),
-        lease=None,
-        failing_since=func.coalesce(TABLE.c.failing_since, bindparam("at", type_=UtcTime)),
-        last_error=bindparam("error"),
-    )
-)
+_FAIL = failed(TABLE, _HELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +207,7 @@ def mark_failed(
 ) -> bool:
     """Notes that a try came to nothing. The message is due again at `due_at`; None gives it up, and the webhook
     with it, until it is resumed. Else as `mark_sent`."""
-    values = {"at": now, "tried": attempts, "next_due": due_at, "error": _readable(error)}
+    values = {"at": now, "tried": attempts, "next_due": due_at, "error": readable(error)}
     return connection.execute(_FAIL, _message_key(message) | values).rowcount == 1
 
 
@@ -293,9 +282,3 @@ def message_id(webhook_id: str, which: str) -> str:
 
 def _message_key(message: Message) -> dict[str, Any]:
     return {"of_owner": message.to.owner_id, "of_id": message.to.id, "of_lease": message.lease}
-
-
-def _readable(text: str) -> str:
-    """With a mark in place of each character that a database cannot hold."""
-    held = text.replace("\x00", "?").encode("utf-8", "replace").decode("utf-8")
-    return held[:_MOST_ERROR]
