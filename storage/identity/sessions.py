@@ -259,12 +259,6 @@ def _reviewer(connection: Connection, token_id: str, now: datetime) -> Row[Any] 
     return connection.execute(_REVIEWER, {"wanted": token_id, "now": now}).one_or_none()
 
 
-def principal(connection: Connection, secret: str, now: datetime) -> Principal | None:
-    """Who is signed in with this secret; see `find`."""
-    found = find(connection, secret, now)
-    return None if found is None else found.principal
-
-
 def find(connection: Connection, secret: str, now: datetime) -> SignedIn | None:
     """Who is signed in with this secret, as the database says now; None when nobody is: the session is over, or
     its token is revoked or expired. Any text may be given."""

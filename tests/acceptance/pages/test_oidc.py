@@ -157,8 +157,9 @@ def test_somebody_who_is_linked_signs_in_and_acts_as_themselves(door: Door, site
     assert browser.is_in()
     assert f"{ann.owner}" in browser.client.get("/review").text
     with site.store.read() as connection:
-        principal = sessions.principal(connection, browser.secret, datetime.now(UTC))
-        assert principal is not None
+        found = sessions.find(connection, browser.secret, datetime.now(UTC))
+        assert found is not None
+        principal = found.principal
         assert (principal.person, principal.role, principal.owners) == (
             ann.person.id,
             Role.REVIEWER,
@@ -211,8 +212,9 @@ def test_claims_grant_nothing(door: Door, site: Site, idp: Provider) -> None:
     }
     assert door.through(browser, ann.sub).status_code == 303
     with site.store.read() as connection:
-        principal = sessions.principal(connection, browser.secret, datetime.now(UTC))
-    assert principal is not None
+        found = sessions.find(connection, browser.secret, datetime.now(UTC))
+    assert found is not None
+    principal = found.principal
     assert (principal.role, principal.owners, principal.person) == (
         Role.REVIEWER,
         frozenset({ann.owner}),
@@ -442,8 +444,9 @@ def test_sessions_are_listed_and_ended_whatever_began_them(door: Door, site: Sit
     assert [each.is_in() for each in (here, third, other)] == [True, False, True]
     with site.store.read() as connection:
         entries = log.events(connection, frozenset({""}), after=None, limit=500)
-        me = sessions.principal(connection, here.secret, datetime.now(UTC))
-    assert me is not None
+        found = sessions.find(connection, here.secret, datetime.now(UTC))
+    assert found is not None
+    me = found.principal
     ended = [one for one in entries if one.action is Action.SESSION_ENDED and one.subject_id == principal.id]
     assert [one.actor for one in ended] == [me.id, me.id]
 

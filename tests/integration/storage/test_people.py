@@ -148,7 +148,7 @@ def test_when_a_person_ends_so_does_all_they_had_but_not_who_they_were(store: St
     assert persons.end(store, ann, actor="operator", now=NOW)
     assert not persons.end(store, ann, actor="operator", now=NOW)
     with store.read() as connection:
-        assert sessions.principal(connection, session, NOW) is None
+        assert sessions.find(connection, session, NOW) is None
         assert persons.find(connection, "ann") is None
         assert memberships.of_member(connection, ann.id) == []
         assert (kept := tokens.find(connection, agent.id)) is not None

@@ -52,7 +52,8 @@ def started(store: Store, text: str, now: datetime = NOW, instead_of: str | None
 def who(store: Store, secret: str, now: datetime = NOW) -> Principal | None:
     """Who is signed in with this."""
     with store.read() as connection:
-        return sessions.principal(connection, secret, now)
+        found = sessions.find(connection, secret, now)
+    return None if found is None else found.principal
 
 
 def rows(store: Store, table: Table) -> int:
