@@ -74,6 +74,7 @@ class Action(StrEnum):
     SINK_HANDED_OVER = "sink.handed_over"  # another token serves it, by the operator's word
     DELIVERY_RETRIED = "delivery.retried"  # a dead letter put back
     DELIVERY_DROPPED = "delivery.dropped"  # a dead letter given up for good
+    AUDIT_READ = "audit.read"  # what an auditor asked to see
 
 
 class LogEntry(Frozen):
