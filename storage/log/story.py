@@ -21,6 +21,7 @@ from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.identity.grants import TOKEN
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.ids import decision_id, new_id_suffix
+from vouchgate.storage.log.chain import SHOWN
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.queue import pending, votes
 from vouchgate.storage.queue.votes import Vote
@@ -46,7 +47,7 @@ _LATER = (
     )
 )
 _ABOUT = (
-    select(LOG)
+    select(*SHOWN)
     .where(LOG.c.owner_id == bindparam("of_owner"), among(LOG.c.subject_id, "wanted"))
     .order_by(LOG.c.seq.desc())
     .limit(MOST_ENTRIES)
@@ -149,7 +150,7 @@ def search(connection: Connection, wanted: DecisionFilter) -> tuple[list[Row[Any
 
 def latest(connection: Connection, owner_id: str, *, before: int | None, limit: int) -> tuple[LogEntry, ...]:
     """The last entries of an owner's chain, the newest first; those before a number only."""
-    statement = select(LOG).where(LOG.c.owner_id == owner_id).order_by(LOG.c.seq.desc()).limit(limit)
+    statement = select(*SHOWN).where(LOG.c.owner_id == owner_id).order_by(LOG.c.seq.desc()).limit(limit)
     if before is not None:
         statement = statement.where(LOG.c.seq < before)
     return entries_of(connection.execute(statement).mappings())

@@ -32,7 +32,7 @@ def test_an_auditor_finds_a_claim_by_anything_and_reads_all_of_it_and_nothing_of
     assert gone.status_code == 200, gone.text
     queue(site.agent(other), "The moon base has a canteen")
     browser = audits(site, owner)
-    for query in (SAID, "CAFé OPENS", "opening hours", "a", decision.decision_id[4:]):
+    for query in (SAID, "CAFé OPENS", "opening hours", "a", str(decision.decision_id)[4:]):
         assert "opens at" in told(browser, "/review/audit", q=query), query
     found = browser.client.get("/review/audit", params={"q": stored})
     assert (found.status_code, found.headers["location"]) == (303, f"/review/audit/{stored}")
@@ -44,8 +44,8 @@ def test_an_auditor_finds_a_claim_by_anything_and_reads_all_of_it_and_nothing_of
     for one in (decision.decision_id, str(decision.queue_id), stored):
         page = told(browser, f"/review/audit/{one}")
         for part in (
-            "The decision queued",
-            "A later decision",
+            "Decided queued",
+            "As its reviewer wrote it",
             "The café opens at 9:30 on Sundays",
             "Looked at the door",
             "They moved out",

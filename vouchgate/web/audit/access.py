@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
 
-from vouchgate.review.pages.audit.story import PATH
+from vouchgate.review.audit.story import PATH
 from vouchgate.server.state import service_of
 from vouchgate.storage.log.reads import note_read
 from vouchgate.web.pages import PageProblem

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
-from vouchgate.review.pages.audit.story import PATH, entry_rows, found_rows, story_view
+from vouchgate.ingest.claims.decision import Tier
+from vouchgate.review.audit.story import PATH, entry_rows, found_rows, story_view
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.identity import tokens
@@ -25,6 +26,7 @@ router = APIRouter(include_in_schema=False)
 
 MOST_TEXT = 200  # characters of a field
 PAGE = 100  # entries of the log
+TIERS = {tier.name.lower(): tier for tier in Tier}
 _FIELDS = ("q", "owner", "agent", "tier", "since", "until")
 
 
@@ -47,6 +49,7 @@ def listing(request: Request, visitor: Auditing) -> Response:
         "audit.html",
         here="audit",
         query=query,
+        tiers=list(TIERS),
         rows=found_rows(found, names, now),
         next_href=None if more is None else f"{PATH}?{urlencode({**given, 'after': more})}",
     )
@@ -59,12 +62,12 @@ def _filter(query: dict[str, str], visitor: Visitor, after: str | None) -> Decis
             owners=owners_of(visitor, query["owner"]),
             text=query["q"] or None,
             agent=query["agent"] or None,
-            tier=query["tier"] or None,  # held against what there is
+            tier=TIERS[query["tier"]] if query["tier"] else None,
             since=day_of(query["since"]),
             until=None if until is None else until + timedelta(days=1),
             after=after,
         )
-    except ValidationError as error:
+    except (KeyError, ValidationError) as error:
         raise PageProblem(422, "This address names a choice that there is not.") from error
 
 

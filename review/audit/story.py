@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from vouchgate.ingest.claims.decision import Tier, ValidationResult
-from vouchgate.ingest.claims.log import LogEntry
+from vouchgate.ingest.claims.log import Action, LogEntry
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.pages.delivery import DeliveryView, delivery_views
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views
@@ -23,6 +23,11 @@ from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 
 PATH = "/review/audit"
 _HAS_STORY = re.compile(r"(?:dec|mem|rev)_[0-9a-f]{32}")
+_HEADINGS = {
+    Action.CLAIM_RECHECKED: "Checked again",
+    Action.CLAIM_PROMOTED: "Checked again",
+    Action.REVIEW_EDITED: "As its reviewer wrote it",
+}
 _MARKS = {Tier.STORED: "good", Tier.QUEUED: "doubt", Tier.BLOCKED: "bad"}
 
 
@@ -50,7 +55,7 @@ def found_rows(rows: Iterable[Any], names: Mapping[str, str], now: datetime) -> 
                 row.id,
                 pieces(row.owner_id),
                 opening_pieces(answer.evidence.claim.content) if answer is not None else (),
-                row.tier,
+                Tier(row.tier).name.lower(),
                 _MARKS[Tier(row.tier)],
                 str(row.rule),
                 pieces(names.get(row.principal_id, row.principal_id)),
@@ -95,6 +100,7 @@ class DecisionView:
     cannot be read."""
 
     id: str
+    heading: str
     when: Moment
     tier: str
     mark: str
@@ -138,7 +144,8 @@ def story_view(
     now: datetime,
 ) -> StoryView:
     """A story as its page shows it."""
-    decisions = tuple(_decision(row, policy, now) for row in story.decisions)
+    headings = {entry.subject_id: _HEADINGS.get(entry.action, "Decided") for entry in story.entries}
+    decisions = tuple(_decision(row, headings.get(row.id, "Decided"), policy, now) for row in story.decisions)
     text = story.memory.content if story.memory is not None else ""
     text = text or (story.item.content if story.item is not None else "")
     return StoryView(
@@ -152,12 +159,13 @@ def story_view(
     )
 
 
-def _decision(row: Any, policy: Policy, now: datetime) -> DecisionView:
+def _decision(row: Any, heading: str, policy: Policy, now: datetime) -> DecisionView:
     answer = parse_decision(row.answer)
     return DecisionView(
         id=row.id,
+        heading=heading,
         when=moment(row.created_at, now),
-        tier=row.tier,
+        tier=Tier(row.tier).name.lower(),
         mark=_MARKS[Tier(row.tier)],
         rule=str(row.rule),
         reason=pieces("The record of this decision cannot be shown." if answer is None else answer.reason),
