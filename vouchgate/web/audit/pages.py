@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.review.audit.story import PATH, entry_rows, found_rows, story_view
 from vouchgate.server.state import service_of
+from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.identity import tokens
-from vouchgate.storage.log import story
+from vouchgate.storage.log import keys, story, tree
 from vouchgate.storage.log.story import DecisionFilter
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.web.audit.access import Auditing, owners_of
@@ -91,6 +94,23 @@ def log_page(request: Request, visitor: Auditing, owner: str = "", before: int |
         rows=entry_rows(entries, names, datetime.now(UTC)),
         next_href=None if asked is None else f"{PATH}/log?{urlencode(asked)}",
     )
+
+
+@router.get(f"{PATH}/receipts/{{decision_id}}")
+def receipt(request: Request, visitor: Auditing, decision_id: str) -> Response:
+    """What the browser needs to see for itself that the log is bound to a decision; nulls as long as it is not."""
+    owners = owners_of(visitor)
+    with service_of(request).store.read() as connection:
+        answer = decisions.get(connection, decision_id, owners=owners)
+        found = tree.receipt(connection, decision_id, owners=owners)
+        known = [str(each.key) for each in keys.known(connection)]
+    if answer is None:
+        raise PageProblem(404, "There is no such decision, or it is not yours to see.")
+    told: dict[str, Any] = {"answer": answer, "leaf": None, "salt": None, "proof": None, "keys": known}
+    if found is not None:
+        salt = None if found.salt is None else found.salt.hex()
+        told |= {"leaf": base64.b64encode(found.leaf).decode(), "salt": salt, "proof": found.proof}
+    return JSONResponse(told)
 
 
 @router.get(f"{PATH}/{{wanted}}")
