@@ -142,3 +142,8 @@ def test_the_browser_recomputes_the_receipt_and_sees_an_answer_that_was_altered(
     said.locator(".chip").wait_for()
     assert said.locator(".chip.bad").inner_text() == "not proven"
     assert "not the one that was given" in said.inner_text()
+    log = told(audits(site, owner), "/review/audit/log")
+    assert "whole Every entry continues the one before it" in log
+    log = told(audits(site, owner), "/review/audit/log", check="1")
+    assert "Something is not as it should be." in log
+    assert f"decision '{second}'" in log
