@@ -1,4 +1,4 @@
-"""Whether the tree has every entry that was added, as its chain has it, and whether hashes and checkpoints are its own."""
+"""Whether the tree has every entry that was added, as its chain has it, and hashes and checkpoints of its own."""
 
 from __future__ import annotations
 
