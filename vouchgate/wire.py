@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -17,13 +17,14 @@ from pydantic import (
     GetJsonSchemaHandler,
     JsonValue,
     Tag,
+    model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from vouchgate.ingest.claims.citation import CitationName
 from vouchgate.ingest.claims.claim import MemoryType, Source
-from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.delivery import OWN_SINK, DeliveryOp
 from vouchgate.ingest.policy import (
     MAX_BATCH_CLAIMS,
     MAX_CITATIONS,
@@ -39,6 +40,7 @@ MAX_DOCUMENT_BODY_BYTES = 4 * MAX_BODY_BYTES  # JSON may take six bytes for one 
 # Levels of lists and objects in metadata. The parser gives up at 200, and metadata lies some levels down in
 # the evidence: what is let in must be readable there too.
 MAX_METADATA_DEPTH = 32
+_MEMORY_ID = re.compile(r"mem_[0-9a-f]{32}")
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
@@ -172,7 +174,8 @@ Citations = Annotated[
 
 class DeliveryIn(Wire):
     """Where in a store behind the gate (a sink) the claim is to be written once it is a memory, or with `remove`,
-    what is to go from there. The same sink and place is the same thing."""
+    what is to go from there. The same sink and place is the same thing. The sink `vouchgate` is the gate's own
+    memories, by id: with `remove` it asks the owner to retract one."""
 
     sink: SinkName
     place: Place
@@ -188,6 +191,14 @@ class DeliveryIn(Wire):
         bool,
         Field(strict=True, description="Something else is there already, which the gate may not know of."),
     ] = False
+
+    @model_validator(mode="after")
+    def _own_memories(self) -> Self:
+        if self.sink == OWN_SINK and not (self.op is DeliveryOp.REMOVE and _MEMORY_ID.fullmatch(self.place)):
+            raise ValueError(
+                f"{OWN_SINK} stands for the gate's own memories: it takes remove, and the id of one as place"
+            )
+        return self
 
 
 class ClaimIn(Wire):

@@ -15,7 +15,6 @@ from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.likeness import ItemKind
-from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.claims.waiting import Lane, PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
@@ -165,20 +164,9 @@ def from_answer(
     )
 
 
-def row_of(
-    item: PendingMemory, digest: str | None = None, sources: Iterable[SourceReading] = ()
-) -> dict[str, Any]:
-    """The item as the parameters of INSERT. `digest` is its `words_digest`, where that is known, and `sources` are
-    those of its decision."""
-    digest = digest or words_digest(item.content, item.memory_type)
-    return to_row(item) | {"words_digest": digest, "cites": cites_of(sources)}
-
-
-def cites_of(sources: Iterable[SourceReading]) -> str | None:
-    """Everything that a claim cites, by canonical form and as it is written, a line each and a line break around."""
-    cited = [reading.citation for reading in sources]
-    lines = dict.fromkeys(text for one in cited for text in (one.key, one.value))
-    return "\n".join(["", *lines, ""]) if lines else None
+def row_of(item: PendingMemory, digest: str | None = None) -> dict[str, Any]:
+    """The item as the parameters of INSERT. `digest` is its `words_digest`, where that is known."""
+    return to_row(item) | {"words_digest": digest or words_digest(item.content, item.memory_type)}
 
 
 def add(connection: Connection, item: PendingMemory) -> None:
@@ -374,5 +362,5 @@ def _seen(item: PendingMemory) -> dict[str, Any]:
 
 def _item(row: Mapping[Any, Any]) -> PendingMemory:
     fields = to_fields(row)
-    del fields["words_digest"], fields["cites"]
+    del fields["words_digest"]
     return PendingMemory.model_validate(fields)

@@ -26,7 +26,7 @@ from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.policy import Policy, Recheck
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.score import is_listed
-from vouchgate.storage.sql import BulkInsert
+from vouchgate.storage.sql import BulkInsert, among
 from vouchgate.storage.tables.claims import MetaRow, PendingRow, RecheckRow
 
 log = logging.getLogger(__name__)
@@ -65,6 +65,14 @@ _POSTPONE = (
         lease=None,
         readings=bindparam("learned"),
     )
+)
+_NEW_ROWS = BulkInsert(TABLE, known_ok=True)
+_BRING_NOW = (
+    update(TABLE)
+    .where(
+        TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.item_id, "items"), TABLE.c.lease.is_(None)
+    )
+    .values(due_at=bindparam("now"))
 )
 _REMOVE = delete(TABLE).where(_OF_ITEM)
 _NEXT = select(TABLE.c.due_at).where(_OF_KIND).order_by(TABLE.c.due_at).limit(1)
@@ -235,6 +243,18 @@ def bring_forward(connection: Connection, places: str, now: datetime, due: datet
         .values(due_at=due)
     )
     return brought.rowcount
+
+
+def bring_now(
+    connection: Connection, owner_id: str, items: Sequence[tuple[str, ItemKind]], now: datetime
+) -> int:
+    """Has these items looked at again now, but for what somebody looks at already; how many. A memory that nobody had
+    planned to look at is, too; a waiting claim is only where that could change anything. The caller holds the owner's
+    lock."""
+    planned = [_row(owner_id, item_id, kind, now) for item_id, kind in items if kind is ItemKind.MEMORY]
+    _NEW_ROWS.write(connection, planned)
+    asked = {"of_owner": owner_id, "items": [item_id for item_id, _ in items], "now": now}
+    return connection.execute(_BRING_NOW, asked).rowcount
 
 
 def hold_lease(connection: Connection, due: LeasedRecheck) -> bool:

@@ -16,7 +16,7 @@ from vouchgate.review.pages.memory import memory_view, parse_query, rows_of
 from vouchgate.review.reading import parse_decision
 from vouchgate.review.vouching.confirming import confirm
 from vouchgate.server.state import service_of
-from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.claims import decisions, lineage, memories
 from vouchgate.storage.claims.memories import MemoryFilter, storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.outgoing import deliveries
@@ -41,7 +41,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
     wanted = _filter(chosen.fields, visitor, request.query_params.get("after"))
     with service.store.read() as connection:
         found = memories.search(connection, wanted, now)
-        sources = memories.sources_of(connection, visitor.owner_id, MOST_SOURCES)
+        sources = list(lineage.frequent(connection, visitor.owner_id, MOST_SOURCES))
     return html(
         request,
         "memories.html",
@@ -50,7 +50,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         chosen=chosen,
         selects=chosen.selects,
         filtered=chosen.filtered,
-        sources=[source_id for source_id, _ in sources],
+        sources=sources,
         rows=rows_of(found, now),
         next_href=chosen.href(after=found[-1].id) if len(found) == PAGE else None,
     )
