@@ -73,7 +73,7 @@ def wanted(text: str) -> Wanted:
     text = text.strip()
     kind, _, rest = text.partition(":")
     names: set[str] = set()
-    if kind in _OWN and not rest.startswith("//"):
+    if kind in _OWN and "://" not in rest:
         names.add(text if kind == "url" else text.lower())
     try:
         citation = given_citation(kind, rest) if kind in kinds_in_use() else parse_citation(text)

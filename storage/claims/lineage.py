@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, and_, bindparam, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, func, or_, select
 
 from vouchgate.ingest.citations.names import Cited, Wanted, lineage_of
 from vouchgate.ingest.claims.decision import ValidationResult
@@ -74,13 +74,13 @@ def named(wanted: Wanted) -> ColumnElement[bool]:
 
 
 def rests_on(items: Table, wanted: Wanted, owners: frozenset[str] | None) -> ColumnElement[bool]:
-    """Whether the decision of a memory or an item rests on what is asked for. Of these owners all such decisions are
-    looked up at once; with None each row is asked, which is for a few rows."""
-    decided: Select[Any] = select(TABLE.c.owner_id, TABLE.c.decision_id).where(named(wanted))
+    """Whether the decision of a memory or an item rests on what is asked for. Of these owners, whose items alone the
+    statement is about, all such decisions are looked up at once; with None each row is asked, which is for few rows."""
+    decided = select(TABLE.c.decision_id).where(named(wanted))
     if owners is None:
         same = and_(TABLE.c.owner_id == items.c.owner_id, TABLE.c.decision_id == items.c.decision_id)
         return decided.where(same).correlate(items).exists()
-    return tuple_(items.c.owner_id, items.c.decision_id).in_(decided.where(TABLE.c.owner_id.in_(owners)))
+    return items.c.decision_id.in_(decided.where(TABLE.c.owner_id.in_(owners)))
 
 
 def frequent(connection: Connection, owner_id: str, most: int) -> Iterator[str]:

@@ -177,7 +177,10 @@ def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[
     texts = (wanted.source_id, wanted.text, wanted.after)
     if any(text is not None and not storable(text) for text in texts):
         return []
-    statement = select(TABLE).where(*_conditions(wanted, now)).order_by(TABLE.c.id.desc()).limit(wanted.limit)
+    # Of a source the few that rest on it are sorted; else all would be looked through in the order of their index.
+    of_few = wanted.source_id is not None and wanted.owners is not None
+    order = TABLE.c.id + "" if of_few else TABLE.c.id
+    statement = select(TABLE).where(*_conditions(wanted, now)).order_by(order.desc()).limit(wanted.limit)
     return [_memory(row, now) for row in connection.execute(statement).mappings()]
 
 

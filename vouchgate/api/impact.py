@@ -10,8 +10,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, owners_in_scope, problem_responses
 from vouchgate.ingest.claims.impact import Impact
 from vouchgate.ingest.claims.people import Principal
-from vouchgate.review.impact import impact_of
 from vouchgate.review.rules import Act
+from vouchgate.review.trust.impact import impact_of
 from vouchgate.server.state import service_of
 from vouchgate.wire import OwnerId, Text
 

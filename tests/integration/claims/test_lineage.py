@@ -19,9 +19,9 @@ from vouchgate.ingest.claims.impact import Impact
 from vouchgate.ingest.claims.source import Found, SourceReading, Standing, Unreachable
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.scoring.sites import site_of
-from vouchgate.review import impact
 from vouchgate.review.answers import Approved, Removed, Undone
-from vouchgate.review.impact import Proposed, impact_of
+from vouchgate.review.trust import impact
+from vouchgate.review.trust.impact import Proposed, impact_of
 from vouchgate.storage.claims import lineage, memories
 from vouchgate.storage.claims.memories import MemoryFilter
 from vouchgate.storage.claims.submit import Decided

@@ -57,7 +57,7 @@ def impact(
     It reads the database and needs no token. Exit status 0, also where nothing rests on it.
     """
     from vouchgate.cli.database import open_store
-    from vouchgate.review.impact import impact_of
+    from vouchgate.review.trust.impact import impact_of
 
     with open_store(operator.settings_from(database_url=database_url)) as store:
         found = impact_of(store, source, _owners(store, owner), datetime.now(UTC), after=after, limit=limit)
@@ -101,7 +101,7 @@ def recheck(
 ) -> None:
     """Have the sources of all that rests on this one read again now, by the running service."""
     from vouchgate.cli.database import open_store
-    from vouchgate.review import impact as acts
+    from vouchgate.review.trust import impact as acts
 
     with open_store(operator.settings_from(database_url=database_url)) as store:
         due = acts.recheck(store, source, _owners(store, owner), datetime.now(UTC))
@@ -124,7 +124,7 @@ def retract(
     """
     from vouchgate.cli.database import open_store
     from vouchgate.ingest.data.policy_file import load_policy
-    from vouchgate.review import impact as acts
+    from vouchgate.review.trust import impact as acts
 
     settings = operator.settings_from(database_url=database_url, policy=policy)
     with open_store(settings) as store:
