@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -17,7 +17,6 @@ from pydantic import (
     GetJsonSchemaHandler,
     JsonValue,
     Tag,
-    model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -40,7 +39,6 @@ MAX_DOCUMENT_BODY_BYTES = 4 * MAX_BODY_BYTES  # JSON may take six bytes for one 
 # Levels of lists and objects in metadata. The parser gives up at 200, and metadata lies some levels down in
 # the evidence: what is let in must be readable there too.
 MAX_METADATA_DEPTH = 32
-_MEMORY_ID = re.compile(r"mem_[0-9a-f]{32}")
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
@@ -90,8 +88,8 @@ def _iso_time(value: object) -> object:
 
 def _no_webhook(sink: str) -> str:
     """Webhooks have ids like this. They get every memory by themselves, and nobody fetches anything in their place."""
-    if sink.startswith(sink_id("")):
-        raise ValueError(f"must not begin with {sink_id('')}")
+    if sink.startswith(sink_id("")) or sink == OWN_SINK:
+        raise ValueError(f"must not begin with {sink_id('')}, or be {OWN_SINK}, which is the gate itself")
     return sink
 
 
@@ -174,8 +172,7 @@ Citations = Annotated[
 
 class DeliveryIn(Wire):
     """Where in a store behind the gate (a sink) the claim is to be written once it is a memory, or with `remove`,
-    what is to go from there. The same sink and place is the same thing. The sink `vouchgate` is the gate's own
-    memories, by id: with `remove` it asks the owner to retract one."""
+    what is to go from there. The same sink and place is the same thing."""
 
     sink: SinkName
     place: Place
@@ -191,14 +188,6 @@ class DeliveryIn(Wire):
         bool,
         Field(strict=True, description="Something else is there already, which the gate may not know of."),
     ] = False
-
-    @model_validator(mode="after")
-    def _own_memories(self) -> Self:
-        if self.sink == OWN_SINK and not (self.op is DeliveryOp.REMOVE and _MEMORY_ID.fullmatch(self.place)):
-            raise ValueError(
-                f"{OWN_SINK} stands for the gate's own memories: it takes remove, and the id of one as place"
-            )
-        return self
 
 
 class ClaimIn(Wire):

@@ -10,14 +10,12 @@ from urllib.parse import urlencode
 
 from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
-from vouchgate.ingest.claims.impact import Impact, Resting
-from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.impact import Impact
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.pages.delivery import DeliveryView, delivery_views
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views
 from vouchgate.review.pages.item import Fact, facts_of
-from vouchgate.review.pages.publishers import impact_href
 from vouchgate.review.pages.source import SourceView, source_views
 from vouchgate.review.pages.wording.text import Piece, opening_pieces, pieces, plain_line
 from vouchgate.review.pages.wording.times import Moment, moment, moment_or_none
@@ -103,6 +101,22 @@ class MemoryListQuery:
         """The address of this choice."""
         given = {"q": self.q, "source": self.source, **self.values, **more}
         return f"{PATH}?{urlencode({name: value for name, value in given.items() if value})}"
+
+
+@dataclass(frozen=True, slots=True)
+class RestsView:
+    """What else is known where memories of one source are listed: those that rest on nothing else, and what waits."""
+
+    alone: frozenset[str]
+    waiting: int
+    waiting_href: str
+
+
+def rests_view(found: Impact) -> RestsView:
+    """What is said beside the list of what rests on a source."""
+    query = 'source:"' + found.source.replace('"', "") + '"'
+    href = f"/review?{urlencode({'q': query})}"
+    return RestsView(frozenset(found.alone), found.counts.get("pending", 0), href)
 
 
 def _any(kind: type[MemoryType | Confidence | Label]) -> tuple[tuple[str, str], ...]:
@@ -246,64 +260,3 @@ def _item_href(memory: Memory, answer: ValidationResult | None) -> str | None:
     if memory.approved_by is None or answer is None or answer.queue_id is None:
         return None
     return f"/review/items/{answer.queue_id}"
-
-
-@dataclass(frozen=True, slots=True)
-class ImpactRow:
-    """A memory or a waiting claim that rests on a source."""
-
-    href: str
-    claim: tuple[Piece, ...]
-    status: str
-    kind: str
-    rests: str
-    since: Moment
-    next_check: Moment | None
-    notes: tuple[tuple[Piece, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ImpactView:
-    """What rests on a source; `typed` is as the form sends it back."""
-
-    typed: str
-    source: tuple[Piece, ...]
-    counts: str
-    rows: tuple[ImpactRow, ...]
-    next_href: str | None
-
-
-def impact_view(found: Impact, now: datetime) -> ImpactView:
-    """What rests on a source, as its page shows it."""
-    many = found.counts.model_dump(exclude_defaults=True)
-    named = {"active": "in force", "alone": "resting on nothing else", "superseded": "replaced"}
-    return ImpactView(
-        typed=found.source,
-        source=pieces(found.source),
-        counts=", ".join(f"{count} {named.get(what, what)}" for what, count in many.items()),
-        rows=tuple(_impact_row(one, now) for one in (*found.waiting, *found.memories)),
-        next_href=found.next and f"{impact_href(found.source)}&{urlencode({'after': found.next})}",
-    )
-
-
-def _impact_row(one: Resting, now: datetime) -> ImpactRow:
-    waits = one.kind is ItemKind.PENDING
-    stale = one.status == MemoryStatus.ACTIVE and one.stale_since is not None
-    others = f"with {one.others} other{'s' if one.others > 1 else ''}" if one.others else "on it alone"
-    notes = (one.stale_reason, one.lowered_reason, one.retracted_reason)
-    return ImpactRow(
-        href=f"/review/items/{one.id}" if waits else f"{PATH}/{one.id}",
-        claim=opening_pieces(one.content),
-        status="waiting"
-        if waits
-        else "stale"
-        if stale
-        else "in force"
-        if one.status == "active"
-        else one.status,
-        kind="doubt" if stale else "plain" if waits or one.status == MemoryStatus.ACTIVE else "bad",
-        rests=f"found by the gate, {others}" if one.harvested else others,
-        since=moment(one.created_at, now),
-        next_check=moment_or_none(one.next_check, now),
-        notes=tuple(pieces(note) for note in notes if note),
-    )

@@ -13,7 +13,6 @@ from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.review.trust.publishers import Preview
 
 PATH = "/review/publishers"
-IMPACT = "/review/impact"
 DAYS = (30, 90, 365)  # that the page offers, the last one first chosen
 WORDS = {Trust.TRUSTED: "trusted", Trust.BANNED: "banned"}
 
@@ -48,7 +47,7 @@ def href_of(publisher: str) -> str:
 
 def impact_href(source: str) -> str:
     """Where an owner sees what rests on a source."""
-    return f"{IMPACT}?{urlencode({'source': source})}"
+    return f"/review/memories?{urlencode({'source': source, 'state': 'all'})}"
 
 
 def publisher_views(said: Sequence[PublisherTrust], now: datetime) -> list[PublisherView]:

@@ -23,7 +23,8 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.review import record
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
-from vouchgate.storage.claims import decisions, impact, publishers
+from vouchgate.storage.claims import decisions, lineage, memories, publishers
+from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
 
 MOST = 500  # publishers of which one owner says anything
@@ -131,14 +132,18 @@ def preview(
     own = frozenset({owner_id})
     wanted = names.wanted(f"site:{publisher}")
     with store.read() as connection:
-        counts = impact.counts_of(connection, wanted, own, now)
-        waiting = impact.waiting_on(connection, wanted, own, limit=MOST_LOOKED_AT)
+        stored = lineage.counts(connection, memories.TABLE, owner_id, wanted, {})
+        waits = lineage.counts(connection, pending.TABLE, owner_id, wanted, {})
+        newest = pending.QueueFilter(
+            owners=own, rests_on=wanted, order="newest", away=True, limit=MOST_LOOKED_AT
+        )
+        waiting = pending.search(connection, newest)
         kept = [parse_decision(decisions.get(connection, each.decision_id, owners=own)) for each in waiting]
     trusting = policy.heeding(OwnPublishers(trusted=(publisher,)))
     return Preview(
-        waiting=counts.waiting,
+        waiting=waits.get("pending", {}).get("all", 0),
         would_store=sum(each is not None and _is_stored(each, trusting, detector) for each in kept),
-        memories=counts.active,
+        memories=stored.get("active", {}).get("all", 0),
     )
 
 

@@ -3,27 +3,19 @@ became of the memory or the item that rests on the decision is asked of that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, case, func, or_, select
 
 from vouchgate.ingest.citations.names import Cited, Wanted, lineage_of
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.source import Found
-from vouchgate.storage.sql import BulkInsert
+from vouchgate.storage.sql import BulkInsert, among
 from vouchgate.storage.tables.claims import LineageRow
 
 TABLE: Table = LineageRow.metadata.tables["lineage"]
 ROWS = BulkInsert(TABLE)
-_COUNT = func.count()
-_FREQUENT = (
-    select(TABLE.c.name)
-    .where(TABLE.c.owner_id == bindparam("of_owner"))
-    .group_by(TABLE.c.name)
-    .order_by(_COUNT.desc(), TABLE.c.name)
-    .limit(bindparam("most"))
-)
 
 
 def rows_of(answer: ValidationResult) -> list[dict[str, Any]]:
@@ -83,7 +75,31 @@ def rests_on(items: Table, wanted: Wanted, owners: frozenset[str] | None) -> Col
     return items.c.decision_id.in_(decided.where(TABLE.c.owner_id.in_(owners)))
 
 
-def frequent(connection: Connection, owner_id: str, most: int) -> Iterator[str]:
-    """The names on which most of an owner's decisions rest, the most frequent first. Read from an index, whose every
-    entry of the owner is counted."""
-    yield from connection.scalars(_FREQUENT, {"of_owner": owner_id, "most": most})
+def alone(connection: Connection, owner_id: str, wanted: Wanted, decision_ids: Collection[str]) -> set[str]:
+    """Those of an owner's decisions that rest on what is asked for and on nothing else."""
+    found = select(TABLE.c.decision_id).where(
+        TABLE.c.owner_id == owner_id, named(wanted), TABLE.c.others == 0, among(TABLE.c.decision_id, "wanted")
+    )
+    return set(connection.scalars(found, {"wanted": decision_ids}))
+
+
+def counts(
+    connection: Connection,
+    items: Table,
+    owner_id: str,
+    wanted: Wanted,
+    told: Mapping[str, ColumnElement[bool]],
+) -> dict[str, dict[str, int]]:
+    """How many of an owner's memories or items rest on what is asked for, by status: `all`, those that rest on nothing
+    else (`alone`), and those of which something else is to be `told`."""
+    said = select(TABLE.c.decision_id, func.min(TABLE.c.others).label("others"))
+    basis = said.where(TABLE.c.owner_id == owner_id, named(wanted)).group_by(TABLE.c.decision_id).subquery()
+    sums = {"alone": basis.c.others == 0, **told}
+    found = (
+        select(items.c.status, func.count().label("all"))
+        .add_columns(*(func.sum(case((is_so, 1), else_=0)).label(name) for name, is_so in sums.items()))
+        .join(basis, basis.c.decision_id == items.c.decision_id)
+        .where(items.c.owner_id == owner_id)
+        .group_by(items.c.status)
+    )
+    return {row.pop("status"): row for row in map(dict, connection.execute(found).mappings())}

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, insert, select, tuple_, update
 
+from vouchgate.ingest.citations.names import Wanted
 from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
@@ -19,6 +20,7 @@ from vouchgate.ingest.claims.waiting import Lane, PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
+from vouchgate.storage.claims import lineage
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.identity.names import valid_name
@@ -123,6 +125,7 @@ class QueueFilter(Frozen):
     sender: str | None = None  # id of the principal that submitted it
     cited: str | None = None  # key of the first thing it cites
     memory_type: MemoryType | None = None
+    rests_on: Wanted | None = None
     query: Query = NO_QUERY
     me: str = ""  # the principal that asks, for `assigned:me`
     away: bool = False  # also what is snoozed or sent back, which a query can ask for, too
@@ -234,6 +237,8 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
     ):
         if value is not None:
             conditions.append(column == value)
+    if wanted.rests_on is not None:
+        conditions.append(lineage.rests_on(TABLE, wanted.rests_on, frozenset({owner_id})))
     conditions += search_terms.conditions(wanted.query, me=wanted.me, now=wanted.now)
     if wanted.status is ReviewStatus.PENDING and not (wanted.away or wanted.query.names_away):
         conditions.append(search_terms.is_listed(wanted.now))

@@ -66,7 +66,6 @@ _POSTPONE = (
         readings=bindparam("learned"),
     )
 )
-_NEW_ROWS = BulkInsert(TABLE, known_ok=True)
 _BRING_NOW = (
     update(TABLE)
     .where(
@@ -245,15 +244,10 @@ def bring_forward(connection: Connection, places: str, now: datetime, due: datet
     return brought.rowcount
 
 
-def bring_now(
-    connection: Connection, owner_id: str, items: Sequence[tuple[str, ItemKind]], now: datetime
-) -> int:
-    """Has these items looked at again now, but for what somebody looks at already; how many. A memory that nobody had
-    planned to look at is, too; a waiting claim is only where that could change anything. The caller holds the owner's
-    lock."""
-    planned = [_row(owner_id, item_id, kind, now) for item_id, kind in items if kind is ItemKind.MEMORY]
-    _NEW_ROWS.write(connection, planned)
-    asked = {"of_owner": owner_id, "items": [item_id for item_id, _ in items], "now": now}
+def bring_now(connection: Connection, *, owner_id: str, item_ids: Sequence[str], now: datetime) -> int:
+    """Has those of these items that are looked at again looked at now, but for what somebody looks at already; how
+    many. The caller holds the owner's lock."""
+    asked = {"of_owner": owner_id, "items": item_ids, "now": now}
     return connection.execute(_BRING_NOW, asked).rowcount
 
 

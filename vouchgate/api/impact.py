@@ -7,7 +7,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, owners_in_scope, problem_responses
+from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, problem_responses
+from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.impact import Impact
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.review.rules import Act
@@ -28,8 +29,8 @@ def get_impact(
     after: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> Impact:
-    """The memories and the waiting claims that rest on a source, alone or with others, and what was done since. A
-    source is a citation in any spelling, a commit by its first seven digits or more, the address of a page as it was
-    cited or where it ended, a host, a publisher, or a repository."""
-    store, owners = service_of(request).store, owners_in_scope(principal, user_id)
-    return impact_of(store, source, owners, datetime.now(UTC), after=after, limit=limit)
+    """The memories and the waiting claims of one owner that rest on a source, alone or with others, and what was done
+    since. A source is a citation in any spelling, a commit by its first seven digits or more, the address of a page as
+    it was cited or where it ended, a host, a publisher, or a repository."""
+    store, owner_id = service_of(request).store, owner_for(principal, user_id)
+    return impact_of(store, owner_id, source, datetime.now(UTC), after=after, limit=limit)

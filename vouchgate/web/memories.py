@@ -12,13 +12,13 @@ from starlette.responses import Response
 
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
-from vouchgate.review.pages.memory import impact_view, memory_view, parse_query, rows_of
-from vouchgate.review.pages.publishers import IMPACT
+from vouchgate.review.pages.memory import memory_view, parse_query, rests_view, rows_of
+from vouchgate.review.pages.publishers import impact_href
 from vouchgate.review.reading import parse_decision
 from vouchgate.review.trust import impact
 from vouchgate.review.vouching.confirming import confirm
 from vouchgate.server.state import service_of
-from vouchgate.storage.claims import decisions, lineage, memories
+from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.memories import MemoryFilter, storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.outgoing import deliveries
@@ -30,8 +30,6 @@ router = APIRouter(include_in_schema=False)
 
 PAGE = 50
 MOST_TEXT = 200  # characters of a search
-MOST_SOURCE = 2048  # characters of one
-MOST_SOURCES = 50  # that are offered while one types
 
 
 @router.get("/review/memories")
@@ -44,7 +42,9 @@ def listing(request: Request, visitor: SignedIn) -> Response:
     wanted = _filter(chosen.fields, visitor, request.query_params.get("after"))
     with service.store.read() as connection:
         found = memories.search(connection, wanted, now)
-        sources = list(lineage.frequent(connection, visitor.owner_id, MOST_SOURCES))
+    rests = None
+    if chosen.source:
+        rests = rests_view(impact.impact_of(service.store, visitor.owner_id, chosen.source, now, found=found))
     return html(
         request,
         "memories.html",
@@ -53,47 +53,11 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         chosen=chosen,
         selects=chosen.selects,
         filtered=chosen.filtered,
-        sources=sources,
+        sources=dict.fromkeys(one.source_id for one in found if one.source_id),
+        rests=rests,
         rows=rows_of(found, now),
         next_href=chosen.href(after=found[-1].id) if len(found) == PAGE else None,
     )
-
-
-@router.get(IMPACT)
-def resting(request: Request, visitor: SignedIn) -> Response:
-    """What of the visitor's rests on a source, and what was done since."""
-    return _impact(request, visitor, request.query_params.get("source", ""))
-
-
-@router.post(IMPACT)
-async def read_again(request: Request, visitor: SignedIn) -> Response:
-    """Has the sources of all that rests on one read again now."""
-    fields, store, now = await form(request, visitor), service_of(request).store, datetime.now(UTC)
-    source, own = _storable(fields.get("source", "")), frozenset({visitor.owner_id})
-    asked = await run_in_threadpool(impact.recheck, store, source, own, now)
-    return await run_in_threadpool(_impact, request, visitor, source, asked)
-
-
-def _impact(request: Request, visitor: Visitor, source: str, asked: int | None = None) -> Response:
-    service, now, after = service_of(request), datetime.now(UTC), request.query_params.get("after")
-    own = frozenset({visitor.owner_id})
-    if after is not None and not storable(after):
-        raise PageProblem(422, "This address names no memory.")
-    found = impact.impact_of(service.store, _storable(source), own, now, after=after, limit=PAGE)
-    return html(
-        request,
-        "impact.html",
-        here="memories",
-        waiting=service.queue.facets(visitor.principal).waiting,
-        impact=impact_view(found, now),
-        asked=asked,
-    )
-
-
-def _storable(source: str) -> str:
-    if len(source) > MOST_SOURCE or not storable(source):
-        raise PageProblem(422, f"A source has at most {MOST_SOURCE} characters.")
-    return source.strip()
 
 
 def _filter(fields: dict[str, Any], visitor: Visitor, after: str | None) -> MemoryFilter:
@@ -101,6 +65,16 @@ def _filter(fields: dict[str, Any], visitor: Visitor, after: str | None) -> Memo
         return MemoryFilter(owners=frozenset({visitor.owner_id}), after=after, limit=PAGE, **fields)
     except ValidationError as error:
         raise PageProblem(422, "This address names a choice that there is not.") from error
+
+
+@router.post("/review/memories/recheck")
+async def read_again(request: Request, visitor: SignedIn) -> Response:
+    """Has the sources of all that rests on one read again now."""
+    source, store = (await form(request, visitor)).get("source", "").strip(), service_of(request).store
+    if not source or not storable(source):
+        raise PageProblem(422, "Say which source.")
+    await run_in_threadpool(impact.recheck, store, visitor.owner_id, source, datetime.now(UTC))
+    return Response(status_code=303, headers={"Location": impact_href(source)})
 
 
 @router.get("/review/memories/{memory_id}")

@@ -4,6 +4,8 @@ it, straight on the database."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,13 +16,16 @@ from vouchgate.cli.identity.tokens import ACTOR
 from vouchgate.cli.output import FAILED, Failure, complain, one_line, say, write_json
 
 if TYPE_CHECKING:
-    from vouchgate.ingest.claims.impact import ImpactCounts, Resting
+    from vouchgate.ingest.claims.impact import Impact
+    from vouchgate.ingest.claims.memory import Memory
+    from vouchgate.ingest.claims.waiting import PendingMemory
+    from vouchgate.settings import Settings
     from vouchgate.storage.store import Store
 
 _HELP = "A citation in any spelling, a commit, an address, a host, a publisher, a repository."
 SourceText = Annotated[str, typer.Argument(metavar="SOURCE", help=_HELP)]
 Named = Annotated[str, typer.Option("--source", metavar="SOURCE", help=_HELP)]
-Owner = Annotated[str | None, typer.Option(metavar="ID", help="Of this owner alone. [default: of all]")]
+Owner = Annotated[str | None, typer.Option(metavar="ID", help="Of this owner alone. [default: of each]")]
 
 memory = typer.Typer(name="memory", help="What is stored.", rich_markup_mode=None)
 
@@ -32,15 +37,18 @@ def register(app: typer.Typer) -> None:
     app.add_typer(memory)
 
 
-def _owners(store: Store, owner: str | None) -> frozenset[str] | None:
-    from vouchgate.storage.identity import owners
+@contextmanager
+def _opened(settings: Settings, owner: str | None) -> Iterator[tuple[Store, list[str]]]:
+    """The store, and the owners that are meant. Raises Failure for one that there is not."""
+    from vouchgate.cli.database import open_store
+    from vouchgate.cli.looking.numbers import all_owners
 
-    if owner is None:
-        return None
-    with store.read() as connection:
-        if not owners.is_known(connection, owner):
+    with open_store(settings) as store:
+        with store.read() as connection:
+            named = [each for each in all_owners(connection) if owner in (None, each)]
+        if owner is not None and not named:
             raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
-    return frozenset({owner})
+        yield store, named
 
 
 def impact(
@@ -48,63 +56,51 @@ def impact(
     *,
     owner: Owner = None,
     limit: Annotated[int, typer.Option(min=1, max=200, metavar="N", help="At most so many of each.")] = 50,
-    after: Annotated[str | None, typer.Option(metavar="ID", help="Show what comes after this one.")] = None,
+    after: Annotated[str | None, typer.Option(metavar="ID", help="Memories before this one.")] = None,
     database_url: operator.DatabaseUrl = None,
     as_json: operator.Json = False,
 ) -> None:
     """Say what rests on a source, alone or with others, and what was done since.
 
-    It reads the database and needs no token. Exit status 0, also where nothing rests on it.
+    It reads the database and needs no token. Status 0 also where nothing rests on it.
     """
-    from vouchgate.cli.database import open_store
     from vouchgate.review.trust.impact import impact_of
 
-    with open_store(operator.settings_from(database_url=database_url)) as store:
-        found = impact_of(store, source, _owners(store, owner), datetime.now(UTC), after=after, limit=limit)
-    if as_json:
-        write_json(found.model_dump(mode="json"))
-        return
-    say(_summary(found.counts))
-    for one in (*found.waiting, *found.memories):
-        say("\n".join(_lines(one)))
+    with _opened(operator.settings_from(database_url=database_url), owner) as (store, owners):
+        now = datetime.now(UTC)
+        every = [impact_of(store, each, source, now, after=after, limit=limit) for each in owners]
+    found = [one for one in every if any(one.counts.values())]
+    for one in found:
+        write_json(one.model_dump(mode="json")) if as_json else say("\n".join(_lines(one)))
+    if not found and not as_json:
+        say("Nothing rests on it.")
+
+
+def _lines(found: Impact) -> Iterator[str]:
+    counted = (f"{many} {what}" for what, many in found.counts.items() if many)
+    yield f"{one_line(found.owner_id)}: {', '.join(counted)}"
+    both: list[PendingMemory | Memory] = [*found.waiting, *found.memories]
+    for one in both:
+        rests = "alone" if one.id in found.alone else "with others"
+        yield f"{one.id}  {one.status}, since {one.created_at:%Y-%m-%d}, rests on it {rests}"
+        yield f"  {one_line(one.content)}"
+        yield from (f"  {one_line(why)}" for why in _since(one) if why)
     if found.next is not None:
-        say(f"There may be more: --after {found.next}")
+        yield f"There may be more: --owner {one_line(found.owner_id)} --after {found.next}"
 
 
-def _summary(counts: ImpactCounts) -> str:
-    said = [f"{many} {what}" for what, many in counts.model_dump().items() if many]
-    return f"{', '.join(said)}." if said else "Nothing rests on it."
+def _since(one: PendingMemory | Memory) -> tuple[str | None, ...]:
+    """What was done about it, in words."""
+    names = ("stale_reason", "lowered_reason", "retracted_reason")
+    return tuple(getattr(one, name, None) for name in names)
 
 
-def _lines(one: Resting) -> list[str]:
-    others = {0: "on nothing else", 1: "and on one other"}.get(one.others, f"and on {one.others} others")
-    lines = [
-        f"{one.id}  {one.status}, since {one.created_at:%Y-%m-%d}, of {one_line(one.owner_id)}",
-        f"  claim   {one_line(one.content)}",
-        f"  rests   {'found by the gate, ' if one.harvested else ''}{others}",
-    ]
-    since = {
-        "stale": one.stale_reason,
-        "lowered": one.lowered_reason,
-        "retracted": one.retracted_reason,
-        "replaced": one.superseded_by and f"by {one.superseded_by}",
-        "next": one.next_check and f"checked again at {one.next_check:%Y-%m-%d %H:%M}Z",
-    }
-    return lines + [f"  {word:7} {one_line(what)}" for word, what in since.items() if what]
-
-
-def recheck(
-    *,
-    source: Named,
-    owner: Owner = None,
-    database_url: operator.DatabaseUrl = None,
-) -> None:
+def recheck(*, source: Named, owner: Owner = None, database_url: operator.DatabaseUrl = None) -> None:
     """Have the sources of all that rests on this one read again now, by the running service."""
-    from vouchgate.cli.database import open_store
     from vouchgate.review.trust import impact as acts
 
-    with open_store(operator.settings_from(database_url=database_url)) as store:
-        due = acts.recheck(store, source, _owners(store, owner), datetime.now(UTC))
+    with _opened(operator.settings_from(database_url=database_url), owner) as (store, owners):
+        due = sum(acts.recheck(store, each, source, datetime.now(UTC)) for each in owners)
     say(f"{due} to be looked at again now.")
 
 
@@ -112,32 +108,27 @@ def recheck(
 def retract(
     *,
     source: Named,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Its owners are shown it.")],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Its owner is shown it.")],
     owner: Owner = None,
     database_url: operator.DatabaseUrl = None,
     policy: operator.PolicyFile = None,
 ) -> None:
-    """Propose to their owners that each memory in force that rests on a source be retracted.
+    """Propose to its owner that each memory in force that rests on a source be retracted.
 
-    Nothing goes out of force by that: each waits in its owner's queue as a removal. Exit status 1: an owner's queue is
-    full, and the rest can be proposed later by the same command.
+    Nothing goes out of force by that: each waits in its owner's queue as a removal. Status 1: a queue is full.
     """
-    from vouchgate.cli.database import open_store
     from vouchgate.ingest.data.policy_file import load_policy
-    from vouchgate.review.trust import impact as acts
+    from vouchgate.review.trust.impact import propose_retraction
 
     settings = operator.settings_from(database_url=database_url, policy=policy)
-    with open_store(settings) as store:
-        done = acts.propose_retraction(
-            store,
-            source,
-            _owners(store, owner),
-            load_policy(settings.policy),
-            by=ACTOR,
-            reason=reason,
-            now=datetime.now(UTC),
-        )
-    say(f"{done.asked} proposed to be retracted; {done.before} wait for that already.")
-    if done.refused:
-        complain(f"not all could be proposed: {done.refused}")
+    rules, now, full = load_policy(settings.policy), datetime.now(UTC), False
+    with _opened(settings, owner) as (store, owners):
+        for each in owners:
+            done = propose_retraction(store, each, source, rules, by=ACTOR, reason=reason, now=now)
+            if done.asked or done.before or done.refused:
+                say(f"{one_line(each)}: {done.asked} proposed; {done.before} wait for that already.")
+            if done.refused:
+                full = True
+                complain(f"not all could be proposed to {one_line(each)}: {done.refused}")
+    if full:
         raise typer.Exit(FAILED)
