@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -11,12 +12,15 @@ from typing import Self
 from sqlalchemy import Connection, Engine, Table, bindparam, select, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.policy import Policy, canonical_json
 from vouchgate.storage import engine as engines
+from vouchgate.storage import switches
 from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.dedup.reindex import Report, is_ready, reindex
 from vouchgate.storage.errors import StorageError
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.tables.claims import PolicyRow
 from vouchgate.storage.writer import Writer
 
@@ -94,6 +98,32 @@ class Store:
             connection.execute(_SAVE_POLICY, values)
 
         self.writer.run((), work).result()
+
+    def put_in_force(self, policy: Policy, owner_rules: str | None, now: datetime) -> str | None:
+        """Notes and logs that the service begins under this policy and this file of owner rules, where that is another
+        than at its last start; the digest of the policy before, if there was another one."""
+        rules = canonical_json({"owner_rules": owner_rules or ""})
+        documents = {
+            Action.POLICY_IN_FORCE: (policy.digest, policy.document),
+            Action.OWNER_RULES_IN_FORCE: (hashlib.sha256(rules.encode()).hexdigest(), rules),
+        }
+
+        def work(connection: Connection) -> str | None:
+            before = None
+            for action, (digest, document) in documents.items():
+                last = switches.in_force(connection, switches.KIND_OF[action])
+                if last and last[0].about["digest"] == digest:
+                    continue
+                if action is Action.OWNER_RULES_IN_FORCE and not last and owner_rules is None:
+                    continue  # there never was one
+                if last and action is Action.POLICY_IN_FORCE:
+                    before = str(last[0].about["digest"])
+                connection.execute(_SAVE_POLICY, {"digest": digest, "document": document, "at": now})
+                about = {"digest": digest}
+                switches.put(connection, SERVICE_OWNER, action, "", about, by="operator", now=now)
+            return before
+
+        return self.writer.run([SERVICE_OWNER], work).result()
 
     def load_policy(self, digest: str) -> Policy | None:
         """The policy of this digest, or None when it never was in force here."""

@@ -20,9 +20,9 @@ from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.ingest.pipeline import remake
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import publishers_at, publishers_of
-from vouchgate.review import record
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
+from vouchgate.storage import switches
 from vouchgate.storage.claims import decisions, memories, publishers
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
@@ -93,8 +93,8 @@ def decide(
         if publishers.count(connection, owner_id, now) > MOST:
             publishers.clear(connection, owner_id, publisher)
             return TooManyPublishers()
-        digest = record.digest(publisher=publisher, trust=trust.value, until=until.isoformat())
-        record.entry(connection, owner_id, _ACTIONS[trust], publisher, digest, by=principal.id, now=now)
+        about = {"publisher": publisher, "trust": trust.value, "until": until.isoformat()}
+        switches.put(connection, owner_id, _ACTIONS[trust], publisher, about, by=principal.id, now=now)
         return said
 
     return store.writer.run([owner_id], work).result()
@@ -108,9 +108,9 @@ def clear(store: Store, principal: Principal, owner_id: str, publisher: str, now
     def work(connection: Connection) -> bool:
         if not publishers.clear(connection, owner_id, publisher):
             return False
-        digest = record.digest(publisher=publisher)
-        record.entry(
-            connection, owner_id, Action.PUBLISHER_CLEARED, publisher, digest, by=principal.id, now=now
+        about = {"publisher": publisher}
+        switches.put(
+            connection, owner_id, Action.PUBLISHER_CLEARED, publisher, about, by=principal.id, now=now
         )
         return True
 

@@ -44,6 +44,12 @@ class Metrics:
             ("tier", "rule"),
             registry=self._registry,
         )
+        self._let_through = Counter(
+            "vouchgate_claims_let_through",
+            "Claims that would have been held, by the tier and rule they would have had: the gate only observed.",
+            ("tier", "rule"),
+            registry=self._registry,
+        )
         self._by_kind: dict[tuple[Tier, str], Counter] = {}  # finding a label costs more than counting
         self._seconds = Histogram(
             "vouchgate_claim_seconds",
@@ -138,6 +144,8 @@ class Metrics:
         if counter is None:
             counter = self._by_kind[kind] = self._claims.labels(answer.tier.value, str(answer.rule))
         counter.inc()
+        if answer.passed and not answer.approved:
+            self._let_through.labels(answer.tier.value, str(answer.rule)).inc()
         self._seconds.observe(answer.took_ms / 1000)
 
     def text(
