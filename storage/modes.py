@@ -53,10 +53,8 @@ class Halted:
 
     @property
     def sentence(self) -> str:
-        """For whoever sent it, without who said so."""
-        what = "is read-only" if self.read_only else "is stopped"
-        why = f": {self.switch.reason}" if self.switch.reason else "."
-        return f"{self.switch.scope[0].upper()}{self.switch.scope[1:]} {what}{why}"
+        """For whoever sent it."""
+        return self.switch.sentence
 
 
 def in_force(connection: Connection, owner_ids: Collection[str]) -> list[ModeSwitch]:

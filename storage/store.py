@@ -9,26 +9,18 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Self
 
-from sqlalchemy import Connection, Engine, Table, bindparam, select, text
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.policy import Policy, canonical_json
 from vouchgate.storage import engine as engines
-from vouchgate.storage import switches
-from vouchgate.storage.columns import UtcTime
+from vouchgate.storage import policies, switches
 from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.dedup.reindex import Report, is_ready, reindex
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.owners import SERVICE_OWNER
-from vouchgate.storage.tables.claims import PolicyRow
 from vouchgate.storage.writer import Writer
-
-_POLICY: Table = PolicyRow.metadata.tables["policy"]
-_SAVE_POLICY = text(
-    "INSERT INTO policy (digest, document, first_used_at) VALUES (:digest, :document, :at) ON CONFLICT DO NOTHING"
-).bindparams(bindparam("at", type_=UtcTime))
-_LOAD_POLICY = select(_POLICY.c.document).where(_POLICY.c.digest == bindparam("wanted"))
 
 
 class Store:
@@ -92,12 +84,7 @@ class Store:
 
     def save_policy(self, policy: Policy, now: datetime) -> None:
         """Keeps the policy for replays; once for every digest."""
-        values = {"digest": policy.digest, "document": policy.document, "at": now}
-
-        def work(connection: Connection) -> None:
-            connection.execute(_SAVE_POLICY, values)
-
-        self.writer.run((), work).result()
+        self.writer.run((), lambda c: policies.save(c, policy.digest, policy.document, now)).result()
 
     def put_in_force(self, policy: Policy, owner_rules: str | None, now: datetime) -> str | None:
         """Notes and logs that the service begins under this policy and this file of owner rules, where that is another
@@ -118,7 +105,7 @@ class Store:
                     continue  # there never was one
                 if last and action is Action.POLICY_IN_FORCE:
                     before = str(last[0].about["digest"])
-                connection.execute(_SAVE_POLICY, {"digest": digest, "document": document, "at": now})
+                policies.save(connection, digest, document, now)
                 about = {"digest": digest}
                 switches.put(connection, SERVICE_OWNER, action, "", about, by="operator", now=now)
             return before
@@ -128,7 +115,7 @@ class Store:
     def load_policy(self, digest: str) -> Policy | None:
         """The policy of this digest, or None when it never was in force here."""
         with self.read() as connection:
-            document = connection.scalar(_LOAD_POLICY, {"wanted": digest})
+            document = policies.document(connection, digest)
         return None if document is None else Policy.model_validate_json(document)
 
     def close(self) -> None:

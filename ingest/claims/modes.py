@@ -26,6 +26,13 @@ ALWAYS_HELD = frozenset(
 )
 
 
+_SAYS = {
+    Mode.ENFORCE: "is enforced",
+    Mode.OBSERVE: "is only observed: what nobody vouches for is let through, unvouched",
+    Mode.READ_ONLY: "is read-only",
+}
+
+
 class ModeSwitch(Frozen):
     """A mode or a stop as it stands for one scope: `owner_id` empty is every owner, `agent` empty is everybody, else a
     token's or a person's id. Exactly one of `mode` and `stopped` is set."""
@@ -45,6 +52,19 @@ class ModeSwitch(Frozen):
         if self.agent:
             return f"agent {self.agent}" + (f" for {whose}" if whose else "")
         return whose or "the whole service"
+
+    @property
+    def matters(self) -> bool:
+        """Whether it makes anything other than it would be without."""
+        return bool(self.stopped) or self.mode in (Mode.OBSERVE, Mode.READ_ONLY)
+
+    @property
+    def sentence(self) -> str:
+        """What it says, without who said so."""
+        what = "is stopped" if self.stopped else "goes on" if self.mode is None else _SAYS[self.mode]
+        return f"{self.scope[0].upper()}{self.scope[1:]} {what}" + (
+            f": {self.reason}" if self.reason else "."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -22,6 +23,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import publishers_at, publishers_of
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
+from vouchgate.review.trust.backtest import Backtest, Backtester
 from vouchgate.storage import switches
 from vouchgate.storage.claims import decisions, memories, publishers
 from vouchgate.storage.queue import pending
@@ -31,6 +33,9 @@ MOST = 500  # publishers of which one owner says anything
 MOST_DAYS = 3650
 DAYS = 365  # unless the owner says otherwise
 MOST_LOOKED_AT = 200  # waiting claims that a preview decides again, and newest memories that it looks through
+
+MOST_TESTED = 500  # newest decisions that a preview looks through: some half a second
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ACTIONS = {Trust.TRUSTED: Action.PUBLISHER_TRUSTED, Trust.BANNED: Action.PUBLISHER_BANNED}
 
@@ -44,11 +49,15 @@ class TooManyPublishers:
 class Preview:
     """What bears on a publisher now: `waiting` claims cite it, of which `would_store` would have been stored had its
     owner trusted it; `memories` of the newest rest on it, and would become stale when they are looked at under a ban.
-    At most MOST_LOOKED_AT of each are looked at."""
+    At most MOST_LOOKED_AT of each are looked at. Of the `last` decisions, those that cite it are made again as if they
+    had been `trusted`, and `banned`."""
 
     waiting: int
     would_store: int
     memories: int
+    last: int
+    trusted: Backtest
+    banned: Backtest
 
 
 def may_decide(principal: Principal, owner_id: str) -> bool:
@@ -137,13 +146,32 @@ def preview(
             kept = parse_decision(decisions.get(connection, item.decision_id, owners=own))
             if kept is not None and any(publisher in publishers_of(each) for each in kept.evidence.sources):
                 citing.append(kept)
+        last = decisions.since(connection, owner_id, _EVER, agent=None, most=MOST_TESTED)
         stored = memories.search(connection, memories.MemoryFilter(owners=own, limit=MOST_LOOKED_AT), now)
+    tested = {
+        trust: Backtester(policy, store.load_policy, partial(_with, publisher, trust)) for trust in Trust
+    }
+    for _, document in reversed(last):
+        kept = parse_decision(document)
+        if kept is not None and any(publisher in publishers_of(each) for each in kept.evidence.sources):
+            for one in tested.values():
+                one.add([document])
     trusting = policy.heeding(OwnPublishers(trusted=(publisher,)))
     return Preview(
         waiting=len(citing),
         would_store=sum(_is_stored(each, trusting, detector) for each in citing),
         memories=sum(publisher in publishers_at(each.source_id or "") for each in stored),
+        last=len(last),
+        trusted=tested[Trust.TRUSTED].result(),
+        banned=tested[Trust.BANNED].result(),
     )
+
+
+def _with(publisher: str, trust: Trust, said: OwnPublishers) -> OwnPublishers:
+    """What an owner said then, with this word on a publisher in place of the one before."""
+    others = {each: [name for name in getattr(said, each) if name != publisher] for each in Trust}
+    others[trust].append(publisher)
+    return OwnPublishers(trusted=tuple(others[Trust.TRUSTED]), banned=tuple(others[Trust.BANNED]))
 
 
 def _is_stored(kept: ValidationResult, policy: Policy, detector: HedgeDetector) -> bool:

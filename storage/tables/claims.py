@@ -50,6 +50,7 @@ class MemoryRow(SQLModel, table=True):
         ),
         partial_index("memory_replaced", "owner_id", "superseded_by", where="superseded_by IS NOT NULL"),
         partial_index("memory_stale", "owner_id", "id", where="stale_since IS NOT NULL"),
+        partial_index("memory_unvouched", "owner_id", "id", where="label = 'UNVOUCHED'"),
         partial_index("memory_lowered", "owner_id", "id", where="lowered_at IS NOT NULL"),
     )
     owner_id: str = Field(primary_key=True)

@@ -1,4 +1,5 @@
-"""What was put in force when: policies, owner rules, words on publishers, modes and stops.
+"""What was put in force when: policies, owner rules, words on publishers, modes and stops; and which memories nobody
+vouches for.
 
 Revision: 0027
 """
@@ -27,8 +28,13 @@ def upgrade() -> None:
         sa.Column("by", sa.String(), nullable=False),
     )
     op.create_index("switch_by_kind", "switch", ["kind", "owner_id", "subject", "seq"])
+    where = sa.text("label = 'UNVOUCHED'")
+    op.create_index(
+        "memory_unvouched", "memory", ["owner_id", "id"], sqlite_where=where, postgresql_where=where
+    )
 
 
 def downgrade() -> None:
     """Drops it, and with it every mode and stop."""
+    op.drop_index("memory_unvouched", "memory")
     op.drop_table("switch")
