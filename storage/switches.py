@@ -68,8 +68,9 @@ def put(
     now: datetime,
 ) -> Switch:
     """Logs a change and keeps it. The caller holds the lock of the owner whose chain it is."""
-    digest = chain.digest_of(about, form=FORM)
-    entry = chain.append(connection, owner_id, action, subject, digest, by=by, now=now)
+    entry = chain.append(
+        connection, owner_id, action, subject, chain.document_of(about, form=FORM), by=by, now=now
+    )
     row = {"owner_id": owner_id, "seq": entry.seq, "at": now.astimezone(UTC), "subject": subject, "by": by}
     document = canonical_json(about)
     connection.execute(insert(TABLE).values(**row, kind=KIND_OF[action].value, document=document))

@@ -98,13 +98,13 @@ class _Step:
         ruling, batch = self.ruling, _Batch()
         requeue = Requeue(ruling.owner_id, self.by, self.policy, self.detector, self.now)
         if standing_rulings.end(connection, ruling, by=self.by, at=self.now):
-            digest = record.digest(ruling=ruling.id, then=self.then.value)
+            document = record.document(ruling=ruling.id, then=self.then.value)
             record.entry(
                 connection,
                 ruling.owner_id,
                 Action.STANDING_RULING_ENDED,
                 ruling.id,
-                digest,
+                document,
                 by=self.by,
                 now=self.now,
             )

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from pydantic_core import from_json
-from sqlalchemy import Row, Table, func, select
+from sqlalchemy import Row, Table, func, or_, select
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
@@ -42,6 +42,14 @@ _HOOK = (Action.WEBHOOK_CREATED, Action.WEBHOOK_REMOVED, Action.SINK_CREATED, Ac
 _MADE = (Action.WEBHOOK_CREATED, Action.SINK_CREATED)
 
 
+def salts(look: Look) -> None:
+    """The salt is there of every entry that was made with one, and of no other."""
+    salted = LOG.c.content_digest.like("_s:%")
+    wrong = or_(salted & LOG.c.salt.is_(None), ~salted & LOG.c.salt.is_not(None))
+    for row in look.rows(select(LOG.c.seq).where(LOG.c.owner_id == look.owner_id, wrong)):
+        look.note(Kind.ALTERED, LOG.name, str(row.seq), "salt", why="its entry cannot be held against rows")
+
+
 def publishers(look: Look) -> None:
     """What the owner says of publishers. What is over may have been forgotten."""
     wanted = select(TRUST).where(TRUST.c.owner_id == look.owner_id)
@@ -58,7 +66,7 @@ def publishers(look: Look) -> None:
         look.compare(TRUST.name, key, row, {"created_at": entry.at, "decided_by": entry.actor}, entry)
         if row.trust != trust:
             look.note(Kind.ALTERED, TRUST.name, key, "trust", entry)
-        elif not entry.commits_to(_form(entry), publisher=key, trust=trust, until=row.until.isoformat()):
+        elif not entry.commits_to(entry.form, publisher=key, trust=trust, until=row.until.isoformat()):
             look.note(Kind.ALTERED, TRUST.name, key, "until", entry)
 
 
@@ -77,14 +85,10 @@ def switched(look: Look) -> None:
         if not entry.commits_to(switches.FORM, **from_json(row.document)):
             look.note(Kind.ALTERED, SWITCH.name, key, "document", entry)
     for entry in entries.values():
-        if _form(entry) == switches.FORM:
+        if entry.form == switches.FORM:
             look.note(Kind.MISSING, SWITCH.name, str(entry.seq), entry=entry)
         else:
             look.uncovered["what an owner said of a publisher before that was kept for good"] += 1
-
-
-def _form(entry: Entry) -> int:
-    return switches.FORM if entry.content_digest.startswith(f"{switches.FORM}:") else 1
 
 
 def _maybe_over(look: Look, key: str, entry: Entry) -> None:
@@ -95,7 +99,7 @@ def _maybe_over(look: Look, key: str, entry: Entry) -> None:
         (
             at
             for at in untils
-            if entry.commits_to(_form(entry), publisher=key, trust=trust, until=at.isoformat())
+            if entry.commits_to(entry.form, publisher=key, trust=trust, until=at.isoformat())
         ),
         None,
     )
@@ -187,7 +191,7 @@ def webhooks(look: Look) -> None:
         before = {name: about[name] for name in ("id", "owner_id", "url")}  # without the events
         if made.commits_to(2, **about, secret=hashlib.sha256(row.secret.encode()).hexdigest()):
             continue
-        if made.commits_to(**about) or (":" not in made.content_digest and made.commits_to(**before)):
+        if made.commits_to(**about) or (made.form == 1 and made.commits_to(**before)):
             look.uncovered["the secret of a webhook (made before version 2 of its entry)"] += 1
         else:
             look.note(Kind.ALTERED, WEBHOOK.name, key, "url, events or secret", made)

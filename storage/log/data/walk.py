@@ -19,6 +19,7 @@ from vouchgate.storage.tables.claims import PolicyRow
 POLICY: Table = PolicyRow.metadata.tables["policy"]
 # The decisions first: what follows rests on what they say.
 _OF_OWNER: tuple[Check, ...] = (
+    own.salts,
     claims.decisions,
     claims.memories,
     items.items,
@@ -30,7 +31,7 @@ _OF_OWNER: tuple[Check, ...] = (
     own.deliveries,
     own.counts,
 )
-_OF_SERVICE: tuple[Check, ...] = (identity.identity, own.switched)
+_OF_SERVICE: tuple[Check, ...] = (own.salts, identity.identity, own.switched)
 _OWNED = (
     DECISION,
     claims.MEMORY,
