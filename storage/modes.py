@@ -75,6 +75,15 @@ def everything(connection: Connection) -> list[ModeSwitch]:
     ]
 
 
+def figures(switches: Collection[ModeSwitch]) -> dict[str, int]:
+    """How many scopes are observed, read-only and stopped."""
+    counted = {Mode.OBSERVE.value: 0, Mode.READ_ONLY.value: 0, "stopped": 0}
+    for one in switches:
+        if one.matters:
+            counted["stopped" if one.mode is None else one.mode.value] += 1
+    return counted
+
+
 def _switch(owner_id: str, agent: str, about: dict[str, Any], by: str, at: datetime) -> ModeSwitch:
     said = {name: about[name] for name in ("mode", "stopped", "reason") if name in about}
     return ModeSwitch(owner_id=owner_id, agent=agent, by=by, since=at, **said)

@@ -19,7 +19,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.review.trust.requeue import Requeue
 from vouchgate.storage import ids, modes
-from vouchgate.storage.claims import memories
+from vouchgate.storage.claims import unvouched
 from vouchgate.storage.identity import owners
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
@@ -77,7 +77,7 @@ def review_unvouched(
             queued = gone = 0
             full = False
             for act, suffix in zip(
-                memories.unvouched(connection, owner_id, _AT_ONCE), suffixes, strict=False
+                unvouched.in_force(connection, owner_id, _AT_ONCE), suffixes, strict=False
             ):
                 again = requeue.decide_again(connection, act)
                 if again is not None:
@@ -97,4 +97,4 @@ def review_unvouched(
         if not some and not others:
             break
     with store.read() as connection:
-        return PutBefore(queued, gone, memories.count_unvouched(connection, owner_id), full)
+        return PutBefore(queued, gone, unvouched.count(connection, owner_id), full)

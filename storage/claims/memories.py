@@ -17,7 +17,6 @@ from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.scoring.score import confidence_of
-from vouchgate.storage.claims.standing_rulings import RulingAct
 from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.outgoing.outbox import Outbox
@@ -27,7 +26,6 @@ from vouchgate.storage.sql import among, limited_to
 from vouchgate.storage.tables.claims import MemoryRow
 
 TABLE: Table = MemoryRow.metadata.tables["memory"]
-DECISION: Table = MemoryRow.metadata.tables["decision"]
 _INSERT = insert_into(TABLE)
 _BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
 _BY_IDS = select(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.id, "wanted"))
@@ -188,26 +186,6 @@ def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[
         return []
     statement = select(TABLE).where(*_conditions(wanted, now)).order_by(TABLE.c.id.desc()).limit(wanted.limit)
     return [_memory(row, now) for row in connection.execute(statement).mappings()]
-
-
-_UNVOUCHED = and_(text("label = 'UNVOUCHED'"), TABLE.c.status == MemoryStatus.ACTIVE.value)
-
-
-def unvouched(connection: Connection, owner_id: str, most: int) -> list[RulingAct]:
-    """What was let through for an owner and is in force, the oldest first."""
-    wanted = (
-        select(TABLE.c.id.label("memory_id"), TABLE.c.decision_id, DECISION.c.principal_id, DECISION.c.answer)
-        .join(DECISION, and_(DECISION.c.owner_id == TABLE.c.owner_id, DECISION.c.id == TABLE.c.decision_id))
-        .where(TABLE.c.owner_id == owner_id, _UNVOUCHED)
-    )
-    rows = connection.execute(wanted.order_by(TABLE.c.id).limit(most)).mappings()
-    return [RulingAct(**row) for row in rows]
-
-
-def count_unvouched(connection: Connection, owner_id: str | None = None) -> int:
-    """How many memories in force nobody vouches for: of an owner, or of all."""
-    of_owner = [] if owner_id is None else [TABLE.c.owner_id == owner_id]
-    return connection.scalar(select(func.count()).select_from(TABLE).where(_UNVOUCHED, *of_owner)) or 0
 
 
 def sources_of(connection: Connection, owner_id: str, most: int) -> list[tuple[str, int]]:

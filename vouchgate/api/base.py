@@ -9,6 +9,7 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic_core import from_json
+from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.problems import MEDIA_TYPE, ProblemError
 from vouchgate.gate.incoming import owner_for
@@ -17,6 +18,7 @@ from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.metrics import Metrics
 from vouchgate.server.state import service_of
+from vouchgate.storage import modes
 from vouchgate.storage.modes import Halted
 from vouchgate.wire import MAX_BODY_BYTES
 
@@ -183,6 +185,18 @@ def halted_problem(found: Halted) -> ProblemError:
     if found.read_only:
         return ProblemError(503, "read_only", found.sentence)
     return ProblemError(403, "stopped", found.sentence, next_step=STOPPED)
+
+
+async def refuse_halted(request: Request, principal: Principal, owner_id: str) -> None:
+    """Raises the problem of what is sent for an owner while nothing is taken of this principal."""
+
+    def look() -> Halted | None:
+        with service_of(request).store.read() as connection:
+            return modes.halted(connection, owner_id, {principal.id, principal.person or principal.id})
+
+    found = await run_in_threadpool(look)
+    if found is not None:
+        raise halted_problem(found)
 
 
 def not_found(what: str) -> ProblemError:

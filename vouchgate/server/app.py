@@ -23,6 +23,7 @@ from vouchgate.api import (
     documents,
     gaps,
     memories,
+    modes,
     numbers,
     operations,
     pending,
@@ -118,6 +119,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         gaps.router,
         audit.router,
         operations.router,
+        modes.router,
         team.router,
         whoami.router,
     ):

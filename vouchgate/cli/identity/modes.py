@@ -41,19 +41,19 @@ def register(app: typer.Typer) -> None:
 def show(database_url: operator.DatabaseUrl = None, as_json: operator.Json = False) -> None:
     """Show every mode and stop that was set, as it stands."""
     from vouchgate.storage import modes
-    from vouchgate.storage.claims import memories
+    from vouchgate.storage.claims import unvouched
 
     with open_people(database_url) as store, store.read() as connection:
-        found, unvouched = modes.everything(connection), memories.count_unvouched(connection)
+        found, left = modes.everything(connection), unvouched.count(connection)
     if as_json:
-        write_json({"switches": [one.model_dump(mode="json") for one in found], "unvouched": unvouched})
+        write_json({"switches": [one.model_dump(mode="json") for one in found], "unvouched": left})
         return
     rows = [(one.scope, one_line(one.sentence), f"{one.since:%Y-%m-%d %H:%M}", one.by) for one in found]
     if rows:
         show_table(("scope", "stands", "since (UTC)", "by"), rows)
     if not any(not one.owner_id and not one.agent and one.mode for one in found):
         say("The whole service is enforced.")
-    say(f"{unvouched:,} memories that were let through are unvouched.")
+    say(f"{left:,} memories that were let through are unvouched.")
 
 
 @mode.command("set", epilog="Example: vouchgate mode set observe --owner ann --reason 'trial until May'")
