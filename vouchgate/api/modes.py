@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 
-from vouchgate.api.base import JsonRoute, caller, not_found, owners_in_scope, problem_responses
+from vouchgate.api.base import JsonRoute, caller, owners_in_scope, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
 from vouchgate.ingest.claims.modes import ModeSwitch
@@ -56,7 +56,7 @@ def list_modes(
         )
 
 
-@router.post("/stops", responses=problem_responses(404, body=True))
+@router.post("/stops", responses=problem_responses(body=True))
 async def set_stop(
     request: Request, sent: StopIn, principal: Annotated[Principal, Depends(caller(Act.STOP))]
 ) -> ModeSwitch:
@@ -83,5 +83,5 @@ async def set_stop(
     try:
         await run_in_threadpool(work)
     except ValueError as error:
-        raise not_found("agent or owner") from error
+        raise ProblemError(422, "agent_unknown", str(error)) from error
     return wanted

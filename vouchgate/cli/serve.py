@@ -66,7 +66,7 @@ def run(settings: Settings) -> int:
 
         with of_the_index() as progress, open_service(settings, progress) as service:
             progress.close()
-            _note_in_force(service)
+            note_in_force(service)
             _first_start(service, address, port_of(listener))
             listen(listener)
             if settings.workers == 1:
@@ -76,7 +76,7 @@ def run(settings: Settings) -> int:
         return Supervisor(settings, listener, work, ready).run()
 
 
-def _note_in_force(service: Service) -> None:
+def note_in_force(service: Service) -> None:
     """Keeps what decides from now on, and says so when that is another policy than at the last start."""
     rules = service.settings.owner_rules
     text = None if rules is None else read_rules(rules)

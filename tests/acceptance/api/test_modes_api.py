@@ -145,7 +145,7 @@ def test_a_stop_counts_at_once_for_an_agent_an_owner_or_all(site: Site, owner: s
     submit(second, one, 202)
     assert agent.get("/v1/memories", params={"user_id": owner}).status_code == 200
     is_problem(reviewer.post("/v1/stops", json=stop | {"user_id": other}), 403)
-    is_problem(reviewer.post("/v1/stops", json=stop | {"agent": "nobody"}), 404)
+    is_problem(reviewer.post("/v1/stops", json=stop | {"agent": "nobody"}), 422, "agent_unknown")
     assert [each["stopped"] for each in reviewer.get("/v1/modes").json()["items"]] == [True]
     assert reviewer.post("/v1/stops", json=stop | {"stopped": False}).status_code == 200
     submit(agent, two | {"user_id": owner}, 202)

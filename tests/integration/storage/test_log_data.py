@@ -361,7 +361,13 @@ KINDS = [
     of(
         "switch", "document = replace(document, 'observe', 'enforce')", "kind = 'mode'", "document", key="seq"
     ),
-    of("switch", "document = replace(document, 'true', 'false')", "owner_id = ''", "", key="seq"),
+    of(
+        "switch",
+        "document = replace(document, 'true', 'false')",
+        "kind = 'stop' AND owner_id = ''",
+        "",
+        key="seq",
+    ),
     of("switch", "kind = 'owner_rules'", "kind = 'policy'", "kind", key="seq"),
     of("switch", "subject = ''", "kind = 'stop' AND owner_id = ''", "subject", key="seq"),
     of("switch", "subject = 'other.example'", "kind = 'publisher'", "subject", key="seq"),
@@ -370,10 +376,10 @@ KINDS = [
     gone("switch", "kind = 'publisher'", key="seq"),
     gone("switch", "kind = 'stop'", key="seq"),
     Tampering(
-        "a switch inserted",
+        "a switch that nobody made",
         "SELECT max(seq) FROM switch WHERE owner_id = 'ann'",
         "INSERT INTO switch (owner_id, seq, at, kind, subject, document, by) "
-        "SELECT owner_id, 9999, at, kind, subject, document, by FROM switch WHERE seq = :key AND owner_id = 'ann'",
+        "SELECT owner_id, seq * 10, at, kind, subject, document, by FROM switch WHERE seq = :key AND owner_id = 'ann'",
         "extra",
         "switch",
     ),

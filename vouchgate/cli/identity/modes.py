@@ -52,7 +52,7 @@ def show(database_url: operator.DatabaseUrl = None, as_json: operator.Json = Fal
     if rows:
         show_table(("scope", "stands", "since (UTC)", "by"), rows)
     if not any(not one.owner_id and not one.agent and one.mode for one in found):
-        say("The whole service is enforced.")
+        say("Mode of the whole service: enforce.")
     say(f"{left:,} memories that were let through are unvouched.")
 
 

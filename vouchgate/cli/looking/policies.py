@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel
 
 from vouchgate.cli.database import open_store
 from vouchgate.cli.output import Failure, one_line, say, show_table, write_json
@@ -49,7 +51,7 @@ def write_policy(policy: Policy) -> None:
 def diff(settings: Settings, first: str, second: str) -> int:
     """How two policies differ, a line a field; nothing where they do not."""
     before, after = (named(settings, name) for name in (first, second))
-    lines = list(differences(json.loads(before.document), json.loads(after.document)))
+    lines = list(differences(_plain(before), _plain(after)))
     for line in lines:
         say(one_line(line))
     say(
@@ -58,15 +60,26 @@ def diff(settings: Settings, first: str, second: str) -> int:
     return 0
 
 
+def _plain(value: Any) -> Any:
+    """As JSON, but with what a policy leaves out of its document because it is as ever."""
+    if isinstance(value, BaseModel):
+        return {name: _plain(getattr(value, name)) for name in type(value).model_fields}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
 def differences(before: Any, after: Any, name: str = "") -> Iterator[str]:
     """What is otherwise in the second document, field by field, in words."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted(before.keys() | after.keys()):
             inner = f"{name}.{key}" if name else key
             if key not in after:
-                yield f"{inner}: {_shown(before[key])} before, now as built in or not there"
+                yield f"{inner}: {_shown(before[key])} before, now not there"
             elif key not in before:
-                yield f"{inner}: as built in or not there before, now {_shown(after[key])}"
+                yield f"{inner}: not there before, now {_shown(after[key])}"
             else:
                 yield from differences(before[key], after[key], inner)
     elif before != after:
@@ -82,7 +95,7 @@ def differences(before: Any, after: Any, name: str = "") -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _MOST else text[:_MOST] + "…"
 
 
@@ -110,11 +123,14 @@ def _show(result: Backtest) -> None:
                 str(move.decisions),
                 f"{move.from_tier.value} {move.from_rule}",
                 f"{move.to_tier.value} {move.to_rule}",
-                "\n".join(f"{one.decision_id} {one_line(one.words)}" for one in move.examples),
             ]
             for move in result.moves
         ]
-        show_table(["Decisions", "Was", "Would be", "Such as"], rows)
+        show_table(["Decisions", "Was", "Would be"], rows)
+    for move in result.moves:
+        say(f"From {move.from_rule} to {move.to_rule}, such as:")
+        for one in move.examples:
+            say(f"  {one.decision_id} of {one_line(one.owner_id)}: {one_line(one.words)}")
     say(f"Under {result.digest[:12]}, of {result.decisions:,} decisions {result.moved:,} would go elsewhere;")
     say(f"{result.same:,} would stay where they are, {result.other_rule:,} of them by another rule.")
     for why, count in result.unknown.items():
