@@ -16,7 +16,7 @@ from vouchgate.review.trust.publishers import Preview
 
 PATH = "/review/publishers"
 DAYS = (30, 90, 365)  # that the page offers, the last one first chosen
-TIERS = {Tier.STORED: "stored", Tier.QUEUED: "waits", Tier.BLOCKED: "blocked"}
+TIERS = {Tier.STORED: "stored", Tier.QUEUED: "waiting", Tier.BLOCKED: "blocked"}
 WORDS = {Trust.TRUSTED: "trusted", Trust.BANNED: "banned"}
 
 

@@ -80,9 +80,9 @@ def test_what_is_let_through_while_the_gate_observes_counts_for_nothing(site: Si
     numbers = reviewer.get("/v1/numbers").json()["total"]
     assert (numbers["let_through"], numbers["stored"]) == (3, 2)
     detector = HedgeDetector(built_in().lexicon)
+    policy = site.store.load_policy(through.policy_digest)
+    assert policy is not None
     for each in (through, guessed, secret, vouched, other):
-        policy = site.store.load_policy(each.policy_digest)
-        assert policy is not None
         assert replay(each, policy, detector) == ()
     forged = through.model_copy(update={"held": True})
     assert replay(forged, policy, detector) == ("held: was True, is now False",)
