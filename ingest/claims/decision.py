@@ -18,6 +18,7 @@ from vouchgate.ingest.claims.likeness import (
     ParaphraseFacts,
     SimilarMemory,
 )
+from vouchgate.ingest.claims.log import Promise
 from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.claims.source import Found, SourceReading, Stance
 from vouchgate.ingest.claims.trust import AppliedRuling, OwnPublishers, Track
@@ -174,6 +175,8 @@ class ValidationResult(Frozen):
     took_ms: float
     mode: Mode = Field(default=Mode.ENFORCE, exclude_if=lambda mode: mode is Mode.ENFORCE)
     held: bool | None = Field(default=None, exclude_if=lambda held: held is None)  # None: the gate enforced
+    # Told with the answer and not kept with it: it is about the entry that commits to the answer.
+    promise: Promise | None = Field(default=None, exclude_if=lambda promise: promise is None)
 
     @property
     def passed(self) -> bool:

@@ -26,6 +26,9 @@ class OwnerRow(SQLModel, table=True):
     imported: int = Field(default=0, sa_column_kwargs={"server_default": "0"})  # of these, by imports
     # How often the owner's standing rulings or verdicts on memories changed; see `storage.claims.sayings`.
     said: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    sequenced: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
+    )  # in the tree
     # 32 random hex digits: the owner's name in the leaves of the log
     pseudonym: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
