@@ -46,6 +46,7 @@ from vouchgate.ingest.claims.likeness import (
     Neighbours,
     SimilarMemory,
 )
+from vouchgate.ingest.claims.modes import ALWAYS_HELD, Mode
 from vouchgate.ingest.claims.source import Found, SourceReading, Standing
 from vouchgate.ingest.corroboration.independence import text_groups
 from vouchgate.ingest.dedup.compare import Comparison, Comparisons, LookedUp
@@ -231,9 +232,11 @@ class Examined:
         queue_id: str | None,
         took_ms: float,
         rejected_before: RejectedBefore | None = None,
+        mode: Mode = Mode.ENFORCE,
     ) -> ValidationResult:
         """The answer for the caller, which is also the record that is kept. `rejected_before` is only shown, as
         `similar` is."""
+        held = None if mode is Mode.ENFORCE else is_held(decision)
         return ValidationResult(
             tier=decision.tier,
             outcome=OUTCOMES[decision.tier],
@@ -271,7 +274,14 @@ class Examined:
             decision_id=decision_id,
             policy_digest=decision.policy_digest,
             took_ms=round(took_ms, 3),
+            mode=mode,
+            held=held,
         )
+
+
+def is_held(decision: Decision) -> bool:
+    """Whether a claim is kept out of what agents read even while the gate only observes."""
+    return decision.rule in ALWAYS_HELD and decision.tier is not Tier.STORED
 
 
 def _as_kept(reading: SourceReading) -> SourceReading:
@@ -394,6 +404,7 @@ def replay(stored: ValidationResult, policy: Policy, detector: HedgeDetector) ->
         queue_id=stored.queue_id,
         took_ms=stored.took_ms,
         rejected_before=stored.rejected_before,
+        mode=stored.mode,
     )
     differences = []
     for name in ValidationResult.model_fields:

@@ -315,6 +315,8 @@ class Policy(Frozen):
     def heeding(self, publishers: OwnPublishers) -> Policy:
         """This policy with an owner's word on publishers laid over it. That is no part of the document: document and
         digest stay the operator's, and the word is kept in the evidence of what it decided."""
+        if publishers == self._publishers:
+            return self
         own = self.model_copy()
         own._publishers = publishers
         return own

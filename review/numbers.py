@@ -48,6 +48,7 @@ class Flow(Frozen):
     queued: int = 0
     repeated: int = 0  # of what waited already
     blocked: int = 0
+    let_through: int = 0  # unvouched, while the gate observed: it would have been queued or blocked
     approved: int = 0
     rejected: int = 0
     let_go: int = 0
@@ -60,7 +61,7 @@ class Flow(Frozen):
     @property
     def came(self) -> int:
         """All that came in."""
-        return self.stored + self.queued + self.repeated + self.blocked
+        return self.stored + self.queued + self.repeated + self.blocked + self.let_through
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -32,6 +32,7 @@ class Act(StrEnum):
     READ_SELF = "read_self"  # who it is, and what it was granted
     READ_TEAM = "read_team"  # who has which role for an owner
     MANAGE_TEAM = "manage_team"  # give and take such roles
+    STOP = "stop"  # what agents send for an owner, and end that
     LET_STAND_IN = "let_stand_in"  # have somebody rule in one's stead; of an admin, in anybody's
 
 
@@ -49,11 +50,12 @@ ALLOWED: dict[Role, frozenset[Act]] = {
         Act.RETRY_DELIVERY,
         Act.DELETE_DOCUMENT,
         Act.READ_TEAM,
+        Act.STOP,
         Act.LET_STAND_IN,
     },
     Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_TEAM},
     Role.ADMIN: _EVERYBODY
-    | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_TEAM, Act.MANAGE_TEAM, Act.LET_STAND_IN},
+    | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_TEAM, Act.MANAGE_TEAM, Act.STOP, Act.LET_STAND_IN},
 }
 
 

@@ -209,6 +209,8 @@ def shown_now(then: ValidationResult, readings: tuple[SourceReading, ...], now: 
 def lowered(memory: Memory, shown: Shown) -> tuple[Label, Confidence] | None:
     """The label and confidence that the memory is left with; None when it promises no more than is shown. What its
     owner approved is held with medium confidence at least."""
+    if memory.label is Label.UNVOUCHED:
+        return None
     label = shown.label if memory.label is Label.FACT else memory.label
     least = Confidence.LOW if memory.approved_by is None else Confidence.MEDIUM
     worth = max(shown.confidence, least, key=_RANKS.__getitem__)

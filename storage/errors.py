@@ -21,3 +21,8 @@ class RecordUnreadable(StorageError):
 
 class StoreClosed(StorageError):
     """The store was closed; nothing was written."""
+
+
+class ReadOnly(StoreBusy):
+    """Nothing is written for this owner at the moment, because somebody said so; the message says who is concerned and
+    why. Nothing was written."""

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
 from typing import Self
 
-from sqlalchemy import Connection, Engine, Table, bindparam, select, text
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.policy import Policy, canonical_json
 from vouchgate.storage import engine as engines
-from vouchgate.storage.columns import UtcTime
+from vouchgate.storage import policies, switches
 from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.dedup.reindex import Report, is_ready, reindex
 from vouchgate.storage.errors import StorageError
-from vouchgate.storage.tables.claims import PolicyRow
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.writer import Writer
-
-_POLICY: Table = PolicyRow.metadata.tables["policy"]
-_SAVE_POLICY = text(
-    "INSERT INTO policy (digest, document, first_used_at) VALUES (:digest, :document, :at) ON CONFLICT DO NOTHING"
-).bindparams(bindparam("at", type_=UtcTime))
-_LOAD_POLICY = select(_POLICY.c.document).where(_POLICY.c.digest == bindparam("wanted"))
 
 
 class Store:
@@ -88,17 +84,38 @@ class Store:
 
     def save_policy(self, policy: Policy, now: datetime) -> None:
         """Keeps the policy for replays; once for every digest."""
-        values = {"digest": policy.digest, "document": policy.document, "at": now}
+        self.writer.run((), lambda c: policies.save(c, policy.digest, policy.document, now)).result()
 
-        def work(connection: Connection) -> None:
-            connection.execute(_SAVE_POLICY, values)
+    def put_in_force(self, policy: Policy, owner_rules: str | None, now: datetime) -> str | None:
+        """Notes and logs that the service begins under this policy and this file of owner rules, where that is another
+        than at its last start; the digest of the policy before, if there was another one."""
+        rules = canonical_json({"owner_rules": owner_rules or ""})
+        documents = {
+            Action.POLICY_IN_FORCE: (policy.digest, policy.document),
+            Action.OWNER_RULES_IN_FORCE: (hashlib.sha256(rules.encode()).hexdigest(), rules),
+        }
 
-        self.writer.run((), work).result()
+        def work(connection: Connection) -> str | None:
+            before = None
+            for action, (digest, document) in documents.items():
+                last = switches.in_force(connection, switches.KIND_OF[action])
+                if last and last[0].about["digest"] == digest:
+                    continue
+                if action is Action.OWNER_RULES_IN_FORCE and not last and owner_rules is None:
+                    continue  # there never was one
+                if last and action is Action.POLICY_IN_FORCE:
+                    before = str(last[0].about["digest"])
+                policies.save(connection, digest, document, now)
+                about = {"digest": digest}
+                switches.put(connection, SERVICE_OWNER, action, "", about, by="operator", now=now)
+            return before
+
+        return self.writer.run([SERVICE_OWNER], work).result()
 
     def load_policy(self, digest: str) -> Policy | None:
         """The policy of this digest, or None when it never was in force here."""
         with self.read() as connection:
-            document = connection.scalar(_LOAD_POLICY, {"wanted": digest})
+            document = policies.document(connection, digest)
         return None if document is None else Policy.model_validate_json(document)
 
     def close(self) -> None:

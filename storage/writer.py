@@ -22,13 +22,14 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from vouchgate.ingest.dedup.compare import Allowance
+from vouchgate.storage import modes
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.sayings import SayingsCache
 from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
 from vouchgate.storage.dedup import builds, index
 from vouchgate.storage.engine import is_busy, reading
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
-from vouchgate.storage.identity.owners import lock_owners
+from vouchgate.storage.identity.owners import SERVICE_OWNER, lock_owners
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
 
 T = TypeVar("T")
@@ -51,6 +52,7 @@ class Unit:
     submission: Submission | None = None
     owner_ids: Sequence[str] = ()
     work: Callable[[Connection], Any] | None = None
+    always: bool = False  # of `work`: also while nothing else is written for these owners
     compare: Callable[[Unit], None] | None = (
         None  # of a coroutine's claim that came straight: has it compared first
     )
@@ -103,14 +105,19 @@ class Writer:
         self.add(Unit(future, submission=submission))
         return future
 
-    def run(self, owner_ids: Sequence[str], work: Callable[[Connection], T]) -> Future[T]:
+    def run(
+        self, owner_ids: Sequence[str], work: Callable[[Connection], T], *, always: bool = False
+    ) -> Future[T]:
         """Runs `work` in a transaction of its own, with the index held and the owners' rows locked first.
+
+        While one of the owners is read-only it is not run, and ReadOnly goes to the future, unless `always`: who may
+        call, and in which mode, can be changed at any time, as can what is no owner's.
 
         An exception of `work` rolls back and goes to the future. After a rollback because of another process
         `work` may be called again, so it must do nothing that a rollback does not undo.
         """
         future: Future[T] = Future()
-        self.add(Unit(future, owner_ids=tuple(owner_ids), work=work))
+        self.add(Unit(future, owner_ids=tuple(owner_ids), work=work, always=always))
         return future
 
     def close(self) -> None:
@@ -239,6 +246,8 @@ class Writer:
             )
         builds.hold(connection)
         lock_owners(connection, units[0].owner_ids)
+        if not units[0].always and SERVICE_OWNER not in units[0].owner_ids:
+            modes.refuse_read_only(connection, units[0].owner_ids)
         return [work(connection)]
 
     def _drop_connection(self) -> None:

@@ -19,6 +19,7 @@ from vouchgate.ingest.claims.likeness import (
     SimilarMemory,
 )
 from vouchgate.ingest.claims.log import Promise
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.claims.source import Found, SourceReading, Stance
 from vouchgate.ingest.claims.trust import AppliedRuling, OwnPublishers, Track
 from vouchgate.ingest.rules import CHANGE_REASON, Rule, RuleName
@@ -49,10 +50,12 @@ class Confidence(StrEnum):
 
 
 class Label(StrEnum):
-    """FACT needs one official source or two independent ones; all else is INFERENCE."""
+    """FACT needs one official source or two independent ones; all else is INFERENCE. UNVOUCHED is only a memory's that
+    was let through while the gate observed: nobody vouches for it, and it vouches for nothing."""
 
     FACT = "FACT"
     INFERENCE = "INFERENCE"
+    UNVOUCHED = "UNVOUCHED"
 
 
 class Decision(Frozen):
@@ -144,7 +147,10 @@ class RejectedBefore(Frozen):
 class ValidationResult(Frozen):
     """The answer to every submit, stored as it was given. Exactly one of `memory_id` and `queue_id` is set
     when the claim was stored or queued; neither when it was blocked or only checked. The decision of a re-check
-    names the item that waits on, whatever its tier."""
+    names the item that waits on, whatever its tier.
+
+    While the gate observes, `tier` and `outcome` say what would have become of it. What is not `held` went through:
+    `memory_id` is then that of a memory that nobody vouches for."""
 
     tier: Tier
     outcome: Outcome
@@ -167,8 +173,15 @@ class ValidationResult(Frozen):
     decision_id: str | None  # None when only checked: nothing was written
     policy_digest: str
     took_ms: float
+    mode: Mode = Field(default=Mode.ENFORCE, exclude_if=lambda mode: mode is Mode.ENFORCE)
+    held: bool | None = Field(default=None, exclude_if=lambda held: held is None)  # None: the gate enforced
     # Told with the answer and not kept with it: it is about the entry that commits to the answer.
     promise: Promise | None = Field(default=None, exclude_if=lambda promise: promise is None)
+
+    @property
+    def passed(self) -> bool:
+        """Whether it went through: stored, or let through because the gate only observed."""
+        return self.approved or self.held is False
 
     @model_validator(mode="after")
     def _rule_by_its_reason(self) -> Self:

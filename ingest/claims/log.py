@@ -50,6 +50,14 @@ class Action(StrEnum):
         "standing_ruling.confirmed"  # an owner's: claims like one are ruled on by themselves
     )
     STANDING_RULING_ENDED = "standing_ruling.ended"  # taken back, and what became of what it did
+    CLAIM_LET_THROUGH = (
+        "claim.let_through"  # would have been held; stored unvouched, because the gate only observes
+    )
+    POLICY_IN_FORCE = "policy.in_force"  # the service began under another policy than before
+    OWNER_RULES_IN_FORCE = "owner_rules.in_force"  # the same of its file of owner rules
+    MODE_SET = "mode.set"  # of the service, an owner or an agent
+    STOPPED = "stop.set"  # nothing more is taken of an agent, for an owner, or at all
+    RESUMED = "stop.ended"
     TOKEN_CREATED = "token.created"  # noqa: S105  (an action, not a password)
     TOKEN_REVOKED = "token.revoked"  # noqa: S105
     TOKEN_ASSIGNED = "token.assigned"  # noqa: S105  (it is a person's from now on)

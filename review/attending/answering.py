@@ -24,9 +24,10 @@ from vouchgate.ingest.scoring.priority import cited_key, words_digest
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.review import acts, record
 from vouchgate.review.recheck import Reexamined, decide_again, new_decision
+from vouchgate.storage import modes
 from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.errors import StorageError
-from vouchgate.storage.queue import pending, rechecks
+from vouchgate.storage.queue import pending, proposers, rechecks
 from vouchgate.storage.tables.claims import IdempotencyRow
 
 _KEYS: Table = IdempotencyRow.metadata.tables["idempotency"]
@@ -44,7 +45,7 @@ class Answered:
 class AnswerRefused:
     """Nothing was decided, and nothing changed. `code` is one of: `not_sent_back` (it is not the agent's turn),
     `nothing_new` (it says and cites what it did), `page_new` (a page that nobody listed, and that was not there at
-    first), `changed` (the item changed meanwhile: look again)."""
+    first), `stopped` (nothing is taken of it), `changed` (the item changed meanwhile: look again)."""
 
     code: str
     message: str
@@ -74,6 +75,9 @@ def settle(
     """Decides about an answer, in a write transaction that holds the lock of the owner. `then` is the decision under
     which the item was sent back, `by` the agent, `key` its Idempotency-Key: a repeat is given this decision."""
     item = acts.reload(connection, seen)
+    who = {by, *proposers.persons_of(connection, {by}).values()}
+    if (halted := modes.halted(connection, item.owner_id, who)) is not None:
+        return AnswerRefused("stopped", halted.sentence)
     over = item.status is not ReviewStatus.PENDING or item.expires_at <= again.now
     if over or item.sent_back_at is None:
         return AnswerRefused("not_sent_back", "This claim does not wait for an answer of yours.")

@@ -39,6 +39,7 @@ _UNSEEN_ALONE = frozenset({"Mn", "Me"})
 _WORDS = {
     Action.CLAIM_STORED: ("stored", "stored"),
     Action.CLAIM_BLOCKED: ("blocked", "blocked"),
+    Action.CLAIM_LET_THROUGH: ("let_through", "let through unvouched"),
     Action.CLAIM_QUEUED: ("queued", "queued"),
     Action.CLAIM_PROMOTED: ("promoted", "stored after another check"),
     Action.REVIEW_APPROVED: ("approved", "approved"),

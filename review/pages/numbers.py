@@ -20,6 +20,7 @@ COLUMNS = {
     "queued": "Queued",
     "repeated": "Repeats",
     "blocked": "Blocked",
+    "let_through": "Let through",
     "cleared": "Cleared",
     "approved": "Approved",
     "rejected": "Rejected",

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
+from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.trust import PublisherTrust, Trust
 from vouchgate.review.pages.wording.text import Pieces, pieces
 from vouchgate.review.pages.wording.times import Moment, moment
+from vouchgate.review.trust.backtest import Backtest
 from vouchgate.review.trust.publishers import Preview
 
 PATH = "/review/publishers"
 DAYS = (30, 90, 365)  # that the page offers, the last one first chosen
+TIERS = {Tier.STORED: "stored", Tier.QUEUED: "waiting", Tier.BLOCKED: "blocked"}
 WORDS = {Trust.TRUSTED: "trusted", Trust.BANNED: "banned"}
 
 
@@ -38,6 +41,7 @@ class PreviewView:
     shown: Pieces
     sentences: tuple[str, ...]
     impact_href: str
+    tested: tuple[tuple[str, Backtest], ...]  # what would have become of the last decisions
 
 
 def href_of(publisher: str) -> str:
@@ -79,6 +83,10 @@ def preview_view(publisher: str, seen: Preview) -> PreviewView:
             f"{rest}. Under a ban they are marked as stale when their sources are read again.",
         ),
         impact_href=impact_href(f"site:{publisher}"),
+        tested=(
+            (f"Had you trusted it, of the last {seen.last} decisions", seen.trusted),
+            (f"Had you banned it, of the last {seen.last} decisions", seen.banned),
+        ),
     )
 
 

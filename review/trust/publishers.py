@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -20,9 +21,11 @@ from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.ingest.pipeline import remake
 from vouchgate.ingest.policy import Policy
-from vouchgate.review import record
+from vouchgate.ingest.scoring.reputation import publishers_of
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
+from vouchgate.review.trust.backtest import Backtest, Backtester
+from vouchgate.storage import switches
 from vouchgate.storage.claims import decisions, lineage, memories, publishers
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
@@ -31,6 +34,9 @@ MOST = 500  # publishers of which one owner says anything
 MOST_DAYS = 3650
 DAYS = 365  # unless the owner says otherwise
 MOST_LOOKED_AT = 200  # waiting claims that a preview decides again
+
+MOST_TESTED = 500  # newest decisions that a preview looks through: some half a second
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ACTIONS = {Trust.TRUSTED: Action.PUBLISHER_TRUSTED, Trust.BANNED: Action.PUBLISHER_BANNED}
 
@@ -44,11 +50,15 @@ class TooManyPublishers:
 class Preview:
     """What bears on a publisher now: `waiting` claims cite it, of which `would_store` would have been stored had its
     owner trusted it (of the newest MOST_LOOKED_AT); `memories` in force rest on it, and would become stale when they
-    are looked at under a ban."""
+    are looked at under a ban. Of the `last` decisions, those that cite it are made again as if they had been `trusted`,
+    and `banned`."""
 
     waiting: int
     would_store: int
     memories: int
+    last: int
+    trusted: Backtest
+    banned: Backtest
 
 
 def may_decide(principal: Principal, owner_id: str) -> bool:
@@ -93,8 +103,8 @@ def decide(
         if publishers.count(connection, owner_id, now) > MOST:
             publishers.clear(connection, owner_id, publisher)
             return TooManyPublishers()
-        document = record.document(publisher=publisher, trust=trust.value, until=until.isoformat())
-        record.entry(connection, owner_id, _ACTIONS[trust], publisher, document, by=principal.id, now=now)
+        about = {"publisher": publisher, "trust": trust.value, "until": until.isoformat()}
+        switches.put(connection, owner_id, _ACTIONS[trust], publisher, about, by=principal.id, now=now)
         return said
 
     return store.writer.run([owner_id], work).result()
@@ -108,9 +118,9 @@ def clear(store: Store, principal: Principal, owner_id: str, publisher: str, now
     def work(connection: Connection) -> bool:
         if not publishers.clear(connection, owner_id, publisher):
             return False
-        document = record.document(publisher=publisher)
-        record.entry(
-            connection, owner_id, Action.PUBLISHER_CLEARED, publisher, document, by=principal.id, now=now
+        about = {"publisher": publisher}
+        switches.put(
+            connection, owner_id, Action.PUBLISHER_CLEARED, publisher, about, by=principal.id, now=now
         )
         return True
 
@@ -138,13 +148,32 @@ def preview(
             owners=own, rests_on=wanted, order="newest", away=True, limit=MOST_LOOKED_AT
         )
         waiting = pending.search(connection, newest)
-        kept = [parse_decision(decisions.get(connection, each.decision_id, owners=own)) for each in waiting]
+        citing = [parse_decision(decisions.get(connection, each.decision_id, owners=own)) for each in waiting]
+        last = decisions.since(connection, owner_id, _EVER, agent=None, most=MOST_TESTED)
+    tested = {
+        trust: Backtester(policy, store.load_policy, partial(_with, publisher, trust)) for trust in Trust
+    }
+    for _, document in reversed(last):
+        kept = parse_decision(document)
+        if kept is not None and any(publisher in publishers_of(each) for each in kept.evidence.sources):
+            for one in tested.values():
+                one.add([document])
     trusting = policy.heeding(OwnPublishers(trusted=(publisher,)))
     return Preview(
         waiting=waits.get("pending", {}).get("all", 0),
-        would_store=sum(each is not None and _is_stored(each, trusting, detector) for each in kept),
+        would_store=sum(each is not None and _is_stored(each, trusting, detector) for each in citing),
         memories=stored.get("active", {}).get("all", 0),
+        last=len(last),
+        trusted=tested[Trust.TRUSTED].result(),
+        banned=tested[Trust.BANNED].result(),
     )
+
+
+def _with(publisher: str, trust: Trust, said: OwnPublishers) -> OwnPublishers:
+    """What an owner said then, with this word on a publisher in place of the one before."""
+    others = {each: [name for name in getattr(said, each) if name != publisher] for each in Trust}
+    others[trust].append(publisher)
+    return OwnPublishers(trusted=tuple(others[Trust.TRUSTED]), banned=tuple(others[Trust.BANNED]))
 
 
 def _is_stored(kept: ValidationResult, policy: Policy, detector: HedgeDetector) -> bool:

@@ -90,6 +90,17 @@ class DecisionRows:
         )
         self.spot_checks += spot_checks.rows_of(answer, commitment, examined.policy, principal_id, at)
 
+    def add_unvouched(self, answer: ValidationResult) -> None:
+        """Notes the memory of a claim that was let through. It is looked at by nobody and checked by nothing: it waits
+        to be put before its owner."""
+        row = memories.row_from_answer(
+            answer,
+            decision_id=str(answer.decision_id),
+            memory_id=str(answer.memory_id),
+            created_at=answer.evidence.capture_time,
+        )
+        self.memories.append(row)
+
     def add_item(
         self, examined: Examined, answer: ValidationResult, principal_id: str, words_digest: str, lane: Lane
     ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, select, tuple_
 
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.storage.identity.names import valid_name
@@ -63,10 +63,25 @@ def since(
     ]
 
 
-def walk(connection: Connection, *, batch: int = 500) -> Iterator[tuple[str, str]]:
-    """(decision id, answer as JSON) of every decision, by owner and age, `batch` rows in memory at a time."""
+def _within(owner_id: str | None, first: datetime | None) -> list[ColumnElement[bool]]:
+    """Those of an owner, and of a time on: ids go by time."""
+    of_owner = [] if owner_id is None else [TABLE.c.owner_id == owner_id]
+    return of_owner + ([] if first is None else [TABLE.c.id >= decision_id(new_id_suffix(first)[:12])])
+
+
+def count(connection: Connection, owner_id: str | None = None, first: datetime | None = None) -> int:
+    """How many `walk` has."""
+    return connection.scalar(select(func.count()).select_from(TABLE).where(*_within(owner_id, first))) or 0
+
+
+def walk(
+    connection: Connection, owner_id: str | None = None, first: datetime | None = None, *, batch: int = 500
+) -> Iterator[tuple[str, str]]:
+    """(decision id, answer as JSON) of every decision, or of one owner's, from a time on; by owner and age, `batch`
+    rows in memory at a time."""
+    page = _PAGE.where(*_within(owner_id, first))
     last = {"last_owner": "", "last_id": "", "most": batch}
-    while rows := connection.execute(_PAGE, last).all():
+    while rows := connection.execute(page, last).all():
         for row in rows:
             yield row.id, row.answer
         last |= {"last_owner": rows[-1].owner_id, "last_id": rows[-1].id}

@@ -98,13 +98,16 @@ def row_from_answer(
     """The memory that a decided claim becomes, as the parameters of INSERT.
 
     `approved_by` is the reviewer whose approval stores it: the owner then vouches for it, so its confidence
-    is at least medium.
+    is at least medium. What was let through while the gate observed is UNVOUCHED, until somebody approves it.
     """
     evidence = answer.evidence
     claim = evidence.claim
     confidence = evidence.confidence
+    label = evidence.label
     if approved_by is not None:
         confidence = confidence_of(evidence.label, evidence.confidence_score, vouched=True)
+    elif not answer.approved and answer.held is False:
+        label, confidence = Label.UNVOUCHED, Confidence.LOW
     return {
         "owner_id": claim.owner_id,
         "id": memory_id,
@@ -114,7 +117,7 @@ def row_from_answer(
         "status": MemoryStatus.ACTIVE.value,
         "confidence": confidence.value,
         "confidence_score": evidence.confidence_score,
-        "label": evidence.label.value,
+        "label": label.value,
         "source_id": evidence.source_id,
         "created_at": created_at,
         "validity_horizon": evidence.validity_horizon,

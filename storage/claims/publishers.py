@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, func, not_, or_, se
 
 from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.storage.columns import UtcTime
-from vouchgate.storage.sql import BulkInsert, PreparedSelect, among
+from vouchgate.storage.sql import BulkInsert, PreparedSelect, among, limited_to
 from vouchgate.storage.tables.claims import PublisherTrustRow
 
 TABLE: Table = PublisherTrustRow.metadata.tables["publisher_trust"]
@@ -41,9 +41,9 @@ def said_of(connection: Connection, owner_id: str, names: Collection[str], now: 
     return OwnPublishers(trusted=tuple(trusted), banned=tuple(banned))
 
 
-def listing(connection: Connection, owners: frozenset[str], now: datetime) -> list[PublisherTrust]:
-    """All that these owners say at this time, by name."""
-    wanted = select(TABLE).where(TABLE.c.owner_id.in_(owners), _IN_FORCE)
+def listing(connection: Connection, owners: frozenset[str] | None, now: datetime) -> list[PublisherTrust]:
+    """All that these owners (None: all) say at this time, by name."""
+    wanted = limited_to(owners, select(TABLE).where(_IN_FORCE), TABLE)
     rows = connection.execute(wanted.order_by(TABLE.c.publisher, TABLE.c.owner_id), {"now": now}).mappings()
     return [PublisherTrust.model_validate(dict(row)) for row in rows]
 

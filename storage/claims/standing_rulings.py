@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, bindparam, case, func, select, update
+from sqlalchemy import Connection, Table, and_, bindparam, case, func, or_, select, update
 
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.memory import MemoryStatus
@@ -17,7 +17,7 @@ from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.identity.owners import note_said
-from vouchgate.storage.sql import BulkInsert, among
+from vouchgate.storage.sql import BulkInsert, among, limited_to
 from vouchgate.storage.tables.claims import SpotCheckRow, StandingRulingActRow, StandingRulingRow
 
 TABLE: Table = StandingRulingRow.metadata.tables["standing_ruling"]
@@ -126,6 +126,17 @@ def act_rows(answer: ValidationResult) -> list[dict[str, Any]]:
 def in_force(connection: Connection, owner_id: str) -> list[StandingRuling]:
     """The standing rulings that an owner did not end; the time of some may be over."""
     return [_ruling(row) for row in connection.execute(_IN_FORCE, {"of_owner": owner_id}).mappings()]
+
+
+def at(connection: Connection, when: datetime, owners: frozenset[str] | None) -> list[StandingRuling]:
+    """The standing rulings of these owners (None: of all) that were in force then."""
+    wanted = select(TABLE).where(
+        TABLE.c.created_at <= when,
+        TABLE.c.until > when,
+        or_(TABLE.c.ended_at.is_(None), TABLE.c.ended_at > when),
+    )
+    rows = connection.execute(limited_to(owners, wanted, TABLE).order_by(TABLE.c.owner_id, TABLE.c.id))
+    return [_ruling(row) for row in rows.mappings()]
 
 
 def listing(connection: Connection, owner_id: str) -> list[tuple[StandingRuling, RulingCounts]]:

@@ -19,14 +19,15 @@ from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.decision import RejectedBefore, Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.modes import Bearing, Mode, bearing
 from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
-from vouchgate.ingest.pipeline import Examined
+from vouchgate.ingest.pipeline import Examined, is_held
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import digest_of
 from vouchgate.ingest.transparency.promises import Commit
-from vouchgate.storage import ids
+from vouchgate.storage import ids, modes
 from vouchgate.storage.claims import echoes, known_keys
 from vouchgate.storage.claims.decision_rows import DecisionRows
 from vouchgate.storage.claims.echoes import Echoes
@@ -37,6 +38,7 @@ from vouchgate.storage.dedup.window import Candidate, DedupIndexView
 from vouchgate.storage.identity import owners
 from vouchgate.storage.identity.grants import GRANTED, MEMBER, TOKEN
 from vouchgate.storage.log import chain as log
+from vouchgate.storage.modes import Halted
 from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import rejections
 from vouchgate.storage.queue.capacity import QueueCapacity, QueueFull
@@ -44,10 +46,11 @@ from vouchgate.storage.sql import PreparedSelect, among
 
 # A row for each of these owners that a token acts for by name, and one for a token that does for none of them.
 _LIVE_TOKENS = PreparedSelect(
-    select(TOKEN.c.id, TOKEN.c.expires_at, TOKEN.c.any_owner, MEMBER.c.owner_id)
+    select(TOKEN.c.id, TOKEN.c.expires_at, TOKEN.c.any_owner, MEMBER.c.owner_id, TOKEN.c.person_id)
     .select_from(TOKEN.outerjoin(MEMBER, and_(GRANTED, among(MEMBER.c.owner_id, "owner_ids"))))
     .where(among(TOKEN.c.id, "ids"), TOKEN.c.revoked_at.is_(None))
 )
+_ENFORCED = Bearing()
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)  # when a token ended that is not there, or is revoked
 
 
@@ -120,7 +123,7 @@ class NotCompared:
     """Comparing a claim that came `straight` would take too long in a transaction. Nothing was written."""
 
 
-SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone | OwnerRefused
+SubmitAnswer = Decided | Repeated | KeyReused | QueueFull | TokenGone | OwnerRefused | Halted
 WriterAnswer = SubmitAnswer | NotCompared
 
 
@@ -177,12 +180,16 @@ class _SubmissionGroup:
         to_check = {s.principal_id for s in submissions if s.recheck_token}
         # When each token that is not revoked expires, and for which of these owners it acts (None: for any).
         self._live: dict[str, tuple[datetime | None, set[str] | None]] = {}
-        for token_id, expires_at, any_owner, owner_id in (
+        self._persons: dict[str, str] = {}  # behind these tokens
+        for token_id, expires_at, any_owner, owner_id, person_id in (
             _LIVE_TOKENS.rows(connection, {"ids": to_check, "owner_ids": named}) if to_check else ()
         ):
+            if person_id is not None:
+                self._persons[token_id] = person_id
             _, acts_for = self._live.setdefault(token_id, (expires_at, None if any_owner else set()))
             if acts_for is not None and owner_id is not None:
                 acts_for.add(owner_id)
+        self._switches = modes.in_force(connection, named)
         self._known = {
             (principal, row.key): (row.body_digest, row.answer)
             for principal, wanted in keys.items()
@@ -213,6 +220,9 @@ class _SubmissionGroup:
         if submission.idempotency is not None and name in self._known:
             digest, json = self._known[name]
             return Repeated(json) if digest == submission.idempotency.body_digest else KeyReused()
+        bears = self._bearing(submission)
+        if bears.halted_by is not None:
+            return Halted(bears.halted_by)
         examined, said = submission.examined, self._sayings(submission)
         if said is not None:
             examined = said.bearing_on(examined, submission.principal_id)
@@ -230,7 +240,9 @@ class _SubmissionGroup:
             examined = said.tracked(examined, submission.principal_id)
         waits_already = decision.rule is Rule.ALREADY_PENDING and decision.nearest is not None
         memory_id = queue_id = None
-        if decision.tier is Tier.STORED:
+        if bears.mode is Mode.OBSERVE and decision.tier is not Tier.STORED and not is_held(decision):
+            memory_id, action = ids.memory_id(submission.suffix), Action.CLAIM_LET_THROUGH
+        elif decision.tier is Tier.STORED:
             memory_id, action = ids.memory_id(submission.suffix), Action.CLAIM_STORED
         elif decision.tier is Tier.BLOCKED:
             action = Action.CLAIM_BLOCKED
@@ -256,6 +268,7 @@ class _SubmissionGroup:
             queue_id=queue_id,
             took_ms=(time.perf_counter() - submission.started) * 1000,
             rejected_before=rejected_before,
+            mode=bears.mode,
         )
         self._echoes.count(counted, submission.principal_id, source, examined.capture_time)
         decided = Decided(answer, answer.model_dump_json(), self._commit, len(self._commit.entries))
@@ -271,6 +284,14 @@ class _SubmissionGroup:
             if acts_for is not None and submission.owner_id not in acts_for:
                 return OwnerRefused(unknown=False)
         return None if submission.owner_id in self._owners else OwnerRefused(unknown=True)
+
+    def _bearing(self, submission: Submission) -> Bearing:
+        """The mode and the stop that stand for it."""
+        if not self._switches:
+            return _ENFORCED
+        principal_id = submission.principal_id
+        known = {principal_id, self._persons.get(principal_id, principal_id)}
+        return bearing(self._switches, submission.owner_id, known)
 
     def _sayings(self, submission: Submission) -> Sayings | None:
         """What its owner says. The owner's row, which is locked, says whether it is as it was last read: most owners
@@ -337,6 +358,9 @@ class _SubmissionGroup:
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
             self._contradicting.stored.add(owner_id, bands, answer.memory_id, claim.content)
             self._outbox.note_stored_claim(claim, answer.memory_id, at)
+        elif action is Action.CLAIM_LET_THROUGH:  # in no index, so that no claim is ever held against it
+            rows.add_unvouched(answer)
+            self._outbox.note_stored(owner_id, str(answer.memory_id), claim.delivery, at)
         elif action is Action.CLAIM_QUEUED and answer.queue_id is not None:
             rows.add_item(examined, answer, principal_id, _words_of(submission)[1], submission.lane)
             if claim.removes:  # it says nothing that another claim could repeat

@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, bindparam, delete, func, or_, select, union_all
 
+from vouchgate.ingest.claims.decision import Label
 from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
 from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.dedup.similar import BANDS, band_keys
@@ -115,6 +116,7 @@ _PAGE = (
         _MEMORY.c.owner_id == bindparam("of_owner"),
         _MEMORY.c.id > bindparam("after"),
         _MEMORY.c.status == MemoryStatus.ACTIVE.value,
+        _MEMORY.c.label != Label.UNVOUCHED.value,
     )
     .order_by(_MEMORY.c.id)
     .limit(_BATCH)

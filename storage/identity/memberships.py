@@ -72,7 +72,7 @@ def grant(store: Store, wanted: Membership, *, actor: str) -> bool:
         _log(connection, wanted, Action.MEMBERSHIP_GRANTED, actor, wanted.since)
         return True
 
-    return store.writer.run([owner_id], work).result()
+    return store.writer.run([owner_id], work, always=True).result()
 
 
 def end(store: Store, wanted: Membership, *, actor: str, now: datetime) -> bool:
@@ -91,7 +91,7 @@ def end(store: Store, wanted: Membership, *, actor: str, now: datetime) -> bool:
             _dismiss(connection, _STAND_INS.where(_OF_OWNER), _key(wanted), actor, now)
         return True
 
-    return store.writer.run([wanted.owner_id], work).result()
+    return store.writer.run([wanted.owner_id], work, always=True).result()
 
 
 def let_stand_in(store: Store, wanted: Membership, *, actor: str) -> None:
@@ -112,7 +112,7 @@ def let_stand_in(store: Store, wanted: Membership, *, actor: str) -> None:
         write(connection, wanted)
         _log(connection, wanted, Action.STAND_IN_GRANTED, actor, wanted.since)
 
-    store.writer.run([wanted.owner_id], work).result()
+    store.writer.run([wanted.owner_id], work, always=True).result()
 
 
 def _must_be(connection: Connection, wanted: Membership) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Table, bindparam, select, text, update
 from vouchgate.storage.sql import PreparedSelect, among
 from vouchgate.storage.tables.claims import OwnerRow
 
+SERVICE_OWNER = ""  # whose log chain tells of tokens and of the service itself; no claim can have this owner
 TABLE: Table = OwnerRow.metadata.tables["owner"]
 _WANTED = among(TABLE.c.owner_id, "owner_ids")
 _KNOWN = select(TABLE.c.owner_id).where(_WANTED)

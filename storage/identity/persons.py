@@ -15,7 +15,7 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Person, Role
 from vouchgate.storage.identity import memberships, tokens
 from vouchgate.storage.identity.grants import TOKEN
-from vouchgate.storage.identity.tokens import SERVICE_OWNER
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
 from vouchgate.storage.tables.doors import SessionRow, SignInLinkRow

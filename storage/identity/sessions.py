@@ -36,7 +36,7 @@ from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity import identities, tokens
 from vouchgate.storage.identity.grants import TOKEN, WITH_OWNERS
 from vouchgate.storage.identity.names import valid_name
-from vouchgate.storage.identity.tokens import SERVICE_OWNER
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
 from vouchgate.storage.tables.doors import SessionRow, SignInFlowRow, SignInLinkRow

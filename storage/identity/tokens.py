@@ -22,11 +22,10 @@ from vouchgate.storage.identity import memberships
 from vouchgate.storage.identity.grants import MEMBER, WITH_OWN, WITH_OWNERS
 from vouchgate.storage.identity.grants import TOKEN as TABLE
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_name, valid_owner_id
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.sql import among
 from vouchgate.storage.store import Store
-
-SERVICE_OWNER = ""  # whose log chain tells of tokens; no claim can have this owner
 
 _INSERT = insert(TABLE)
 _BY_ID = WITH_OWNERS.where(TABLE.c.id == bindparam("wanted"))

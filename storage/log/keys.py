@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Table, bindparam, insert, select, update
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.transparency.verifier import Key, parse_key
-from vouchgate.storage.identity.tokens import SERVICE_OWNER
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain
 from vouchgate.storage.store import Store
 from vouchgate.storage.tables.claims import MetaRow

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Principal, Role
-from vouchgate.storage.identity.tokens import SERVICE_OWNER
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
 

@@ -21,7 +21,7 @@ from vouchgate.ingest.claims.people import Role
 from vouchgate.storage import ids
 from vouchgate.storage.identity import memberships, owners, persons
 from vouchgate.storage.identity.names import valid_name, valid_owner_id
-from vouchgate.storage.identity.tokens import SERVICE_OWNER
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing.mail_schedule import MailSchedule, after_quiet, next_due
 from vouchgate.storage.outgoing.tries import failed, readable

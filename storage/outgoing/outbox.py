@@ -90,7 +90,8 @@ _OWN = select(
     among(_MEMORY.c.id, "places"),
     _MEMORY.c.status == MemoryStatus.ACTIVE.value,
 )
-# The memory that was put last at each place, if it is in force. CROSS JOIN makes SQLite start with what is asked for.
+# The memory that was put last at each place, if it is in force and somebody vouches for it. CROSS JOIN makes SQLite
+# start with what is asked for.
 _AT_PLACES = {
     "sqlite": """
         SELECT w.value->>0, w.value->>1, w.value->>2, m.id, m.content, m.validity_horizon
@@ -99,7 +100,7 @@ _AT_PLACES = {
             SELECT max(l.seq) FROM delivery AS l
             WHERE l.owner_id = w.value->>0 AND l.sink = w.value->>1 AND l.place = w.value->>2)
         CROSS JOIN memory AS m ON m.owner_id = d.owner_id AND m.id = d.memory_id
-        WHERE d.op = 'put' AND m.status = 'active'""",
+        WHERE d.op = 'put' AND m.status = 'active' AND m.label <> 'UNVOUCHED'""",
     "postgresql": """
         SELECT w.owner_id, w.sink, w.place, m.id, m.content, m.validity_horizon
         FROM unnest(%(owners)s::text[], %(sinks)s::text[], %(places)s::text[]) AS w (owner_id, sink, place)
@@ -108,7 +109,7 @@ _AT_PLACES = {
             WHERE l.owner_id = w.owner_id AND l.sink = w.sink AND l.place = w.place
             ORDER BY l.seq DESC LIMIT 1) AS d
         JOIN memory AS m ON m.owner_id = d.owner_id AND m.id = d.memory_id
-        WHERE d.op = 'put' AND m.status = 'active'""",
+        WHERE d.op = 'put' AND m.status = 'active' AND m.label <> 'UNVOUCHED'""",
 }
 
 OwnerPlace = tuple[str, str]  # an owner, and `DeliveryTarget.name`

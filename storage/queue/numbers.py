@@ -29,6 +29,7 @@ _CAME = {
     Action.CLAIM_QUEUED: "queued",
     Action.CLAIM_REPEATED: "repeated",
     Action.CLAIM_BLOCKED: "blocked",
+    Action.CLAIM_LET_THROUGH: "let_through",
     Action.REVIEW_SENT_BACK: "sent_back",
     Action.REVIEW_UNDONE: "undone",
 }
@@ -90,9 +91,9 @@ _MIDDLE = (
 
 
 class Group(NamedTuple):
-    """What is counted together. `what` is `stored`, `queued`, `repeated`, `blocked`, `sent_back` or `undone`, or how
-    the wait of an item ended (ReviewStatus). `agent` is a principal's id. The rule of an item is the last one that it
-    waited under; None is that of a decision which is gone."""
+    """What is counted together. `what` is `stored`, `queued`, `repeated`, `blocked`, `let_through`, `sent_back` or
+    `undone`, or how the wait of an item ended (ReviewStatus). `agent` is a principal's id. The rule of an item is the
+    last one that it waited under; None is that of a decision which is gone."""
 
     day: date
     what: str

@@ -54,6 +54,7 @@ class MemoryRow(SQLModel, table=True):
         ),
         partial_index("memory_replaced", "owner_id", "superseded_by", where="superseded_by IS NOT NULL"),
         partial_index("memory_stale", "owner_id", "id", where="stale_since IS NOT NULL"),
+        partial_index("memory_unvouched", "owner_id", "id", where="label = 'UNVOUCHED'"),
         partial_index("memory_lowered", "owner_id", "id", where="lowered_at IS NOT NULL"),
     )
     owner_id: str = Field(primary_key=True)
@@ -220,12 +221,27 @@ class LineageRow(SQLModel, table=True):
 
 
 class PolicyRow(SQLModel, table=True):
-    """Every policy that ever decided something, by digest, so that its decisions can be made again."""
+    """Every policy that ever decided something, by digest, so that its decisions can be made again; and every file of
+    owner rules that was in force, as `{"owner_rules": text}`."""
 
     __tablename__ = "policy"
     digest: str = Field(primary_key=True)
     document: str = Field(sa_type=Text)
     first_used_at: datetime = Field(sa_type=UtcTime)
+
+
+class SwitchRow(SQLModel, table=True):
+    """One change of what is in force; see `storage.switches`. Never altered, never deleted."""
+
+    __tablename__ = "switch"
+    __table_args__ = (Index("switch_by_kind", "kind", "owner_id", "subject", "seq"),)
+    owner_id: str = Field(primary_key=True)  # whose chain of the log tells of it; empty: the service's own
+    seq: int = Field(primary_key=True, sa_type=BigInteger)  # of that entry
+    at: datetime = Field(sa_type=UtcTime)
+    kind: str  # storage.switches.Kind
+    subject: str  # a publisher, or the id of a token or person; empty: all there is in this scope
+    document: str = Field(sa_type=Text)  # canonical JSON, to which the entry commits
+    by: str  # a principal's id, or "operator"
 
 
 class IdempotencyRow(SQLModel, table=True):

@@ -19,7 +19,7 @@ from pydantic import JsonValue
 from vouchgate.adapters.rendering import Unrenderable, Unrestorable, labels_of, place_of, render, restore
 from vouchgate.client import DeadLetter, Delivery, next_step
 from vouchgate.client.calls import ClaimOptions
-from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.policy import MAX_CONTENT_CHARACTERS, MAX_METADATA_BYTES
 
@@ -72,7 +72,7 @@ class WriteAnswer:
         what = "deleted" if self.removal else "saved"
         if self.written:
             return f"The memory is {what}."
-        if self.verdict.outcome is Outcome.STORED:
+        if self.verdict.passed:
             why = f": {self.error}" if self.error else "."
             return f"The memory is stored at the gate, and not yet in the store behind it; it will be{why}"
         reason = self.verdict.reason.rstrip(".")

@@ -20,7 +20,7 @@ from vouchgate.adapters.langgraph_ops import (
     build_write,
 )
 from vouchgate.client import ApiError, Problem, QueueFull
-from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.rules import Rule
 
 # Seconds between looks whether another process, which holds the owner's deliveries just now, has written ours.
@@ -167,7 +167,7 @@ def _answers(pairs: list[tuple[Write, ValidationResult]]) -> Generator[Step, Non
 
 
 def _stored(verdict: ValidationResult) -> bool:
-    return verdict.outcome is Outcome.STORED
+    return verdict.passed
 
 
 def _holds(item: Result, write: Write) -> bool:

@@ -258,7 +258,7 @@ class GatedMemory:
     ) -> dict[str, Any]:
         """Delivers when something was stored, and tells what came of each claim."""
         rows: dict[str, Any] = {}
-        stored = [place for place, _, result in asked if result.outcome == "stored"]
+        stored = [place for place, _, result in asked if result.passed]
         if stored:
             _, rows = self._deliver(owner)
             for place in set(stored) - set(rows):  # another process was the one to write it, or nobody yet

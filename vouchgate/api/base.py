@@ -19,10 +19,14 @@ from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.metrics import Metrics
 from vouchgate.server.state import service_of
+from vouchgate.storage import modes
 from vouchgate.storage.log.reads import note_read
+from vouchgate.storage.modes import Halted
 from vouchgate.wire import MAX_BODY_BYTES
 
 MAX_PAGE = 200
+# What a stopped agent does.
+STOPPED = "Do not send anything again: tell the user that somebody stopped this, and who can look into it."
 
 bearer = HTTPBearer(auto_error=False, description="`vg_…`, from `vouchgate token create`.")
 
@@ -179,6 +183,25 @@ def owner_refused(*, unknown: bool) -> ProblemError:
         detail = "There is no such owner. Whoever runs the service makes one with `vouchgate owners create`."
         return ProblemError(403, "owner_unknown", detail)
     return ProblemError(403, "owner_not_allowed", "This token does not act for that user_id any more.")
+
+
+def halted_problem(found: Halted) -> ProblemError:
+    """The answer to a write while nothing is taken."""
+    if found.read_only:
+        return ProblemError(503, "read_only", found.sentence)
+    return ProblemError(403, "stopped", found.sentence, next_step=STOPPED)
+
+
+async def refuse_halted(request: Request, principal: Principal, owner_id: str) -> None:
+    """Raises the problem of what is sent for an owner while nothing is taken of this principal."""
+
+    def look() -> Halted | None:
+        with service_of(request).store.read() as connection:
+            return modes.halted(connection, owner_id, {principal.id, principal.person or principal.id})
+
+    found = await run_in_threadpool(look)
+    if found is not None:
+        raise halted_problem(found)
 
 
 def not_found(what: str) -> ProblemError:

@@ -16,6 +16,7 @@ from vouchgate.api.base import (
     JsonRequest,
     JsonRoute,
     caller,
+    halted_problem,
     limit_rate,
     metrics_of,
     not_found,
@@ -50,6 +51,7 @@ from vouchgate.storage.claims.submit import (
     TokenGone,
 )
 from vouchgate.storage.errors import StorageError
+from vouchgate.storage.modes import Halted
 from vouchgate.storage.queue.capacity import QueueFull
 from vouchgate.wire import BatchIn, ClaimIn
 
@@ -144,7 +146,7 @@ def status_of(answer: ValidationResult) -> int:
             return 409 if answer.rule == Rule.DUPLICATE else 422
 
 
-def _error_of(answer: KeyReused | QueueFull | TokenGone | OwnerRefused) -> ProblemError:
+def _error_of(answer: KeyReused | QueueFull | TokenGone | OwnerRefused | Halted) -> ProblemError:
     """What to answer when nothing was decided and nothing kept."""
     match answer:
         case KeyReused():
@@ -156,6 +158,8 @@ def _error_of(answer: KeyReused | QueueFull | TokenGone | OwnerRefused) -> Probl
             return token_needed()
         case OwnerRefused():
             return owner_refused(unknown=answer.unknown)
+        case Halted():
+            return halted_problem(answer)
 
 
 def _queue_full(full: QueueFull) -> ProblemError:
@@ -194,7 +198,7 @@ def respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Res
             headers = {"Idempotency-Replayed": "true"}
             shown = private_pages.json_for(principal, answer.json)
             return Response(shown, status_of(stored), headers, media_type="application/json")
-        case KeyReused() | QueueFull() | TokenGone() | OwnerRefused():
+        case KeyReused() | QueueFull() | TokenGone() | OwnerRefused() | Halted():
             raise _error_of(answer)
 
 
@@ -310,7 +314,7 @@ async def _row(request: Request, principal: Principal, item: _Sent | dict[str, A
             return _decided(request, principal, answer)
         case Repeated():
             return private_pages.json_for(principal, answer.json)
-        case KeyReused() | QueueFull() | TokenGone() | OwnerRefused():
+        case KeyReused() | QueueFull() | TokenGone() | OwnerRefused() | Halted():
             return _as_json(_error_of(answer).body)
 
 

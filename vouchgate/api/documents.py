@@ -25,6 +25,7 @@ from vouchgate.api.base import (
     owner_refused,
     owners_in_scope,
     problem_responses,
+    refuse_halted,
 )
 from vouchgate.api.claims import BatchOut, IdempotencyKey, submit_rows
 from vouchgate.api.problems import ProblemError
@@ -142,6 +143,7 @@ async def send_document(
     service, now = service_of(request), datetime.now(UTC)
     service.gate.examiner.refuse_secret("Idempotency-Key", idempotency_key)
     owner_id, taken = await _take(request, sent, principal)
+    await refuse_halted(request, principal, owner_id)
     text, limits = taken.sent.model_dump_json(), service.policy.documents
     row = {
         "owner_id": owner_id,

@@ -9,8 +9,11 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from vouchgate.api.base import metrics_of, problem_response
+from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY
 from vouchgate.server.state import service_of
+from vouchgate.storage import modes
+from vouchgate.storage.claims import unvouched
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.outgoing import streams as delivery_streams
 from vouchgate.storage.queue import overview, spot_checks
@@ -27,9 +30,12 @@ class Health(BaseModel):
 
 
 class Ready(BaseModel):
-    """`degraded` lists what the service goes without: claims that need it are queued, never passed."""
+    """`degraded` lists what the service goes without: claims that need it are queued, never passed; and whether it is
+    stopped, read-only or only observes. `scopes` counts where that was set: the service, owners and agents."""
 
     status: Literal["ready"] = "ready"
+    mode: Mode = Mode.ENFORCE
+    scopes: dict[str, int]
     degraded: list[str]
     policy_digest: str
 
@@ -49,7 +55,15 @@ def readyz(request: Request) -> Ready:
     service = service_of(request)
     with service.store.read() as connection:
         overview.waiting(connection, datetime.now(UTC))
-    return Ready(degraded=list(service.problems()), policy_digest=service.policy.digest)
+        switches = modes.everything(connection)
+    found = [one for one in switches if one.matters and not (one.owner_id or one.agent)]
+    stand = [one.model_copy(update={"reason": ""}).sentence for one in found]
+    return Ready(
+        mode=next((one.mode for one in found if one.mode), Mode.ENFORCE),
+        scopes=modes.figures(switches),
+        degraded=[*stand, *service.problems()],
+        policy_digest=service.policy.digest,
+    )
 
 
 @router.get(
@@ -68,8 +82,20 @@ def metrics(request: Request) -> Response:
             queues = queue_figures(connection, now, NEAR_EXPIRY)
             deliveries = delivery_streams.figures(connection)
             checks: VerdictCounts | None = spot_checks.counts(connection, None)
+            scopes: dict[str, int] | None = modes.figures(modes.everything(connection))
+            let_through = unvouched.count(connection)
     except StorageError:
         # Not known: the counters are still worth reading.
-        waiting, oldest_seconds, queues, deliveries, checks = -1, -1.0, None, None, None
-    page = metrics_of(request).text(waiting, oldest_seconds, queues, deliveries, checks)
+        waiting, oldest_seconds, queues, deliveries, checks, scopes, let_through = (
+            -1,
+            -1.0,
+            None,
+            None,
+            None,
+            None,
+            -1,
+        )
+    page = metrics_of(request).text(
+        waiting, oldest_seconds, queues, deliveries, checks, scopes=scopes, unvouched=let_through
+    )
     return Response(page, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.storage.errors import StorageError, StoreUnknown
+from vouchgate.storage.errors import ReadOnly, StorageError, StoreUnknown
 
 log = logging.getLogger(__name__)
 
@@ -100,6 +100,8 @@ def refused(error: ClaimRefused) -> dict[str, Any]:
 
 def unavailable(error: StorageError) -> dict[str, Any]:
     """The problem document of what could not be read or written now."""
+    if isinstance(error, ReadOnly):
+        return problem(503, "read_only", str(error))
     detail = "The database did not take this now; nothing was kept. Send it again."
     if isinstance(error, StoreUnknown):
         detail = "The database broke off; this may have been kept. Send it again: nothing is kept twice."
@@ -131,6 +133,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(StorageError)
     async def _storage(request: Request, error: StorageError) -> JSONResponse:
+        if isinstance(error, ReadOnly):
+            return _response(unavailable(error))
         log.error("storage: %s", error)
         return _response(unavailable(error), {"Retry-After": "1"})
 

@@ -17,6 +17,7 @@ from vouchgate.ingest.claims.trust import PublisherTrust, Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
 from vouchgate.review.rules import Act
 from vouchgate.review.trust import publishers
+from vouchgate.review.trust.backtest import Backtest
 from vouchgate.review.trust.publishers import DAYS, MOST, MOST_DAYS, TooManyPublishers
 from vouchgate.server.state import service_of
 from vouchgate.wire import OwnerId, Wire
@@ -45,11 +46,15 @@ class PublisherTrustIn(Wire):
 
 class PublisherPreview(BaseModel):
     """How many waiting claims cite a publisher, how many of them would have been stored had their owner trusted it, and
-    how many of the newest memories rest on it. At most 200 of each are looked at."""
+    how many of the newest memories rest on it. At most 200 of each are looked at. Of the `last` decisions, at most 500,
+    those that cite it are made again as if the owner had trusted it then, and as if they had banned it."""
 
     waiting: int
     would_store: int
     memories: int
+    last: int
+    if_trusted: Backtest
+    if_banned: Backtest
 
 
 class PublisherCleared(BaseModel):
@@ -85,7 +90,14 @@ def preview_publisher(
         detector=service.gate.examiner.detector,
         now=datetime.now(UTC),
     )
-    return PublisherPreview(waiting=seen.waiting, would_store=seen.would_store, memories=seen.memories)
+    return PublisherPreview(
+        waiting=seen.waiting,
+        would_store=seen.would_store,
+        memories=seen.memories,
+        last=seen.last,
+        if_trusted=seen.trusted,
+        if_banned=seen.banned,
+    )
 
 
 @router.post("", responses=problem_responses(409, body=True))

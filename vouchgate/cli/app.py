@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
-from vouchgate.cli.identity import people, signing_in, tokens
+from vouchgate.cli.identity import modes, people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
 from vouchgate.cli.looking import impact
 from vouchgate.cli.reviewing import mail
@@ -446,6 +446,7 @@ for part in (
     tokens,
     people,
     signing_in,
+    modes,
     operator,
     impact,
     deliveries,

@@ -1,11 +1,11 @@
-"""`vouchgate log verify`, `db upgrade`, `replay` and `policy show`: what an operator asks of the records."""
+"""`vouchgate log verify`, `db upgrade`, `replay` and `policy`: what an operator asks of the records."""
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -163,14 +163,69 @@ def db_upgrade(database_url: operator.DatabaseUrl = None) -> None:
     say("The database was brought up to date." if needed else "The database is up to date.")
 
 
-@policy.command("show", epilog="Example: vouchgate policy show --policy strict.toml")
-def policy_show(policy: operator.PolicyFile = None) -> None:
-    """Print the policy in force as JSON, with its digest."""
-    from vouchgate.ingest.data.policy_file import load_policy
+Owner = Annotated[str | None, typer.Option(metavar="ID", help="Only this owner's. [default: all]")]
 
-    loaded = load_policy(operator.settings_from(policy=policy).policy)
-    document = {"digest": loaded.digest, "policy": json.loads(loaded.document)}
-    say(json.dumps(document, indent=2, ensure_ascii=False))
+
+@policy.command("show", epilog="Example: vouchgate policy show --at 2026-11-01")
+def policy_show(
+    digest: Annotated[
+        str | None, typer.Argument(metavar="[DIGEST]", help="Of one that was kept; its beginning is enough.")
+    ] = None,
+    at: Annotated[
+        datetime | None,
+        typer.Option("--at", metavar="TIME", help="What was in force then (UTC), with owners' own words."),
+    ] = None,
+    owner: Owner = None,
+    policy: operator.PolicyFile = None,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Print a policy as JSON, with its digest: that of the settings, one by its digest, or that of a time."""
+    from vouchgate.cli.looking import policies as command
+
+    if digest is not None and at is not None:
+        raise typer.BadParameter("give a DIGEST or --at", param_hint="--at")
+    settings = operator.settings_from(policy=policy, database_url=database_url)
+    if digest is None and at is None:
+        command.write_policy(command.named(settings, command.NOW))
+        return
+    raise typer.Exit(command.show(settings, digest, at and at.replace(tzinfo=UTC), owner))
+
+
+@policy.command("diff", epilog="Example: vouchgate policy diff 3fa9 strict.toml")
+def policy_diff(
+    first: Annotated[str, typer.Argument(metavar="A", help="A file, a digest, or now.")],
+    second: Annotated[str, typer.Argument(metavar="[B]", help="The same.")] = "now",
+    policy: operator.PolicyFile = None,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Say how two policies differ, field by field."""
+    from vouchgate.cli.looking import policies as command
+
+    settings = operator.settings_from(policy=policy, database_url=database_url)
+    raise typer.Exit(command.diff(settings, first, second))
+
+
+@policy.command("test", epilog="Example: vouchgate policy test strict.toml --since 2026-11-01")
+def policy_test(
+    other: Annotated[str, typer.Argument(metavar="NEW", help="A file, a digest, or now.")],
+    *,
+    since: Annotated[
+        datetime | None, typer.Option(metavar="TIME", help="Only decisions from then (UTC) on.")
+    ] = None,
+    owner: Owner = None,
+    as_json: operator.Json = False,
+    policy: operator.PolicyFile = None,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Make every decision again under another policy, and say what would have gone elsewhere.
+
+    From what was kept alone, each by itself; what cannot be judged from that is counted apart. Nothing is written.
+    """
+    from vouchgate.cli.looking import policies as command
+
+    settings = operator.settings_from(policy=policy, database_url=database_url)
+    first = since and since.replace(tzinfo=UTC)
+    raise typer.Exit(command.test(settings, other, since=first, owner=owner, as_json=as_json))
 
 
 def receipt(

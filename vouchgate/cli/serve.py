@@ -24,12 +24,16 @@ from vouchgate.cli.output import Failure, say
 from vouchgate.cli.progress import of_the_index
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.review.vouching.loading import read_rules
 from vouchgate.server.app import create_app
 from vouchgate.server.processes import Supervisor
 from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings
+from vouchgate.storage import modes
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.store import Store
+
+log = logging.getLogger(__name__)
 
 OWNER = "me"  # whose gate a first start sets up
 BACKLOG = 2048
@@ -62,6 +66,7 @@ def run(settings: Settings) -> int:
 
         with of_the_index() as progress, open_service(settings, progress) as service:
             progress.close()
+            note_in_force(service)
             _first_start(service, address, port_of(listener))
             listen(listener)
             if settings.workers == 1:
@@ -69,6 +74,22 @@ def run(settings: Settings) -> int:
                 return 0
         # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
         return Supervisor(settings, listener, work, ready).run()
+
+
+def note_in_force(service: Service) -> None:
+    """Keeps what decides from now on, and says so when that is another policy than at the last start."""
+    rules = service.settings.owner_rules
+    text = None if rules is None else read_rules(rules)
+    before = service.store.put_in_force(service.policy, text, datetime.now(UTC))
+    if before is not None:
+        message = (
+            "the policy is another than at the last start: vouchgate policy diff %s, vouchgate policy test %s"
+        )
+        log.warning(message, before[:12], service.policy.digest[:12])
+    with service.store.read() as connection:
+        for switch in modes.everything(connection):
+            if switch.matters:
+                log.warning("%s", switch.sentence)
 
 
 def work(settings: Settings, listener: socket.socket, shared: Path, ready: Callable[[], None]) -> None:

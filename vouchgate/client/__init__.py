@@ -12,6 +12,7 @@ from vouchgate.client.advice import next_step
 from vouchgate.client.errors import (
     ApiError,
     DeadLetter,
+    Halted,
     OddAnswer,
     QueueFull,
     Unreachable,
@@ -44,6 +45,7 @@ __all__ = [
     "DeliveryState",
     "DocumentReport",
     "Gated",
+    "Halted",
     "OddAnswer",
     "OwnPending",
     "Page",

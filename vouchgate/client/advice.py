@@ -199,6 +199,11 @@ _SET_BY: Mapping[str, Sequence[str]] = {
 def next_step(verdict: ValidationResult) -> str:
     """One sentence for the agent, or the model behind it: what to do about this verdict."""
     checked = verdict.decision_id is None
+    if verdict.held is False and not verdict.approved:
+        kept = "would be let through" if checked else f"is let through, unvouched, as {verdict.memory_id}"
+        return (
+            f"It {kept}, because the gate only observes. It vouches for nothing: cite a source that says so."
+        )
     if verdict.outcome is Outcome.STORED:
         if checked:
             return "It would be stored: save it, with the same text and citations."

@@ -135,9 +135,7 @@ class AsyncClient:
                 content, said = arguments.read(options, args, kwargs)
                 async with self.gate(content, **said) as verdict:
                     return (
-                        Gated(verdict, await function(*args, **kwargs))
-                        if verdict.approved
-                        else Gated(verdict)
+                        Gated(verdict, await function(*args, **kwargs)) if verdict.passed else Gated(verdict)
                     )
 
             copy_metadata(gated, function, arguments.signature)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from vouchgate.client.errors import ApiError, OddAnswer, QueueFull, Unreachable, VouchgateError
+from vouchgate.client.errors import ApiError, Halted, OddAnswer, QueueFull, Unreachable, VouchgateError
 from vouchgate.client.models import DocumentReport, Problem
 from vouchgate.client.steps import Call, HttpReply, NoReply
 from vouchgate.ingest.claims.decision import Outcome, ValidationResult
@@ -16,6 +16,7 @@ T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 
 JSON = "application/json"
+_KINDS: Mapping[str, type[ApiError]] = {"queue_full": QueueFull, "read_only": Halted, "stopped": Halted}
 PROBLEM = "application/problem+json"
 MOST_SHOWN = 500  # characters of the service's sentence in an error
 
@@ -86,7 +87,7 @@ def problem_of(answer: HttpReply) -> ApiError | None:
         found = Problem.model_validate_json(answer.body, extra="ignore")
     except ValidationError:
         return None
-    kind = QueueFull if found.code == "queue_full" else ApiError
+    kind = _KINDS.get(found.code, ApiError)
     detail = found.detail[:MOST_SHOWN]
     step = found.next_step[:MOST_SHOWN]
     return kind(

@@ -61,6 +61,12 @@ class QueueFull(ApiError):
     """The review queue is at its limit. It is not sent again by itself: an owner has to clear the queue first."""
 
 
+class Halted(ApiError):
+    """Nothing is taken at the moment: the service, the owner or this agent was stopped (`code` is `stopped`), or is
+    read-only (`read_only`). It is not sent again by itself: somebody switched this, and somebody has to switch it
+    back."""
+
+
 class DeadLetter(Exception):
     """Raised by what applies a delivery: it will never work, so that it is not tried again, and later deliveries go on.
     The message is shown to the owner."""

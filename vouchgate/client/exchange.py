@@ -6,7 +6,7 @@ import random
 from typing import TypeVar
 
 from vouchgate.client.answers import error_of, problem_of, result_of
-from vouchgate.client.errors import QueueFull, VouchgateError
+from vouchgate.client.errors import Halted, QueueFull, VouchgateError
 from vouchgate.client.steps import Call, HttpReply, NoReply, Operation, Pause, Send
 
 T = TypeVar("T")
@@ -45,11 +45,12 @@ def wait_before(reply: HttpReply | NoReply, tries: int, share: float) -> float |
     """Seconds to wait before another try, None when it would not end otherwise. `share`, 0 to 1, is what spreads the
     clients of a service that was down, so that they do not all come back at once.
 
-    Tried again: what no answer came to, 502, 503, 504, and 429 but for a full queue, which only its owner can clear.
+    Tried again: what no answer came to, 502, 503, 504, and 429; but for a full queue, which only its owner can clear,
+    and what somebody stopped or made read-only.
     """
     if isinstance(reply, NoReply):
         return backoff(tries, share) if reply.passing else None
-    if reply.status == 429 and isinstance(problem_of(reply), QueueFull):
+    if isinstance(problem_of(reply), QueueFull | Halted):
         return None
     if reply.status != 429 and reply.status not in PASSING:
         return None

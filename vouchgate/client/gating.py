@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 from vouchgate.client.advice import next_step
 from vouchgate.client.calls import SaveOptions
-from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ class Gated(Generic[T]):
     value: T | None = None
 
     def __bool__(self) -> bool:
-        return self.verdict.approved
+        return self.verdict.passed
 
     @property
     def next_step(self) -> str:
@@ -109,7 +109,7 @@ def copy_metadata(
 
 def add_verdict_note(error: BaseException, verdict: ValidationResult) -> None:
     """Says on an exception that came out of a gated write what the gate has kept all the same."""
-    if verdict.outcome is Outcome.STORED and verdict.memory_id is not None:
+    if verdict.passed and verdict.memory_id is not None:
         error.add_note(
             f"vouchgate: the claim is stored as {verdict.memory_id} (decision {verdict.decision_id}), and what came"
             " after it failed. Sent again with the same idempotency_key it is answered the same."

@@ -145,7 +145,7 @@ class Client:
             def gated(*args: P.args, **kwargs: P.kwargs) -> Gated[T]:
                 content, said = arguments.read(options, args, kwargs)
                 with self.gate(content, **said) as verdict:
-                    return Gated(verdict, function(*args, **kwargs)) if verdict.approved else Gated(verdict)
+                    return Gated(verdict, function(*args, **kwargs)) if verdict.passed else Gated(verdict)
 
             copy_metadata(gated, function, arguments.signature)
             return gated

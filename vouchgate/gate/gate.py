@@ -23,6 +23,7 @@ from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.decision import RejectedBefore, Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import DedupFacts, Embedding
+from vouchgate.ingest.claims.modes import Mode, bearing
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.trust import OwnPublishers
 from vouchgate.ingest.claims.waiting import Lane, PendingMemory
@@ -35,6 +36,7 @@ from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
 from vouchgate.ingest.support.prepared import PreparedTexts
+from vouchgate.storage import modes
 from vouchgate.storage.claims import echoes, publishers, sayings
 from vouchgate.storage.claims.submit import Idempotency, Submission, SubmitAnswer
 from vouchgate.storage.dedup import contradicting
@@ -172,7 +174,7 @@ class Gate:
             dedup = neighbours
             if examined.looked_up is not None or examined.knowing(dedup=dedup).decide().tier is Tier.STORED:
                 dedup = contradicting.together(dedup, examined.looked_up or NOT_LOOKED_UP)
-        examined = await self._look_up_the_rest(principal, examined.knowing(dedup=dedup))
+        examined, mode = await self._look_up_the_rest(principal, examined.knowing(dedup=dedup))
         decision = examined.decide()
         rejected_before = None
         if decision.tier is not Tier.STORED:
@@ -185,14 +187,15 @@ class Gate:
             queue_id=None,
             took_ms=(time.perf_counter() - started) * 1000,
             rejected_before=rejected_before,
+            mode=Mode.OBSERVE if mode is Mode.OBSERVE else Mode.ENFORCE,
         )
 
-    async def _look_up_the_rest(self, principal: Principal, examined: Examined) -> Examined:
+    async def _look_up_the_rest(self, principal: Principal, examined: Examined) -> tuple[Examined, Mode]:
         """With what is known of the claim's place, how often it was sent, this time counted in as a submit would, and
-        what its owner says that bears on it. Raises StorageError: not to know could look like a free place, or like
-        never."""
+        what its owner says that bears on it; and the mode that stands for it. Raises StorageError: not to know could
+        look like a free place, or like never."""
 
-        def look() -> Examined:
+        def look() -> tuple[Examined, Mode]:
             claim, at = examined.claim, examined.capture_time
             with self.store.read() as connection:
                 outbox = Outbox(connection)
@@ -201,7 +204,10 @@ class Gate:
                     at_place=outbox.find_at_place(claim, at),
                     echo=echoes.read_facts(connection, examined, examined.facts.dedup, principal.id),
                 )
-                return sayings.load(connection, claim.owner_id).bearing_on(known, principal.id)
+                known = sayings.load(connection, claim.owner_id).bearing_on(known, principal.id)
+                stand = modes.in_force(connection, [claim.owner_id])
+                who = {principal.id, principal.person or principal.id}
+                return known, bearing(stand, claim.owner_id, who).mode
 
         return await asyncio.get_running_loop().run_in_executor(self._advice, look)
 

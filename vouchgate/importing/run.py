@@ -27,6 +27,7 @@ from vouchgate.storage.claims.submit import (
     TokenGone,
 )
 from vouchgate.storage.errors import StorageError
+from vouchgate.storage.modes import Halted
 from vouchgate.storage.queue.capacity import QueueFull
 
 IN_FLIGHT = 512  # claims that wait to be written while more are examined: two transactions
@@ -167,6 +168,9 @@ class Importer:
             case TokenGone():
                 await self._drop()
                 raise ImportStopped("the token was revoked or has expired; run it again with one that holds")
+            case Halted():
+                await self._drop()
+                raise ImportStopped(f"{answer.sentence} Run it again later, and it goes on where it stopped")
             case OwnerRefused():
                 owner_id = sent.row.claim.owner_id
                 self._bad(

@@ -106,7 +106,7 @@ def decision_metadata(verdict: ValidationResult) -> dict[str, Any]:
         "policy_digest": verdict.policy_digest,
         "memory_id": verdict.memory_id,
         "queue_id": verdict.queue_id,
-    }
+    } | ({} if verdict.held is None else {"held": verdict.held})
     return {DECISION: about}
 
 

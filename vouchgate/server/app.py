@@ -25,6 +25,7 @@ from vouchgate.api import (
     impact,
     log,
     memories,
+    modes,
     numbers,
     operations,
     pending,
@@ -124,6 +125,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         log.public_router,
         log.router,
         operations.router,
+        modes.router,
         team.router,
         whoami.router,
     ):

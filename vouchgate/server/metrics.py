@@ -44,6 +44,12 @@ class Metrics:
             ("tier", "rule"),
             registry=self._registry,
         )
+        self._let_through = Counter(
+            "vouchgate_claims_let_through",
+            "Claims that would have been held, by the tier and rule they would have had: the gate only observed.",
+            ("tier", "rule"),
+            registry=self._registry,
+        )
         self._by_kind: dict[tuple[Tier, str], Counter] = {}  # finding a label costs more than counting
         self._seconds = Histogram(
             "vouchgate_claim_seconds",
@@ -138,6 +144,8 @@ class Metrics:
         if counter is None:
             counter = self._by_kind[kind] = self._claims.labels(answer.tier.value, str(answer.rule))
         counter.inc()
+        if answer.passed and not answer.approved:
+            self._let_through.labels(answer.tier.value, str(answer.rule)).inc()
         self._seconds.observe(answer.took_ms / 1000)
 
     def text(
@@ -147,6 +155,9 @@ class Metrics:
         queues: QueueFigures | None,
         deliveries: DeliveryFigures | None,
         spot_checks: VerdictCounts | None,
+        *,
+        scopes: Mapping[str, int] | None = None,
+        unvouched: int = -1,
     ) -> bytes:
         """The page for the scraper, with the state of queues, deliveries and spot checks as read just now. What is not
         known is -1, or where it is None left out."""
@@ -156,6 +167,7 @@ class Metrics:
         else:
             MultiProcessCollector(page, path=str(self._shared))  # type: ignore[no-untyped-call]  # it has no types
         page.register(_Queue(waiting, oldest_seconds, queues, deliveries, spot_checks))
+        page.register(_Modes(scopes or {}, unvouched))
         return generate_latest(page)
 
 
@@ -214,3 +226,20 @@ class _Queue(Collector):
             for verdict, count in times.items():
                 checks.add_metric([rule.value, verdict], count)
         yield checks
+
+
+class _Modes(Collector):
+    """Where the gate does not enforce."""
+
+    def __init__(self, scopes: Mapping[str, int], unvouched: int) -> None:
+        self._scopes = scopes
+        self._unvouched = unvouched
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        what = "Of the service, owners and agents, those that are observed, read-only or stopped."
+        scopes = GaugeMetricFamily("vouchgate_scopes", what, labels=["state"])
+        for state, count in self._scopes.items():
+            scopes.add_metric([state], count)
+        yield scopes
+        let_through = "Memories that were let through while the gate observed, and nobody vouches for."
+        yield GaugeMetricFamily("vouchgate_memories_unvouched", let_through, value=self._unvouched)

@@ -20,7 +20,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.storage.errors import StorageError, StoreUnknown
+from vouchgate.storage.errors import ReadOnly, StorageError, StoreUnknown
 from vouchgate.web import (
     attention,
     history,
@@ -216,6 +216,8 @@ def _install_errors(app: FastAPI) -> None:
 
     @app.exception_handler(StorageError)
     async def _storage(request: Request, error: StorageError) -> Response:
+        if isinstance(error, ReadOnly):
+            return _problem(request, 503, f"Nothing was done. {error}")
         log.error("storage: %s", error)
         sentence = "The database did not take this now; nothing was done. Load the page again in a moment."
         if isinstance(error, StoreUnknown):

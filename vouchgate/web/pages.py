@@ -32,9 +32,10 @@ def html(
     headers: Mapping[str, str] | None = None,
     **context: Any,
 ) -> Response:
-    """A page. Templates always have `visitor` (a `vouchgate.web.session.Visitor`, None when nobody is signed in)
-    and `asset`; all else is in `context`."""
+    """A page. Templates always have `visitor` (a `vouchgate.web.session.Visitor`, None when nobody is signed in),
+    `standing` (what modes and stops say) and `asset`; all else is in `context`."""
     given = {"visitor": getattr(request.state, "visitor", None), "here": None, "waiting": None, **context}
+    given["standing"] = getattr(request.state, "standing", ())
     return HTMLResponse(render(template, **given), status, dict(headers or {}))
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.ingest.scoring.reputation import parse_publisher
-from vouchgate.review.pages.publishers import DAYS, PATH, preview_view, publisher_views
+from vouchgate.review.pages.publishers import DAYS, PATH, TIERS, preview_view, publisher_views
 from vouchgate.review.trust import publishers
 from vouchgate.review.trust.publishers import MOST, TooManyPublishers
 from vouchgate.server.state import service_of
@@ -48,6 +48,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         waiting=service.queue.facets(visitor.principal).waiting,
         preview=seen,
         days=DAYS,
+        tiers=TIERS,
         rows=publisher_views([one for one in said if one.owner_id == visitor.owner_id], now),
     )
 

@@ -21,6 +21,7 @@ from starlette.responses import Response
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.server.oidc import LATELY
 from vouchgate.server.state import service_of
+from vouchgate.storage import modes
 from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem
 
@@ -111,10 +112,11 @@ def visitor_of(request: Request) -> Visitor:
         raise SignInNeeded
     with service_of(request).store.read() as connection:
         found = sessions.find(connection, secret, datetime.now(UTC))
+        owners = () if found is None else tuple(sorted(found.principal.owners))
+        stand = modes.in_force(connection, owners)
     if found is None:
         raise SignInNeeded
     principal = found.principal
-    owners = tuple(sorted(principal.owners))
     if principal.role is Role.AUDITOR:
         visitor = Visitor(principal, "", owners, csrf_of(secret), secret, found.proved_at)
         request.state.visitor = visitor
@@ -125,6 +127,9 @@ def visitor_of(request: Request) -> Visitor:
     principal = principal.model_copy(update={"owners": frozenset({owner_id})})
     visitor = Visitor(principal, owner_id, owners, csrf_of(secret), secret, found.proved_at)
     request.state.visitor = visitor  # for pages that tell of an error
+    # Of another owner's, or of an agent that acts for others too, nobody is told here.
+    concerned = [one for one in stand if one.owner_id == owner_id or not (one.owner_id or one.agent)]
+    request.state.standing = [one.sentence for one in concerned if one.matters]
     return visitor
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row, Table, select
 
-from vouchgate.ingest.claims.decision import Label
+from vouchgate.ingest.claims.decision import Confidence, Label
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.rules import CHANGE_REASON, NUMBERS, Rule
 from vouchgate.ingest.scoring.score import confidence_of
@@ -39,6 +39,7 @@ _DECIDED = (
     Action.CLAIM_QUEUED,
     Action.CLAIM_REPEATED,
     Action.CLAIM_BLOCKED,
+    Action.CLAIM_LET_THROUGH,
     Action.CLAIM_PROMOTED,
     Action.CLAIM_RECHECKED,
     Action.REVIEW_EDITED,
@@ -152,7 +153,7 @@ def _decision(
             Kind.MISSING, "policy", digest, entry=entry, why=f"decision {key} rests on it, the first of all"
         )
     action, item_id = entry.action, answer["queue_id"]
-    if action in (Action.CLAIM_STORED, Action.CLAIM_PROMOTED):
+    if action in (Action.CLAIM_STORED, Action.CLAIM_LET_THROUGH, Action.CLAIM_PROMOTED):
         made[MEMORY][answer["memory_id"]] = key, entry
     elif action in (Action.CLAIM_QUEUED, Action.CLAIM_REPEATED):
         made[PENDING][item_id] = key, entry
@@ -219,7 +220,9 @@ def _born(look: Look, row: Row[Any], made: tuple[Any, Any], item: Any, entries: 
     taken_back = any(entry.action == Action.MEMORY_RETRACTED for entry in entries)
     if not by_itself and item is None and not taken_back:
         return look.note(Kind.EXTRA, "memory", key, why="neither its decision nor an item became it")
-    confidence, born = evidence["confidence"], dict[str, Any]()
+    label, confidence, born = evidence["label"], evidence["confidence"], dict[str, Any]()
+    if by_itself and not answer["approved"] and answer.get("held") is False:
+        label, confidence = Label.UNVOUCHED.value, Confidence.LOW.value
     if by_itself:
         born = {"created_at": decision.created_at, "approved_by": None}
     else:
@@ -244,7 +247,7 @@ def _born(look: Look, row: Row[Any], made: tuple[Any, Any], item: Any, entries: 
     }
     if all(entry.action != Action.MEMORY_RELABELLED for entry in entries):
         expected |= {
-            "label": evidence["label"],
+            "label": label,
             "confidence": confidence,
             "lowered_at": None,
             "lowered_reason": None,

@@ -7,17 +7,20 @@ import hashlib
 from datetime import timedelta
 from typing import Any
 
+from pydantic_core import from_json
 from sqlalchemy import Row, Table, func, or_, select
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
 from vouchgate.ingest.claims.trust import Trust
+from vouchgate.storage import switches
 from vouchgate.storage.log.data.claims import ACT, DELIVERY, MEMORY, PENDING, number_of
 from vouchgate.storage.log.data.differences import LOG, Entry, Kind, Look, batched, plain
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import OwnerRow, PublisherTrustRow, SpotCheckRow, StandingRulingRow
 from vouchgate.storage.tables.doors import SinkConsumerRow, WebhookRow
 
+SWITCH: Table = switches.TABLE
 TRUST: Table = PublisherTrustRow.metadata.tables["publisher_trust"]
 RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
 SPOT: Table = SpotCheckRow.metadata.tables["spot_check"]
@@ -63,8 +66,29 @@ def publishers(look: Look) -> None:
         look.compare(TRUST.name, key, row, {"created_at": entry.at, "decided_by": entry.actor}, entry)
         if row.trust != trust:
             look.note(Kind.ALTERED, TRUST.name, key, "trust", entry)
-        elif not entry.commits_to(publisher=key, trust=trust, until=row.until.isoformat()):
+        elif not entry.commits_to(entry.form, publisher=key, trust=trust, until=row.until.isoformat()):
             look.note(Kind.ALTERED, TRUST.name, key, "until", entry)
+
+
+def switched(look: Look) -> None:
+    """What was put in force, when and by whom, is what the entries of the log say, one by one."""
+    entries = {entry.seq: entry for entry in look.entries(switches.KIND_OF)}
+    wanted = select(SWITCH).where(SWITCH.c.owner_id == look.owner_id).order_by(SWITCH.c.seq)
+    for row in look.rows(wanted):
+        entry, key = entries.pop(row.seq, None), str(row.seq)
+        if entry is None:
+            look.note(Kind.EXTRA, SWITCH.name, key)
+            continue
+        kind = switches.KIND_OF[Action(entry.action)].value
+        expected = {"kind": kind, "subject": entry.subject_id, "at": entry.at, "by": entry.actor}
+        look.compare(SWITCH.name, key, row, expected, entry)
+        if not entry.commits_to(switches.FORM, **from_json(row.document)):
+            look.note(Kind.ALTERED, SWITCH.name, key, "document", entry)
+    for entry in entries.values():
+        if entry.form == switches.FORM:
+            look.note(Kind.MISSING, SWITCH.name, str(entry.seq), entry=entry)
+        else:
+            look.uncovered["what an owner said of a publisher before that was kept for good"] += 1
 
 
 def _maybe_over(look: Look, key: str, entry: Entry) -> None:
@@ -72,7 +96,12 @@ def _maybe_over(look: Look, key: str, entry: Entry) -> None:
     trust, days = _PUBLISHER[Action(entry.action)], range(1, MOST_DAYS)
     untils = (entry.at + timedelta(days=each) for each in days)
     over = next(
-        (at for at in untils if entry.commits_to(publisher=key, trust=trust, until=at.isoformat())), None
+        (
+            at
+            for at in untils
+            if entry.commits_to(entry.form, publisher=key, trust=trust, until=at.isoformat())
+        ),
+        None,
     )
     said = [Action.PUBLISHER_TRUSTED.value, Action.PUBLISHER_BANNED.value]
     later = select(func.count()).where(

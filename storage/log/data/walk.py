@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Connection, Table, select, union
 
-from vouchgate.storage.identity.tokens import SERVICE_OWNER
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log.data import claims, identity, items, own
 from vouchgate.storage.log.data.differences import DECISION, LOG, Check, Difference, Kind, Look
 from vouchgate.storage.tables.claims import PolicyRow
@@ -24,18 +24,21 @@ _OF_OWNER: tuple[Check, ...] = (
     claims.memories,
     items.items,
     own.publishers,
+    own.switched,
     own.spot_checks,
     own.rulings,
     own.webhooks,
     own.deliveries,
     own.counts,
 )
+_OF_SERVICE: tuple[Check, ...] = (own.salts, identity.identity, own.switched)
 _OWNED = (
     DECISION,
     claims.LINEAGE,
     claims.MEMORY,
     claims.PENDING,
     own.TRUST,
+    own.SWITCH,
     own.SPOT,
     own.RULING,
     own.WEBHOOK,
@@ -67,7 +70,7 @@ class Walk:
             owners = [self._owner_id] if self._owner_id is not None else _owners(connection)
         yield from bad
         for owner_id in owners:
-            checks = (own.salts, identity.identity) if owner_id == SERVICE_OWNER else _OF_OWNER
+            checks = _OF_SERVICE if owner_id == SERVICE_OWNER else _OF_OWNER
             with self._read() as connection:
                 look = Look(connection, owner_id, policies, self.uncovered)
                 for check in checks:

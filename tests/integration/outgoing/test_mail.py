@@ -27,7 +27,7 @@ from tests.webhooking import PAGE, queue
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Membership, Role
 from vouchgate.storage.identity import memberships, persons
-from vouchgate.storage.identity.tokens import SERVICE_OWNER
+from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.outgoing import mail as mails
 from vouchgate.storage.outgoing.mail import Mail

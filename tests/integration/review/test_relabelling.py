@@ -130,13 +130,17 @@ def test_its_owner_can_list_what_was_lowered(here: Bench) -> None:
 def test_nothing_is_ever_raised(here: Bench) -> None:
     ranks = {Confidence.LOW: 0, Confidence.MEDIUM: 1, Confidence.HIGH: 2}
     made = one(here, send_as_before(here, STATED))
-    for label, confidence, shown, worth, by in product(Label, Confidence, Label, Confidence, (None, "rita")):
+    shown_labels = (Label.FACT, Label.INFERENCE)  # no decision shows that a claim is unvouched
+    for label, confidence, shown, worth, by in product(
+        Label, Confidence, shown_labels, Confidence, (None, "rita")
+    ):
         held = made.model_copy(update={"label": label, "confidence": confidence, "approved_by": by})
         left = lowered(held, Shown(shown, worth, "Why."))
         if left is None:
-            assert label is Label.INFERENCE or shown is Label.FACT
+            assert label is not Label.FACT or shown is Label.FACT
             continue
         assert left != (label, confidence)
+        assert label is not Label.UNVOUCHED  # it promises nothing that could be lowered
         assert label is Label.FACT or left[0] is Label.INFERENCE
         assert ranks[left[1]] <= ranks[confidence]
         assert by is None or confidence is Confidence.LOW or left[1] is not Confidence.LOW

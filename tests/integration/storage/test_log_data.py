@@ -20,6 +20,7 @@ from tests.reviews import queue_of, reviewer, stored, waiting
 from vouchgate.gate import deliveries as delivery_acts
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.ingest.claims.standing_rulings import RulingDraft
 from vouchgate.ingest.claims.trust import Trust
@@ -28,7 +29,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import Approved, Rejected, Removed, Retracted, Undone
 from vouchgate.review.attending import attention
 from vouchgate.review.queue import ReviewQueue
-from vouchgate.review.trust import publishers, spot_checks, taking_back
+from vouchgate.review.trust import modes, publishers, spot_checks, taking_back
 from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.review.trust.taking_back import Then
 from vouchgate.review.vouching import confirming
@@ -154,6 +155,22 @@ def owned(store: Store) -> None:
     assert isinstance(queue_of(store).approve(RITA, asks, version=1, now=NOW), Removed)
 
 
+def switched(store: Store) -> None:
+    """What was put in force, what a gate that observes lets through, and who is stopped."""
+    store.put_in_force(policy(), None, NOW)
+    store.put_in_force(DRAWING, RULES, NOW + DAY)
+    for on in (Mode.OBSERVE, Mode.ENFORCE):
+        modes.switch(store, ModeSwitch(owner_id="ann", agent="", mode=on, reason="trial", by="op", since=NOW))
+        if on is Mode.OBSERVE:
+            through = submission_of(examined("The cellar has nine vats.", source=Source.AI_SYNTHESIS))
+            made = store.writer.submit(through).result()
+            assert isinstance(made, Decided)
+            assert made.answer.held is False
+    for owner_id, stopped in (("ann", False), ("", True)):
+        stop = ModeSwitch(owner_id=owner_id, agent="x", stopped=stopped, reason="no", by="op", since=NOW)
+        modes.switch(store, stop)
+
+
 def others(store: Store, bea: Person, cleo: Person) -> None:
     """What people sign in with elsewhere, who gets mail, and who stands in for whom."""
     for sub in ("bea-7", "bea-8"):
@@ -211,7 +228,7 @@ def lived(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
     store = Store.open(module_database_url, threshold=THRESHOLD)
     for one in (policy(), DRAWING):
         store.save_policy(one, NOW)
-    for made in (reviewed, attended, owned, people):
+    for made in (reviewed, attended, owned, people, switched):
         made(store)
     with bench(store, tmp_path_factory.mktemp("repository")) as here:
         checked(here)
@@ -367,6 +384,36 @@ KINDS = [
     # policies
     of("policy", "document = replace(document, '0.92', '0.10')", "1 = 1", "document", key="digest"),
     gone("policy", key="digest"),
+    # what was in force
+    of(
+        "switch", "document = replace(document, 'observe', 'enforce')", "kind = 'mode'", "document", key="seq"
+    ),
+    of(
+        "switch",
+        "document = replace(document, 'true', 'false')",
+        "kind = 'stop' AND owner_id = ''",
+        "",
+        key="seq",
+    ),
+    of("switch", "kind = 'owner_rules'", "kind = 'policy'", "kind", key="seq"),
+    of("switch", "subject = ''", "kind = 'stop' AND owner_id = ''", "subject", key="seq"),
+    of("switch", "subject = 'other.example'", "kind = 'publisher'", "subject", key="seq"),
+    of("switch", f"at = {LATE}", "kind = 'policy'", "at", key="seq"),
+    of("switch", "by = 'mallory'", "kind = 'mode'", "by", key="seq"),
+    gone("switch", "kind = 'publisher'", key="seq"),
+    gone("switch", "kind = 'stop'", key="seq"),
+    Tampering(
+        "a switch that nobody made",
+        "SELECT max(seq) FROM switch WHERE owner_id = 'ann'",
+        "INSERT INTO switch (owner_id, seq, at, kind, subject, document, by) "
+        "SELECT owner_id, seq * 10, at, kind, subject, document, by FROM switch WHERE seq = :key AND owner_id = 'ann'",
+        "extra",
+        "switch",
+    ),
+    of("memory", "label = 'INFERENCE'", "label = 'UNVOUCHED'", "label"),
+    of("memory", "confidence = 'high'", "label = 'UNVOUCHED'", "confidence"),
+    of("memory", "label = 'UNVOUCHED'", "label = 'INFERENCE' AND approved_by IS NOT NULL", "label"),
+    gone("memory", "label = 'UNVOUCHED'"),
     # memories
     of("memory", "label = 'FACT', confidence = 'high'", "label = 'INFERENCE'", "label"),
     of("memory", "status = 'active', superseded_by = NULL", "status = 'superseded'", "status"),

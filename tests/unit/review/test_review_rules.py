@@ -84,6 +84,7 @@ TABLE[Act.DELETE_DOCUMENT] = dict.fromkeys(Role, NO) | {Role.AGENT: YES, Role.RE
 TABLE[Act.READ_TEAM] = dict.fromkeys(Role, YES) | {Role.AGENT: NO, Role.RECORDER: NO}
 TABLE[Act.MANAGE_TEAM] = dict.fromkeys(Role, NO) | {Role.ADMIN: YES}
 TABLE[Act.LET_STAND_IN] = dict.fromkeys(Role, NO) | {Role.ADMIN: YES, Role.REVIEWER: YES}
+TABLE[Act.STOP] = TABLE[Act.LET_STAND_IN]
 
 PRINCIPALS = st.builds(
     Principal,

@@ -23,7 +23,7 @@ from vouchgate.client import (
     Unsendable,
     VouchgateError,
 )
-from vouchgate.ingest.claims.decision import Outcome, ValidationResult
+from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.rules import Rule
@@ -225,7 +225,7 @@ class MemoryGate:
             for write, row in zip(plan.writes, rows, strict=True)
             if isinstance(row, ValidationResult)
         ]
-        stored = [(write, row) for write, row in verdicts if row.outcome is Outcome.STORED]
+        stored = [(write, row) for write, row in verdicts if row.passed]
         doubles = [
             (write, row)
             for write, row in verdicts
