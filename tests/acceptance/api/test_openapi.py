@@ -107,6 +107,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
 }
 # What they need to be named.
 NAMING = {
+    ("GET", "/v1/impact"): "source=ADR-1",
     ("GET", "/v1/publishers/preview"): "publisher=example.com",
     ("DELETE", "/v1/publishers"): "publisher=example.com",
     ("DELETE", "/v1/members"): "member={person}&role=reviewer",
