@@ -58,17 +58,18 @@ def run(settings: Settings) -> int:
     with bind(settings.host, settings.port) as listener:
         address = address_of(listener)
 
-        def ready() -> None:
-            say(f"listening on {address}")
-
         key = key_file(settings)
         made = key is not None and not key.exists()
-        with of_the_index() as progress, open_service(settings, progress) as service:
-            progress.close()
-            if service.signer is None:
+
+        def ready() -> None:
+            say(f"listening on {address}")
+            if key is None and settings.log_key is None:
                 say(f"The log is not signed: {PREFIX}LOG_KEY names no file for its key.")
             elif made:
                 say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
+
+        with of_the_index() as progress, open_service(settings, progress) as service:
+            progress.close()
             _first_start(service, address, port_of(listener))
             listen(listener)
             if settings.workers == 1:

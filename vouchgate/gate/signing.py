@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import ArgumentError
 
 from vouchgate.ingest.claims.log import Promise
 from vouchgate.ingest.transparency.note import (
@@ -48,10 +49,12 @@ def key_file(settings: Settings) -> Path | None:
     given = plain(settings.log_key)
     if given is not None:
         return None if given.startswith("PRIVATE+KEY+") else Path(given)
-    url = make_url(database_to_open(settings))
-    if url.get_backend_name() != "sqlite" or not url.database:
+    try:
+        url = make_url(database_to_open(settings))
+    except (ArgumentError, ValueError):  # whoever opens it says what is wrong with it
         return None
-    return Path(url.database + ".log-key")
+    sqlite = url.drivername.partition("+")[0] == "sqlite"
+    return Path(url.database + ".log-key") if sqlite and url.database else None
 
 
 def read_keys(settings: Settings) -> list[SigningKey]:
