@@ -47,16 +47,25 @@ _BEHIND = OWNER.c.log_seq > OWNER.c.sequenced
 SAYS = [*(c for c in ENTRY.c if c.name != "owner_id"), OWNER.c.owner_id, OWNER.c.pseudonym, TOKEN.c.role,
         TOKEN.c.person_id, DECISION.c.policy_digest]  # fmt: skip
 DECIDED = and_(DECISION.c.owner_id == ENTRY.c.owner_id, DECISION.c.id == ENTRY.c.subject_id)
+_OWNERS = PreparedSelect(
+    select(OWNER.c.owner_id, OWNER.c.sequenced, OWNER.c.log_seq)
+    .where(_BEHIND)
+    .order_by(OWNER.c.owner_id)
+    .limit(bindparam("most"))
+)
+# One owner at a time, and between two numbers: PostgreSQL, which cannot know how few are new, would sort all entries.
 _NEW = PreparedSelect(
     select(*SAYS)
     .select_from(
-        OWNER.join(ENTRY, and_(ENTRY.c.owner_id == OWNER.c.owner_id, ENTRY.c.seq > OWNER.c.sequenced))
+        ENTRY.join(OWNER, OWNER.c.owner_id == ENTRY.c.owner_id)
         .outerjoin(TOKEN, TOKEN.c.id == ENTRY.c.actor)
         .outerjoin(DECISION, DECIDED)
     )
-    .where(_BEHIND)
-    .order_by(OWNER.c.owner_id, ENTRY.c.seq)
-    .limit(bindparam("most"))
+    .where(
+        ENTRY.c.owner_id == bindparam("of_owner"),
+        ENTRY.c.seq.between(bindparam("first"), bindparam("last")),
+    )
+    .order_by(ENTRY.c.seq)
 )
 _NEWEST = select(func.max(CHECKPOINT.c.size))
 _DUE = select(
@@ -166,7 +175,13 @@ class Said(NamedTuple):
 def next_batch(connection: Connection, most: int = BATCH) -> Batch:
     """The entries that come next, of each owner in the order of its chain and without a gap; perhaps none."""
     edge = read_edge(connection)
-    rows = [Said._make(row) for row in _NEW.rows(connection, {"most": most})]
+    rows: list[Said] = []
+    for owner_id, sequenced, log_seq in _OWNERS.rows(connection, {"most": most}):
+        last = min(log_seq, sequenced + most - len(rows))
+        wanted = {"of_owner": owner_id, "first": sequenced + 1, "last": last}
+        rows += map(Said._make, _NEW.rows(connection, wanted))
+        if len(rows) == most:
+            break
     leaves: list[dict[str, Any]] = [
         {
             "owner_id": row.owner_id,

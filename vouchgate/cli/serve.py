@@ -22,13 +22,14 @@ from sqlalchemy import make_url
 from vouchgate.cli.identity.tokens import link_url
 from vouchgate.cli.output import Failure, say
 from vouchgate.cli.progress import of_the_index
+from vouchgate.gate.signing import key_file
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.vouching.loading import read_rules
 from vouchgate.server.app import create_app
 from vouchgate.server.processes import Supervisor
 from vouchgate.service import Service, open_service
-from vouchgate.settings import Settings
+from vouchgate.settings import PREFIX, Settings
 from vouchgate.storage import modes
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.store import Store
@@ -61,8 +62,15 @@ def run(settings: Settings) -> int:
     with bind(settings.host, settings.port) as listener:
         address = address_of(listener)
 
+        key = key_file(settings)
+        made = key is not None and not key.exists()
+
         def ready() -> None:
             say(f"listening on {address}")
+            if key is None and settings.log_key is None:
+                say(f"The log is not signed: {PREFIX}LOG_KEY names no file for its key.")
+            elif made:
+                say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
 
         with of_the_index() as progress, open_service(settings, progress) as service:
             progress.close()

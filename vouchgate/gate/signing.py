@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import logging
 import os
 import secrets
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import Connection, make_url
+from sqlalchemy.exc import ArgumentError
 
 from vouchgate.ingest.claims.log import Promise
 from vouchgate.ingest.transparency.note import (
@@ -35,8 +35,6 @@ from vouchgate.storage.log import tree
 from vouchgate.storage.log.tree import TreeBroken
 from vouchgate.storage.store import Store
 
-log = logging.getLogger(__name__)
-
 _LOOK = "Run `vouchgate log verify`, and compare with a backup; nothing is signed meanwhile"
 _MOST = 65_536  # bytes of a key file
 
@@ -51,10 +49,12 @@ def key_file(settings: Settings) -> Path | None:
     given = plain(settings.log_key)
     if given is not None:
         return None if given.startswith("PRIVATE+KEY+") else Path(given)
-    url = make_url(database_to_open(settings))
-    if url.get_backend_name() != "sqlite" or not url.database:
+    try:
+        url = make_url(database_to_open(settings))
+    except (ArgumentError, ValueError):  # whoever opens it says what is wrong with it
         return None
-    return Path(url.database + ".log-key")
+    sqlite = url.drivername.partition("+")[0] == "sqlite"
+    return Path(url.database + ".log-key") if sqlite and url.database else None
 
 
 def read_keys(settings: Settings) -> list[SigningKey]:
@@ -106,7 +106,6 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
             f"with `vouchgate log keys --add` and `vouchgate log keys --retire {lost[0]}`, which everybody will see"
         )
     if not given and path is None:
-        log.info("the log is not signed: set %sLOG_KEY to a file that is to hold its key", PREFIX)
         return None
     wanted = (
         origin
@@ -118,7 +117,6 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
                           "and the names in its keys")  # fmt: skip
     if not given:
         given = [add_key(settings, wanted)]
-        log.info("the log is signed with a new key, in %s: keep a copy of it in another place", path)
     for each in given:
         known_keys.add(store, each.key, actor="service", now=now)
     signer = LogSigner(wanted, tuple(given), path)

@@ -26,6 +26,7 @@ from vouchgate.ingest.claims.standing_rulings import RulingDraft
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.ingest.claims.waiting import PendingMemory, SpotVerdict
 from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.transparency.note import make_signing_key
 from vouchgate.review.answers import Approved, Rejected, Removed, Retracted, Undone
 from vouchgate.review.attending import attention
 from vouchgate.review.queue import ReviewQueue
@@ -37,7 +38,7 @@ from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.engine import writing
 from vouchgate.storage.identity import identities, memberships, persons, sessions, tokens
-from vouchgate.storage.log import chain
+from vouchgate.storage.log import chain, keys
 from vouchgate.storage.log.data.differences import Difference
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import mail, webhooks
@@ -195,6 +196,11 @@ def others(store: Store, bea: Person, cleo: Person) -> None:
 
 def people(store: Store) -> None:
     """Who may call; and an item that two people approve, one that somebody objects to."""
+    for name in ("log.example/a", "log.example/b"):
+        keys.add(store, make_signing_key(name).key, actor="operator", now=NOW)
+    with store.read() as connection:
+        ended = keys.known(connection)[0].id
+    keys.retire(store, ended, actor="operator", now=NOW)
     bea, cleo = (persons.create(store, name, actor="operator", now=NOW) for name in ("bea", "cleo"))
     token = {"owners": ["acme"], "actor": "operator", "now": NOW}
     first, _ = tokens.create(store, role=Role.REVIEWER, name="b", person=bea.id, **token)  # type: ignore[arg-type]
@@ -494,6 +500,9 @@ KINDS = [
     of("membership", f"until = {LATE}", "acts_for <> ''", "until", key="member_id"),
     of("membership", "acts_for = 'per_x'", "acts_for <> ''", "acts_for", key="member_id"),
     gone("membership", "acts_for <> ''", key="member_id"),
+    of("log_key", "verifier = replace(verifier, 'example', 'evil')", "retired_at IS NULL", "verifier"),
+    of("log_key", "retired_at = NULL", "retired_at IS NOT NULL", "retired_at"),
+    gone("log_key"),
     of("identity", "sub = 'eve'", "1 = 1", "sub", key="token_id"),
     gone("identity", key="token_id"),
     of("mail", "address = 'eve@evil.example'", "1 = 1", "address"),
