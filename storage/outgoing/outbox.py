@@ -75,6 +75,17 @@ _HELD = _PUT_AT.where(
     )
     .exists()
 )
+_OWN_PLACES = _PUT_AT.where(
+    ~select(_LATER.c.seq)
+    .where(
+        _LATER.c.owner_id == TABLE.c.owner_id,
+        _LATER.c.sink == TABLE.c.sink,
+        _LATER.c.place == TABLE.c.place,
+        _LATER.c.seq > TABLE.c.seq,
+        _LATER.c.memory_id != TABLE.c.memory_id,
+    )
+    .exists()
+)
 # The memory that was put last at each place, if it is in force. CROSS JOIN makes SQLite start with what is asked for.
 _AT_PLACES = {
     "sqlite": """
@@ -191,6 +202,14 @@ class Outbox:
                 self.note_removal(
                     owner_id, DeliveryTarget(sink=row.sink, place=row.place, data=row.data), memory_id, at
                 )
+
+    def note_erased(self, owner_id: str, memory_id: str, at: datetime) -> None:
+        """A memory is erased: each place that ever held it is to let it go, once more where it was told so before, but
+        not one that holds another by now."""
+        asked = {"of_owner": owner_id, "of_memory": memory_id}
+        found = {(row.sink, row.place): row.data for row in self._connection.execute(_OWN_PLACES, asked)}
+        for (sink, place), data in found.items():
+            self.note_removal(owner_id, DeliveryTarget(sink=sink, place=place, data=data), memory_id, at)
 
     def note_restored(self, owner_id: str, memory_id: str, at: datetime) -> None:
         """A memory is in force again: where it was put before, it is put once more."""

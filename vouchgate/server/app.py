@@ -45,6 +45,9 @@ from vouchgate.web.session import HOME
 from vouchgate.web.sign_in import Attempts
 from vouchgate.workers.runner import end, repeat
 
+RETENTION_SECONDS = (
+    600.0  # how often what policies keep for a time only is erased, and free pages are looked at
+)
 SWEEP_SECONDS = 60.0  # how often items and memories past their time are expired
 
 DESCRIPTION = """A gatekeeper for AI memory. Send a claim before you save it: it is **stored** when something
@@ -58,6 +61,13 @@ async def _sweep(service: Service) -> float:
     return SWEEP_SECONDS
 
 
+async def _retain(service: Service) -> float:
+    now = datetime.now(UTC)
+    await run_in_threadpool(service.erasing.retain, now)
+    await run_in_threadpool(service.erasing.scrub_if_due, now)
+    return RETENTION_SECONDS
+
+
 def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     """The application. The service is opened and closed by whoever calls.
 
@@ -69,6 +79,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         work = [
             asyncio.create_task(repeat("expiring old items", lambda: _sweep(service))),
+            asyncio.create_task(repeat("erasing what is over its time", lambda: _retain(service))),
             asyncio.create_task(service.rechecker.job.run(app.state.metrics.count_rechecks)),
             asyncio.create_task(repeat("looking for changed documents", service.changes.look)),
             *(

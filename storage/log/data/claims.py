@@ -22,12 +22,11 @@ from vouchgate.storage.log.data.differences import (
     plain,
     time_of,
 )
+from vouchgate.storage.log.data.erased import MEMORY, PENDING, is_left
 from vouchgate.storage.sql import among
-from vouchgate.storage.tables.claims import MemoryRow, PendingRow, StandingRulingActRow
+from vouchgate.storage.tables.claims import StandingRulingActRow
 from vouchgate.storage.tables.doors import DeliveryRow
 
-MEMORY: Table = MemoryRow.metadata.tables["memory"]
-PENDING: Table = PendingRow.metadata.tables["pending"]
 ACT: Table = StandingRulingActRow.metadata.tables["standing_ruling_act"]
 DELIVERY: Table = DeliveryRow.metadata.tables["delivery"]
 _DECIDED = (
@@ -38,6 +37,7 @@ _DECIDED = (
     Action.CLAIM_PROMOTED,
     Action.CLAIM_RECHECKED,
     Action.REVIEW_EDITED,
+    Action.MEMORY_ERASED,
 )
 _OF_MEMORY = (
     Action.MEMORY_SUPERSEDED,
@@ -69,6 +69,8 @@ def decisions(look: Look) -> None:
     for batch in batched(look.side_by_side(wanted, DECISION.c.id, _DECIDED)):
         made: dict[Table, dict[str, tuple[str, Entry]]] = {MEMORY: {}, PENDING: {}, ACT: {}}
         for key, rows, entries in batch:
+            if key in look.erased or key.startswith("ers_"):
+                continue
             _decision(look, key, rows, entries, made)
         for table, column in ((MEMORY, "id"), (PENDING, "id"), (ACT, "decision_id")):
             there = look.there(table, column, made[table])
@@ -90,7 +92,9 @@ def _decision(
     if not entries:
         return look.note(Kind.EXTRA, "decision", key)
     row, entry = rows[0], entries[0]
-    if hashlib.sha256(row.answer.encode()).hexdigest() != entry.content_digest:
+    last = entries[-1]
+    whole = last.action != Action.MEMORY_ERASED and entry.content_digest == _sha256(row.answer)
+    if not whole and not is_left(last, key, row.answer):
         look.unusable.add(key)
         return look.note(Kind.ALTERED, "decision", key, "answer", entry)
     answer = parsed(row.answer)
@@ -129,6 +133,10 @@ def _decision(
     return None
 
 
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def memories(look: Look) -> None:
     """Every memory is what its decision and the acts on it since make of it."""
     wanted = select(MEMORY).where(MEMORY.c.owner_id == look.owner_id)
@@ -150,6 +158,8 @@ def memories(look: Look) -> None:
             items = {item.memory_id: item for item in look.connection.execute(became, {"wanted": approved})}
         placed: dict[str, Any] = {}
         for key, found, entries in batch:
+            if key in look.erased:
+                continue
             if not found:
                 look.note(Kind.MISSING, "memory", key, entry=entries[0])
                 continue

@@ -101,6 +101,7 @@ class Look:
     together: int = 1  # how many items were let go together, last
     without: set[str] = field(default_factory=set)  # digests of policies that are not there
     edited: set[str] = field(default_factory=set)  # decisions on what a reviewer wrote
+    erased: set[str] = field(default_factory=set)  # memories, items and decisions, by entries that say so
 
     def note(
         self,

@@ -54,6 +54,8 @@ def items(look: Look) -> None:
         for vote in look.connection.execute(cast, {"wanted": [key for key, _, _ in batch]}):
             votes.setdefault(vote.item_id, []).append(vote)
         for key, found, entries in batch:
+            if key in look.erased:
+                continue
             if not found:
                 look.note(Kind.MISSING, "pending", key, entry=entries[0])
                 continue

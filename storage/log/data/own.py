@@ -12,6 +12,7 @@ from sqlalchemy import Row, Table, func, select
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
 from vouchgate.ingest.claims.trust import Trust
+from vouchgate.storage.erasing.apply import STATUS
 from vouchgate.storage.log.data.claims import ACT, DELIVERY, MEMORY, PENDING, number_of
 from vouchgate.storage.log.data.differences import LOG, Entry, Kind, Look, batched, plain
 from vouchgate.storage.sql import among
@@ -86,6 +87,8 @@ def spot_checks(look: Look) -> None:
         answers = look.answers(set(decided.values()))
         for key, rows, entries in batch:
             entry = entries[-1] if entries else None
+            if key in look.erased:
+                continue
             if not rows:
                 look.note(Kind.MISSING, SPOT.name, key, entry=entry)
                 continue
@@ -110,6 +113,9 @@ def rulings(look: Look) -> None:
             look.note(Kind.EXTRA if rows else Kind.MISSING, RULING.name, key, entry=made)
             continue
         row = rows[0]
+        if row.item_id in look.erased:
+            look.compare(RULING.name, key, row, {"terms": {"agent": STATUS}})
+            continue
         look.compare(RULING.name, key, row, {"ended_at": end and end.at, "ended_by": end and end.actor}, end)
         look.compare(RULING.name, key, row, {"created_at": made.at, "confirmed_by": made.actor}, made)
         if not made.commits_to(ruling=_as_confirmed(row)):
@@ -121,6 +127,8 @@ def rulings(look: Look) -> None:
             _, answer = answers.get(row.decision_id, (None, None))
             by = (answer or {}).get("evidence", {}).get("standing_ruling") or {}
             name = f"{row.ruling_id} {row.decision_id}"
+            if row.decision_id in look.erased:
+                continue
             if answer is None or by.get("id") != row.ruling_id:
                 look.note(Kind.EXTRA, ACT.name, name, why="the decision does not rest on this ruling")
             else:
@@ -202,6 +210,9 @@ def deliveries(look: Look) -> None:
                     Kind.MISSING, DELIVERY.name, str(missing), why="the owner's deliveries have no gaps"
                 )
             last = row.seq
+            if row.memory_id in look.erased:
+                moved.pop(row.id, None)
+                continue
             _, answer = answers.get(decided.get(row.memory_id, ""), (None, None))
             _delivery(
                 look,

@@ -12,13 +12,14 @@ from pydantic_core import from_json
 from sqlalchemy import Connection, Table, select, union
 
 from vouchgate.storage.identity.tokens import SERVICE_OWNER
-from vouchgate.storage.log.data import claims, identity, items, own
+from vouchgate.storage.log.data import claims, erased, identity, items, own
 from vouchgate.storage.log.data.differences import DECISION, LOG, Check, Difference, Kind, Look
 from vouchgate.storage.tables.claims import PolicyRow
 
 POLICY: Table = PolicyRow.metadata.tables["policy"]
-# The decisions first: what follows rests on what they say.
+# What was erased, and then the decisions first: what follows rests on what they say.
 _OF_OWNER: tuple[Check, ...] = (
+    erased.erasures,
     claims.decisions,
     claims.memories,
     items.items,
@@ -37,6 +38,7 @@ _OWNED = (
     own.SPOT,
     own.RULING,
     own.WEBHOOK,
+    erased.ERASED,
     claims.DELIVERY,
 )
 
