@@ -213,7 +213,7 @@ class Erasing:
         return found
 
     def retain(self, now: datetime) -> dict[str, int]:
-        """Erases what the policy's `[retention]` says, by kind; each owner's in some erasures, each of one log entry."""
+        """Erases what the policy's `[retention]` says, by kind; each owner's in some erasures of one log entry."""
         done: dict[str, int] = {}
         for kind, rows in self._over(now).items():
             while (count := self._retain(kind, rows, now)) > 0:
@@ -341,8 +341,10 @@ def _about(ids: Collection[str], basis: str) -> dict[str, str]:
 def _ask(
     seen: Plan, ids: Collection[str], basis: str, asker: Asker, connection: Connection, *, now: datetime
 ) -> None:
-    digest = record.digest(**_about(ids, basis))
-    record.entry(connection, seen.owner_id, Action.MEMORY_ERASE_ASKED, min(ids), digest, by=asker.id, now=now)
+    document = record.document(**_about(ids, basis))
+    record.entry(
+        connection, seen.owner_id, Action.MEMORY_ERASE_ASKED, min(ids), document, by=asker.id, now=now
+    )
 
 
 def _asked_by(
@@ -350,14 +352,15 @@ def _asked_by(
 ) -> set[str]:
     """The persons who asked for just this lately."""
     log = chain.TABLE.c
-    asked = select(log.actor, log.content_digest).where(
+    asked = select(log.actor, log.content_digest, log.salt).where(
         log.owner_id == owner_id,
         log.subject_id == min(ids),
         log.action == Action.MEMORY_ERASE_ASKED.value,
         log.at > now - _OPEN,
     )
-    digest = record.digest(**_about(ids, basis))
-    actors = {row.actor for row in connection.execute(asked) if row.content_digest == digest}
+    document = record.document(**_about(ids, basis))
+    rows = connection.execute(asked)
+    actors = {row.actor for row in rows if row.content_digest == document.commitment(row.salt)}
     known = proposers.persons_of(connection, actors) | {OPERATOR: OPERATOR}
     return {known[actor] for actor in actors if actor in known}
 

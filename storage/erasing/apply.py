@@ -98,6 +98,7 @@ class _Work:
         self.set(decisions.TABLE.c.id, plan.decisions, {"answer": ""})
         for decision_id, answer in plan.shown_in.items():
             self.set(decisions.TABLE.c.id, [decision_id], {"answer": answer})
+        self.set(_LOG.c.seq, plan.entries, {"salt": None})
         self.set(_VOTE.c.item_id, plan.items, {"note": None})
         self.set(RULING.c.id, plan.rulings, {"name": STATUS, "terms": {"agent": STATUS}})
         self.set(SPOT.c.memory_id, plan.memories, {"kind": None, "publisher": None})
@@ -145,10 +146,10 @@ class _Work:
         outbox.write()
 
     def log(self, action: Action, subject: str, about: dict[str, Any]) -> None:
-        owner_id, digest = self.plan.owner_id, chain.digest_of(about)
-        chain.append(self.connection, owner_id, action, subject, digest, by=self.by, now=self.now)
+        owner_id, document = self.plan.owner_id, chain.document_of(about)
+        chain.append(self.connection, owner_id, action, subject, document, by=self.by, now=self.now)
 
-    def set(self, column: Column[Any], values: Collection[str], to: dict[str, Any], *where: Any) -> None:
+    def set(self, column: Column[Any], values: Collection[Any], to: dict[str, Any], *where: Any) -> None:
         if values:
             rows = update(column.table).where(
                 column.table.c.owner_id == self.plan.owner_id, among(column, "of"), *where

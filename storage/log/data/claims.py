@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from vouchgate.ingest.claims.decision import Label
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.rules import CHANGE_REASON, NUMBERS, Rule
 from vouchgate.ingest.scoring.score import confidence_of
+from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.differences import (
     DECISION,
     Entry,
@@ -93,8 +93,8 @@ def _decision(
         return look.note(Kind.EXTRA, "decision", key)
     row, entry = rows[0], entries[0]
     last = entries[-1]
-    whole = last.action != Action.MEMORY_ERASED and entry.content_digest == _sha256(row.answer)
-    if not whole and not is_left(last, key, row.answer):
+    shown = last.action == Action.MEMORY_ERASED
+    if not (is_left(last, key, row.answer) if shown else entry.holds(chain.Document(row.answer.encode()))):
         look.unusable.add(key)
         return look.note(Kind.ALTERED, "decision", key, "answer", entry)
     answer = parsed(row.answer)
@@ -131,10 +131,6 @@ def _decision(
     ):
         made[ACT][key] = key, entry
     return None
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def memories(look: Look) -> None:

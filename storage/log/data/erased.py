@@ -8,6 +8,7 @@ from sqlalchemy import Table, select
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.storage.erasing import apply
+from vouchgate.storage.erasing.plan import RULING
 from vouchgate.storage.erasing.tombstones import TABLE as ERASED
 from vouchgate.storage.log.data.differences import DECISION, Entry, Kind, Look, batched
 from vouchgate.storage.sql import among
@@ -34,8 +35,9 @@ def erasures(look: Look) -> None:
     wanted = select(ERASED).where(ERASED.c.owner_id == look.owner_id)
     sides = look.side_by_side(wanted, ERASED.c.erasure_id, (Action.MEMORY_ERASED,))
     for key, rows, entries in sides:
-        if not key.startswith("ers_"):
-            continue  # a decision on another claim; see `claims.decisions`
+        if not key.startswith("ers_"):  # a decision on another claim; see `claims.decisions`
+            look.unsalted.add(key)
+            continue
         entry = entries[0] if entries else None
         if entry is None:
             look.note(Kind.EXTRA, ERASED.name, key)
@@ -49,6 +51,8 @@ def erasures(look: Look) -> None:
             for row in rows:
                 look.compare(ERASED.name, row.item_id, row, {"at": entry.at, "by": entry.actor}, entry)
             look.erased |= {row.item_id for row in rows}
+    rulings = select(RULING.c.id).where(RULING.c.owner_id == look.owner_id, among(RULING.c.item_id, "wanted"))
+    look.unsalted |= look.erased | set(look.connection.scalars(rulings, {"wanted": list(look.erased)}))
     for table, empty in _EMPTY.items():
         prefix = {MEMORY: "mem_", PENDING: "rev_", DECISION: "dec_"}[table]
         for ids in batched(sorted(each for each in look.erased if each.startswith(prefix))):
@@ -64,4 +68,4 @@ def erasures(look: Look) -> None:
 
 def is_left(entry: Entry, decision_id: str, answer: str) -> bool:
     """Whether this is what was left of a decision which had shown something that was erased."""
-    return entry.action == Action.MEMORY_ERASED and entry.commits_to(**apply.left_of(decision_id, answer))
+    return entry.commits_to(**apply.left_of(decision_id, answer))
