@@ -8,11 +8,14 @@ from datetime import datetime
 from sqlalchemy import Connection, Table, bindparam, select
 
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.log import Action
+from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.sql import among, limited_to
 from vouchgate.storage.tables.claims import ErasedRow
 
 TABLE: Table = ErasedRow.metadata.tables["erased"]
 _ONE = select(TABLE).where(TABLE.c.item_id == bindparam("wanted"))
+_SHOWED = select(LOG.c.subject_id).where(LOG.c.action == Action.MEMORY_ERASED.value)
 _KNOWN = select(TABLE.c.item_id).where(
     TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.item_id, "wanted")
 )
@@ -39,6 +42,11 @@ def find(connection: Connection, item_id: str, *, owners: frozenset[str] | None)
         if row is None
         else Tombstone.model_validate({name: row[name] for name in Tombstone.model_fields})
     )
+
+
+def without_text(connection: Connection) -> set[str]:
+    """Every id that was erased, and of decisions on other claims those that showed it."""
+    return {*connection.scalars(select(TABLE.c.item_id)), *connection.scalars(_SHOWED)}
 
 
 def known(connection: Connection, owner_id: str, ids: Collection[str]) -> set[str]:

@@ -19,7 +19,7 @@ import typer
 from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
 from vouchgate.cli.identity import people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
-from vouchgate.cli.reviewing import mail
+from vouchgate.cli.reviewing import erasing, mail
 from vouchgate.extras import missing
 
 PORTS = {"min": 0, "max": 65535}
@@ -454,6 +454,7 @@ for part in (
     records,
     webhooks,
     mail,
+    erasing,
 ):
     part.register(app)
 

@@ -99,6 +99,16 @@ def db_upgrade(database_url: operator.DatabaseUrl = None) -> None:
     say("The database was brought up to date." if needed else "The database is up to date.")
 
 
+@db.command("scrub", epilog="Example: vouchgate db scrub --database-url sqlite:///vouchgate.db")
+def db_scrub(database_url: operator.DatabaseUrl = None) -> None:
+    """Write over free pages, where copies of what was erased may be. Nobody can write meanwhile."""
+    from vouchgate.cli.database import open_store
+
+    with open_store(operator.settings_from(database_url=database_url)) as store:
+        store.scrub()
+    say("Free pages were written over.")
+
+
 @policy.command("show", epilog="Example: vouchgate policy show --policy strict.toml")
 def policy_show(policy: operator.PolicyFile = None) -> None:
     """Print the policy in force as JSON, with its digest."""
@@ -124,11 +134,14 @@ def replay(
 
     if bool(decision) == everything:
         raise typer.BadParameter("name decisions, or say --all", param_hint="DECISION_ID")
-    same = different = gone = 0
+    same = different = gone = erased = 0
     settings = operator.settings_from(database_url=database_url)
     with open_store(settings) as store, store.read() as connection:
         replayer = _Replayer(store)
         for decision_id, document in _documents(connection, decision or []):
+            if document == "":
+                erased += 1
+                continue
             differences, without_text = replayer.replay(connection, document)
             for sentence in differences:
                 say(f"{decision_id}: {sentence}")
@@ -138,6 +151,8 @@ def replay(
             different += bool(differences)
             same += not differences
     say(f"{same + different} decisions: {same} the same when made again, {different} not.")
+    if erased:
+        say(f"{erased} were erased, or what they showed of others was: they cannot be made again.")
     if gone:
         say(f"The texts of {gone} sources are not kept any more; what was kept of them was replayed.")
     raise typer.Exit(FAILED if different else 0)

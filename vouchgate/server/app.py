@@ -21,6 +21,7 @@ from vouchgate.api import (
     corroboration,
     deliveries,
     documents,
+    erasures,
     gaps,
     memories,
     numbers,
@@ -117,6 +118,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         claims.router,
         pending.router,
         memories.router,
+        erasures.router,
         deliveries.router,
         attention.router,  # before what takes any word for an item
         reviews.router,

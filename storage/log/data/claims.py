@@ -14,6 +14,8 @@ from vouchgate.ingest.scoring.score import confidence_of
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.differences import (
     DECISION,
+    MEMORY,
+    PENDING,
     Entry,
     Kind,
     Look,
@@ -22,7 +24,7 @@ from vouchgate.storage.log.data.differences import (
     plain,
     time_of,
 )
-from vouchgate.storage.log.data.erased import MEMORY, PENDING, is_left
+from vouchgate.storage.log.data.erased import is_left
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import StandingRulingActRow
 from vouchgate.storage.tables.doors import DeliveryRow

@@ -18,12 +18,14 @@ from sqlalchemy import Column, ColumnElement, Connection, Integer, Row, Select, 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.storage.log import chain
 from vouchgate.storage.sql import among
-from vouchgate.storage.tables.claims import DecisionRow
+from vouchgate.storage.tables.claims import DecisionRow, MemoryRow, PendingRow
 
 BATCH = 500  # rows, with what belongs to them
 
 LOG: Table = chain.TABLE
 DECISION: Table = DecisionRow.metadata.tables["decision"]
+MEMORY: Table = MemoryRow.metadata.tables["memory"]
+PENDING: Table = PendingRow.metadata.tables["pending"]
 _ENTRIES = [
     LOG.c.seq,
     LOG.c.at,

@@ -10,12 +10,9 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.storage.erasing import apply
 from vouchgate.storage.erasing.plan import RULING
 from vouchgate.storage.erasing.tombstones import TABLE as ERASED
-from vouchgate.storage.log.data.differences import DECISION, Entry, Kind, Look, batched
+from vouchgate.storage.log.data.differences import DECISION, MEMORY, PENDING, Entry, Kind, Look, batched
 from vouchgate.storage.sql import among
-from vouchgate.storage.tables.claims import MemoryRow, PendingRow
 
-MEMORY: Table = MemoryRow.metadata.tables["memory"]
-PENDING: Table = PendingRow.metadata.tables["pending"]
 _EMPTY: dict[Table, dict[str, Any]] = {
     MEMORY: {"content": "", "status": apply.STATUS, "details": {}, "source_id": None},
     PENDING: {

@@ -13,8 +13,8 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.storage.erasing.apply import STATUS
-from vouchgate.storage.log.data.claims import ACT, DELIVERY, MEMORY, PENDING, number_of
-from vouchgate.storage.log.data.differences import LOG, Entry, Kind, Look, batched, plain
+from vouchgate.storage.log.data.claims import ACT, DELIVERY, number_of
+from vouchgate.storage.log.data.differences import LOG, MEMORY, PENDING, Entry, Kind, Look, batched, plain
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import OwnerRow, PublisherTrustRow, SpotCheckRow, StandingRulingRow
 from vouchgate.storage.tables.doors import SinkConsumerRow, WebhookRow

@@ -11,9 +11,19 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Connection, Table, select, union
 
+from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity.tokens import SERVICE_OWNER
 from vouchgate.storage.log.data import claims, erased, identity, items, own
-from vouchgate.storage.log.data.differences import DECISION, LOG, Check, Difference, Kind, Look
+from vouchgate.storage.log.data.differences import (
+    DECISION,
+    LOG,
+    MEMORY,
+    PENDING,
+    Check,
+    Difference,
+    Kind,
+    Look,
+)
 from vouchgate.storage.tables.claims import PolicyRow
 
 POLICY: Table = PolicyRow.metadata.tables["policy"]
@@ -33,13 +43,13 @@ _OF_OWNER: tuple[Check, ...] = (
 )
 _OWNED = (
     DECISION,
-    claims.MEMORY,
-    claims.PENDING,
+    MEMORY,
+    PENDING,
     own.TRUST,
     own.SPOT,
     own.RULING,
     own.WEBHOOK,
-    erased.ERASED,
+    tombstones.TABLE,
     claims.DELIVERY,
 )
 

@@ -17,6 +17,7 @@ from tests.reviews import everything, history, queue_of, reviewer, stored, waiti
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.policy import DocumentPolicy, Policy
@@ -279,7 +280,7 @@ def test_retention_erases_what_is_over_its_time(store: Store, tmp_path: Path) ->
     assert erasing.retain(NOW + 40 * DAY) == over | {"idempotency keys": 1}  # the other went with its claim
     assert erasing.retain(NOW + 40 * DAY) == {}
     assert "Quambo" not in str(everything(store))
-    assert [entry.action for entry in history(store)].count("memory.erased") == 2
+    assert [entry.action for entry in history(store)].count(Action.MEMORY_ERASED) == 2
     assert history(store, "bob")[-1].action == "claim.stored"
     assert free.claim.content in str(everything(store))
     assert walked(store) == []
