@@ -158,7 +158,7 @@ class SourceTexts(Frozen):
 
 
 class Retention(Frozen):
-    """After how many days texts are erased that nobody needs any more; 0: never. See `review.erasing`."""
+    """After how many days texts are erased that nobody needs any more; 0: never. See `review.ending.erasing`."""
 
     rejected_days: int = Field(default=0, ge=0, le=36_500)  # claims that their owner rejected
     blocked_days: int = Field(default=0, ge=0, le=36_500)  # and those that were never let in

@@ -17,7 +17,7 @@ from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.setup import world_of
 from vouchgate.ingest.data.policy_file import PolicyError, load_policy
 from vouchgate.ingest.policy import Policy
-from vouchgate.review.erasing import Erasing
+from vouchgate.review.ending.erasing import Erasing
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.review.vouching.loading import load_rules

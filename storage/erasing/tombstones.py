@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Table, bindparam, select
 
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.log import Action
+from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.sql import among, limited_to
 from vouchgate.storage.tables.claims import ErasedRow
@@ -36,12 +37,10 @@ class Tombstone(Frozen):
 
 def find(connection: Connection, item_id: str, *, owners: frozenset[str] | None) -> Tombstone | None:
     """That of this id, if one of `owners` (None: any) had it and it was erased."""
+    if not valid_name(item_id):
+        return None
     row = connection.execute(limited_to(owners, _ONE, TABLE), {"wanted": item_id}).mappings().first()
-    return (
-        None
-        if row is None
-        else Tombstone.model_validate({name: row[name] for name in Tombstone.model_fields})
-    )
+    return row and Tombstone.model_validate({name: row[name] for name in Tombstone.model_fields})
 
 
 def without_text(connection: Connection) -> set[str]:

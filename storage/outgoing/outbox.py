@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, func, or_, select
+from sqlalchemy import Connection, Table, and_, bindparam, func, or_, select
 
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
@@ -75,6 +75,7 @@ _HELD = _PUT_AT.where(
     )
     .exists()
 )
+# Where nobody else was put since, and that did not let it go before; a webhook hears of it again.
 _OWN_PLACES = _PUT_AT.where(
     ~select(_LATER.c.seq)
     .where(
@@ -82,7 +83,14 @@ _OWN_PLACES = _PUT_AT.where(
         _LATER.c.sink == TABLE.c.sink,
         _LATER.c.place == TABLE.c.place,
         _LATER.c.seq > TABLE.c.seq,
-        _LATER.c.memory_id != TABLE.c.memory_id,
+        or_(
+            _LATER.c.memory_id != TABLE.c.memory_id,
+            and_(
+                ~_LATER.c.sink.startswith(ids.sink_id(""), autoescape=True),
+                _LATER.c.op == DeliveryOp.REMOVE.value,
+                _LATER.c.state == "delivered",
+            ),
+        ),
     )
     .exists()
 )
@@ -204,8 +212,8 @@ class Outbox:
                 )
 
     def note_erased(self, owner_id: str, memory_id: str, at: datetime) -> None:
-        """A memory is erased: each place that ever held it is to let it go, once more where it was told so before, but
-        not one that holds another by now."""
+        """A memory is erased: each place that ever held it is to let it go, but for one that did or holds another by
+        now; webhooks hear of it once more."""
         asked = {"of_owner": owner_id, "of_memory": memory_id}
         found = {(row.sink, row.place): row.data for row in self._connection.execute(_OWN_PLACES, asked)}
         for (sink, place), data in found.items():

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from vouchgate.api.base import JsonRoute, caller, erased_or_not_found, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.ingest.claims.people import Principal
-from vouchgate.review.erasing import MOST_BASIS, EraseAsked, Erased, EraseRefused
+from vouchgate.review.ending.erasing import MOST_BASIS, EraseAsked, Erased, EraseRefused
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
 from vouchgate.wire import Text, Wire

@@ -128,18 +128,19 @@ def replay(
 
     Every difference is printed. Each decision is made with the policy that was in force, and nothing is
     looked up. Statements are held again against the texts of their sources, as far as these are kept; a text
-    that is gone is no difference. Exit status 1 on a difference.
+    that is gone is no difference, nor is what was erased. Exit status 1 on a difference.
     """
     from vouchgate.cli.database import open_store
+    from vouchgate.storage.erasing import tombstones
 
     if bool(decision) == everything:
         raise typer.BadParameter("name decisions, or say --all", param_hint="DECISION_ID")
     same = different = gone = erased = 0
     settings = operator.settings_from(database_url=database_url)
     with open_store(settings) as store, store.read() as connection:
-        replayer = _Replayer(store)
+        replayer, erased_ids = _Replayer(store), tombstones.without_text(connection)
         for decision_id, document in _documents(connection, decision or []):
-            if document == "":
+            if decision_id in erased_ids:
                 erased += 1
                 continue
             differences, without_text = replayer.replay(connection, document)
@@ -152,7 +153,7 @@ def replay(
             same += not differences
     say(f"{same + different} decisions: {same} the same when made again, {different} not.")
     if erased:
-        say(f"{erased} were erased, or what they showed of others was: they cannot be made again.")
+        say(f"Erased, or what they showed of others was: {erased}. They cannot be made again.")
     if gone:
         say(f"The texts of {gone} sources are not kept any more; what was kept of them was replayed.")
     raise typer.Exit(FAILED if different else 0)

@@ -35,7 +35,7 @@ from vouchgate.api import (
     team,
     whoami,
 )
-from vouchgate.review.expiry import expire
+from vouchgate.review.ending.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.live import Hub
 from vouchgate.server.metrics import Metrics

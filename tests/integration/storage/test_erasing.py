@@ -23,7 +23,14 @@ from vouchgate.ingest.claims.source import Found, Standing
 from vouchgate.ingest.policy import DocumentPolicy, Policy
 from vouchgate.ingest.support.texts import pack
 from vouchgate.review.answers import Approved, NotFound, Rejected
-from vouchgate.review.erasing import BY_OPERATOR, EraseAsked, Erased, ErasedBefore, EraseRefused, Erasing
+from vouchgate.review.ending.erasing import (
+    BY_OPERATOR,
+    EraseAsked,
+    Erased,
+    ErasedBefore,
+    EraseRefused,
+    Erasing,
+)
 from vouchgate.review.vouching.owner_rules import parse
 from vouchgate.storage.claims import decisions, memories, source_cache
 from vouchgate.storage.claims.submit import Decided

@@ -28,7 +28,7 @@ from vouchgate.ingest.claims.waiting import PendingMemory, SpotVerdict
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.answers import Approved, Rejected, Removed, Retracted, Undone
 from vouchgate.review.attending import attention
-from vouchgate.review.erasing import Erased, Erasing
+from vouchgate.review.ending.erasing import Erased, Erasing
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.trust import publishers, spot_checks, taking_back
 from vouchgate.review.trust.standing_rulings import StandingRulings

@@ -16,7 +16,7 @@ from vouchgate.cli import operator
 from vouchgate.cli.output import USAGE, Failure, complain, say, show_table
 
 if TYPE_CHECKING:
-    from vouchgate.review.erasing import Answer, Erasing
+    from vouchgate.review.ending.erasing import Answer, Erasing
     from vouchgate.settings import Settings
 
 memory = typer.Typer(name="memory", help="What is stored.", rich_markup_mode=None)
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 def _opened(settings: Settings) -> Iterator[Erasing]:
     from vouchgate.cli.database import open_store
     from vouchgate.ingest.data.policy_file import load_policy
-    from vouchgate.review.erasing import Erasing
+    from vouchgate.review.ending.erasing import Erasing
     from vouchgate.review.vouching.loading import load_rules
     from vouchgate.settings import erasures_file
 
@@ -95,7 +95,7 @@ def _answer(
     erasing: Erasing, settings: Settings, ids: list[str], basis: str, owner: str | None, *, dry_run: bool
 ) -> Answer:
     from vouchgate.cli.review import open_review_session
-    from vouchgate.review.erasing import BY_OPERATOR
+    from vouchgate.review.ending.erasing import BY_OPERATOR
 
     now = datetime.now(UTC)
     if owner is not None:
@@ -107,11 +107,11 @@ def _answer(
 
 def _show(answer: Answer, verb: str) -> None:
     """Raises Failure for what was not done."""
-    from vouchgate.review.erasing import EraseAsked, Erased, ErasedBefore, EraseRefused
+    from vouchgate.review.ending.erasing import EraseAsked, Erased, ErasedBefore, EraseRefused
 
     match answer:
         case Erased():
-            say(f"{verb}: " + ", ".join(f"{count} {kind}" for kind, count in answer.counts.items()) + ".")
+            say(f"{verb}: " + ", ".join(f"{kind} {count}" for kind, count in answer.counts.items()) + ".")
             if answer.in_free_pages:
                 complain(
                     "copies are in free pages of the database until tonight, or until `vouchgate db scrub`"

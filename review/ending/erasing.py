@@ -31,6 +31,7 @@ from vouchgate.storage.erasing.listed import Listed
 from vouchgate.storage.erasing.plan import RULING, Plan
 from vouchgate.storage.erasing.tombstones import Tombstone
 from vouchgate.storage.errors import StoreBusy
+from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.log import chain
 from vouchgate.storage.queue import documents, pending, proposers
 from vouchgate.storage.sql import among
@@ -151,14 +152,9 @@ class Erasing:
         )
 
     def _badly_asked(self, ids: Collection[str], basis: str) -> EraseRefused | None:
-        if (
-            not 0 < len(ids) <= MOST_AT_ONCE
-            or not 0 < len(basis.strip()) <= MOST_BASIS
-            or not basis.isprintable()
-        ):
-            message = (
-                f"Give 1 to {MOST_AT_ONCE} ids, and a legal basis of 1 to {MOST_BASIS} printable characters."
-            )
+        named = 0 < len(ids) <= MOST_AT_ONCE and all(map(valid_name, ids))
+        if not named or not 0 < len(basis.strip()) <= MOST_BASIS or not basis.isprintable():
+            message = f"Give 1 to {MOST_AT_ONCE} ids, and a basis of 1 to {MOST_BASIS} printable characters."
             return EraseRefused("bad_erasure", message)
         if self._path is None:
             message = "There is no list of erasures to keep beside backups: set VOUCHGATE_ERASURES to a file."
