@@ -18,7 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from vouchgate.storage.dedup.builds import META
 from vouchgate.storage.errors import StoreBusy
 
-AT_ONCE = 64 * 1024 * 1024  # bytes of a database that is written anew at once: some tenths of a second
+AT_ONCE = 32 * 1024 * 1024  # bytes of a database that is written anew at once: about a second
 NIGHT = range(2, 4)  # hours (UTC) in which a larger one is
 _WAIT_SECONDS = 5.0  # for whoever writes or reads
 _DUE = "scrub_due"

@@ -40,7 +40,9 @@ def find(connection: Connection, item_id: str, *, owners: frozenset[str] | None)
     if not valid_name(item_id):
         return None
     row = connection.execute(limited_to(owners, _ONE, TABLE), {"wanted": item_id}).mappings().first()
-    return row and Tombstone.model_validate({name: row[name] for name in Tombstone.model_fields})
+    if row is None:
+        return None
+    return Tombstone.model_validate({name: row[name] for name in Tombstone.model_fields})
 
 
 def without_text(connection: Connection) -> set[str]:

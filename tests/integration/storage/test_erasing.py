@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import Postgresql
 from tests.reviews import everything, history, queue_of, reviewer, stored, waiting
+from vouchgate.cli.app import run
 from vouchgate.ingest.citations import parse_citation
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.delivery import DeliveryTarget
@@ -32,6 +33,8 @@ from vouchgate.review.ending.erasing import (
     Erasing,
 )
 from vouchgate.review.vouching.owner_rules import parse
+from vouchgate.service import open_service
+from vouchgate.settings import Settings
 from vouchgate.storage.claims import decisions, memories, source_cache
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.erasing import listed, scrub, tombstones
@@ -238,27 +241,64 @@ def test_where_two_must_approve_two_must_ask(store: Store, tmp_path: Path) -> No
 def test_a_restored_database_is_erased_again(store: Store, database_url: str, tmp_path: Path) -> None:
     path = tmp_path / "list.jsonl"
     erasing = Erasing(store, policy(), path=path)
-    memory_id, _ = lived(store)
+    memory_id, item_id = lived(store)
     file, backup = Path(database_url.removeprefix("sqlite:///")), tmp_path / "backup"
     with sqlite3.connect(file) as source, sqlite3.connect(backup) as copy:
         source.backup(copy)
-    assert isinstance(erasing.by_owner(RITA, [memory_id], BASIS, NOW), Erased)
+    assert isinstance(erasing.by_owner(RITA, [item_id], BASIS, NOW), Erased)
     again = Store.open(f"sqlite:///{backup}", threshold=policy().threshold)
     try:
+        settings = Settings(database_url=f"sqlite:///{backup}", erasures=path, offline=True)
+        with open_service(settings) as service:  # a start does it before it answers
+            assert service.erasing.again(NOW + DAY) == 0
         restored = Erasing(again, policy(), path=path)
-        assert restored.again(NOW + DAY) == 1
         assert restored.again(NOW + DAY) == 0
         assert "Quambo" not in str({**everything(again), "delivery": []})
         assert walked(again) == []
         with again.read() as connection:
             stone = tombstones.find(connection, memory_id, owners=None)
         assert stone is not None
-        assert (stone.basis, stone.by, stone.at) == (BASIS, RITA.id, NOW + DAY)
+        assert (stone.basis, stone.by) == (BASIS, RITA.id)
         path.write_text(path.read_text() + "{torn")
         with pytest.raises(Exception, match="line 2"):
             restored.again(NOW)
     finally:
         again.close()
+
+
+@pytest.mark.on("sqlite")
+def test_the_commands(
+    store: Store, database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory_id, item_id = lived(store)
+    near = waiting(store, NEAR.format("anybody here"))
+    database = ("--database-url", database_url)
+    erase = ("memory", "erase", memory_id, "--basis", BASIS, "--owner", "ann", *database)
+
+    def told(*arguments: str, status: int = 0) -> str:
+        assert run(arguments) == status
+        said = capsys.readouterr()
+        return said.err if status else said.out
+
+    assert "--again" in told("memory", "erase", *database, status=2)
+    assert "no list" in told("memory", "erase", "--again", str(tmp_path / "none"), *database, status=2)
+    assert "--owner" in told(*erase[:-4], "--owner", "bob", *database, status=1)
+    assert told(*erase, "--dry-run").startswith("Would go: memories 1, items 1, decisions 2, ")
+    assert "say --yes" in told(*erase, status=2)
+    assert "Gone: memories 1" in told(*erase, "--yes")
+    assert "nothing is left" in told(*erase, "--yes", status=1)
+    assert listed.read(Path(f"{database_url.removeprefix('sqlite:///')}.erasures.jsonl"))[0].by == "operator"
+    every = told("replay", "--all", *database)
+    assert "0 not." in every
+    assert "others was: 3" in every
+    for decision_id in (f"dec_{item_id[4:]}", near.decision_id):
+        assert "others was: 1" in told("replay", decision_id, *database)
+    assert "no differences" in told("log", "verify", "--data", *database)
+    assert "written over" in told("db", "scrub", *database)
+    assert "source texts" in told("retention", "run", "--dry-run", *database)
+    assert told(
+        "memory", "erase", "--again", f"{database_url.removeprefix('sqlite:///')}.erasures.jsonl", *database
+    ) == ("Erased again: 0.\n")
 
 
 def test_retention_erases_what_is_over_its_time(store: Store, tmp_path: Path) -> None:
