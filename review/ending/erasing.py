@@ -222,6 +222,7 @@ class Erasing:
         if kind == "idempotency keys":
             self._store.writer.run((), partial(_forget_keys, found, now)).result()
             return len(found)
+        done = 0
         for owner_id, of_owner in groupby(sorted(found), key=lambda row: row[0]):
             ids = [row[1] for row in of_owner]
             for start in range(0, len(ids), MOST_AT_ONCE):
@@ -229,8 +230,8 @@ class Erasing:
                 fresh = id_kinds.erasure_id(id_kinds.new_id_suffix(now))
                 basis = f"retention of {kind} by policy {self._policy.digest[:12]}"
                 one = Listed(erasure_id=fresh, owner_id=owner_id, ids=some, basis=basis, by=SERVICE, at=now)
-                self._apply(one, None, now)
-        return len(found)
+                done += len(self._apply(one, None, now).ids.intersection(some))
+        return done
 
     def _over(self, now: datetime) -> dict[str, Any]:
         """What is past its time, by kind: rows of owner and id, or of principal and key."""

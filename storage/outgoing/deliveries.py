@@ -196,7 +196,8 @@ def mark_done(connection: Connection, record: DeliveryRecord, name: str, now: da
 
 
 def _forget_erased(connection: Connection, record: DeliveryRecord, now: datetime) -> None:
-    """What a sink needed to let go of an erased memory goes as well once it did; a webhook got nothing but the id."""
+    """What a sink needed to let go of an erased memory goes as well once it did, or the removal was given up; a webhook
+    got nothing but the id."""
     memory_id = record.memory_id
     if memory_id is None or record.op is DeliveryOp.PUT or record.place == memory_id:
         return
@@ -280,9 +281,10 @@ def put_back(connection: Connection, record: DeliveryRecord, now: datetime) -> b
     return connection.execute(_RETRY, values).rowcount == 1
 
 
-def drop(connection: Connection, record: DeliveryRecord, why: str) -> None:
+def drop(connection: Connection, record: DeliveryRecord, why: str, now: datetime) -> None:
     """Gives a dead letter up for good: it is skipped."""
     connection.execute(_SKIP, _rows(record.owner_id, [record.seq]) | {"why": why})
+    _forget_erased(connection, record, now)
 
 
 def abandon(connection: Connection, owner_id: str, sink: str, why: str) -> None:

@@ -62,4 +62,4 @@ async def erase(request: Request, item_id: str, sent: ErasureIn, principal: Eras
         case EraseRefused(code, message):
             raise ProblemError(409, code, message)
         case _:
-            raise erased_or_not_found(request, principal, item_id, "claim")
+            raise await run_in_threadpool(erased_or_not_found, request, principal, item_id, "claim")
