@@ -157,6 +157,16 @@ class SourceTexts(Frozen):
     days: int = Field(default=0, ge=0, le=36_500)  # 0: none is kept
 
 
+class Retention(Frozen):
+    """After how many days texts are erased that nobody needs any more; 0: never. See `review.ending.erasing`."""
+
+    rejected_days: int = Field(default=0, ge=0, le=36_500)  # claims that their owner rejected
+    blocked_days: int = Field(default=0, ge=0, le=36_500)  # and those that were never let in
+    idempotency_days: int = Field(
+        default=0, ge=0, le=36_500
+    )  # keys of answers; a claim sent again is then a new one
+
+
 class HitWeights(Frozen):
     """What the vote of a kind of publisher weighs, in tenths of a primary source."""
 
@@ -267,6 +277,7 @@ class Policy(Frozen):
     judge: JudgePolicy
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
+    retention: Retention = Field(default=Retention(), exclude_if=lambda days: days == Retention())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())
     standing_rulings: StandingRulingLimits = Field(
         default=StandingRulingLimits(), exclude_if=lambda limits: limits == StandingRulingLimits()

@@ -160,7 +160,16 @@ class QueueReader:
         found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
         answer = parse_decision(found)
         # Of one that cannot be read anything may be said: nothing is approved on it (`review.acts.stored_answer`).
-        return ONE if answer is None else voting.required_for(connection, self._rules, item, answer, now)
+        if answer is None:
+            return ONE
+        return voting.required_for(
+            connection,
+            self._rules,
+            answer,
+            owner_id=item.owner_id,
+            submitted_by=item.submitted_by,
+            now=now,
+        )
 
     def decision_of(self, item: PendingMemory) -> ValidationResult | None:
         """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when

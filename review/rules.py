@@ -24,6 +24,7 @@ class Act(StrEnum):
     READ_REVIEWS = "read_reviews"
     REVIEW = "review"  # approve or reject
     RETRACT = "retract"
+    ERASE = "erase"  # for good, with all that came of it
     READ_OWN_PENDING = "read_own_pending"  # what became of the claims that this very principal submitted
     DELIVER = "deliver"  # take what a store behind the gate is to be told, and say what came of it
     RETRY_DELIVERY = "retry_delivery"  # put a dead letter back
@@ -47,6 +48,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
         Act.READ_IMPACT,
         Act.REVIEW,
         Act.RETRACT,
+        Act.ERASE,
         Act.RETRY_DELIVERY,
         Act.DELETE_DOCUMENT,
         Act.READ_TEAM,

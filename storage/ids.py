@@ -59,3 +59,8 @@ def ruling_id(suffix: str) -> str:
 def mail_id(suffix: str) -> str:
     """Id of a digest by mail."""
     return f"mail_{suffix}"
+
+
+def erasure_id(suffix: str) -> str:
+    """Id of an erasure."""
+    return f"ers_{suffix}"

@@ -18,6 +18,7 @@ from vouchgate.storage import engine as engines
 from vouchgate.storage import policies, switches
 from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.dedup.reindex import Report, is_ready, reindex
+from vouchgate.storage.erasing.scrub import scrub
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.writer import Writer
@@ -117,6 +118,11 @@ class Store:
         with self.read() as connection:
             document = policies.document(connection, digest)
         return None if document is None else Policy.model_validate_json(document)
+
+    def scrub(self) -> None:
+        """Writes over what was erased and may be in free pages; see `storage.erasing.scrub`. Nobody writes meanwhile.
+        Raises StoreBusy."""
+        scrub(self._engine)
 
     def close(self) -> None:
         """Writes what still waits, then closes every connection."""

@@ -109,6 +109,11 @@ class Postgresql:
         """`postgresql://…` of one database."""
         return str(self._server.get_uri(database))
 
+    @property
+    def data(self) -> Path:
+        """The directory of its files."""
+        return Path(self._server.pgdata)
+
     def run(self, statement: str) -> None:
         """Runs one statement outside of a transaction, in the server's own database."""
         if self._own is None:  # kept, because every connection is a process of the server

@@ -18,10 +18,11 @@ from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.setup import world_of
 from vouchgate.ingest.data.policy_file import PolicyError, load_policy
 from vouchgate.ingest.policy import Policy
+from vouchgate.review.ending.erasing import Erasing
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.review.vouching.loading import load_rules
-from vouchgate.settings import Settings, database_to_open, plain
+from vouchgate.settings import Settings, database_to_open, erasures_file, plain
 from vouchgate.sources.cache import SourceCache
 from vouchgate.sources.reader import Sources
 from vouchgate.sources.repositories import open_repositories
@@ -51,6 +52,7 @@ class Service:
     judge: Judge | None
     gate: Gate
     queue: ReviewQueue
+    erasing: Erasing
     standing_rulings: StandingRulings
     rechecker: Rechecker
     changes: ChangeWatch
@@ -110,6 +112,8 @@ def open_service(
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         changes = ChangeWatch(store, harvest)
         queue = ReviewQueue(store, policy, rules)
+        erasing = Erasing(store, policy, rules, erasures_file(settings))
+        erasing.again(datetime.now(UTC))  # what a restored database has brought back
         standing_rulings = StandingRulings(store, policy)
         webhooks = open_webhooks(settings, policy, store)
         mail = open_mail(settings, store)
@@ -124,6 +128,7 @@ def open_service(
             judge,
             gate,
             queue,
+            erasing,
             standing_rulings,
             rechecker,
             changes,

@@ -100,6 +100,7 @@ class Settings(_SettingsOfKinds):
     official_corpora: Words = ()
     policy: Path | None = None
     owner_rules: Path | None = None
+    erasures: Path | None = None
     host: str = "127.0.0.1"
     port: int = Field(default=8080, ge=0, le=65535)
     workers: int = Field(default=1, ge=1, le=64)
@@ -321,6 +322,13 @@ def database_to_open(settings: Settings, earlier: str = EARLIER_DATABASE) -> str
             f"{earlier}-shm if they are there, or set {PREFIX}DATABASE_URL=sqlite:///{earlier}"
         )
     return settings.database_url
+
+
+def erasures_file(settings: Settings) -> Path | None:
+    """Where erasures are listed: as set, else beside a SQLite database; None for another one."""
+    if settings.erasures is not None or not settings.database_url.startswith("sqlite:///"):
+        return settings.erasures
+    return Path(settings.database_url.removeprefix("sqlite:///").partition("?")[0] + ".erasures.jsonl")
 
 
 def plain(secret: SecretStr | None) -> str | None:

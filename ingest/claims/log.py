@@ -39,6 +39,10 @@ class Action(StrEnum):
     MEMORY_FRESH = "memory.fresh"  # its sources are again as they were
     MEMORY_CONFIRMED = "memory.confirmed"  # its owner says that it still holds
     MEMORY_RELABELLED = "memory.relabelled"  # judged again, its label or confidence promised too much
+    MEMORY_ERASE_ASKED = "memory.erase_asked"  # by one of several who must ask for it
+    MEMORY_ERASED = (
+        "memory.erased"  # the texts of all that came of a claim; or what another's decision showed of them
+    )
     SPOT_CHECK_RIGHT = "spot_check.right"  # its owner's word on a memory that was drawn
     SPOT_CHECK_WRONG = "spot_check.wrong"
     SPOT_CHECK_CANNOT_TELL = "spot_check.cannot_tell"

@@ -28,6 +28,7 @@ _HEADINGS = {
     Action.CLAIM_PROMOTED: "Checked again",
     Action.REVIEW_EDITED: "As its reviewer wrote it",
 }
+_UNREAD = {False: "The record of this decision cannot be shown.", True: "It was erased."}
 _MARKS = {Tier.STORED: "good", Tier.QUEUED: "doubt", Tier.BLOCKED: "bad"}
 
 
@@ -168,7 +169,7 @@ def _decision(row: Any, heading: str, policy: Policy, now: datetime) -> Decision
         tier=Tier(row.tier).name.lower(),
         mark=_MARKS[Tier(row.tier)],
         rule=str(row.rule),
-        reason=pieces("The record of this decision cannot be shown." if answer is None else answer.reason),
+        reason=pieces(_UNREAD[not row.answer] if answer is None else answer.reason),
         claim=() if answer is None else pieces(answer.evidence.claim.content),
         policy=row.policy_digest,
         sources=() if answer is None else source_views(answer, policy, now),
@@ -189,7 +190,8 @@ def _became(story: Story) -> Iterable[str]:
         yield f"Item {story.item.id}: {story.item.status.value.replace('_', ' ')}."
     memory = story.memory
     if memory is None:
-        yield "No memory came of it."
+        gone = any(not row.answer for row in story.decisions)
+        yield "What came of it was erased." if gone else "No memory came of it."
         return
     yield f"Memory {memory.id}: {memory.status.value}, {memory.label.value}, {memory.confidence.value} confidence."
     if memory.stale_reason:

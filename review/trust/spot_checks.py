@@ -105,7 +105,9 @@ def answer(
         if check is None:
             return NotFound()
         if check.verdict is not verdict:
-            memory = memories.by_ids(connection, owner_id, [memory_id], now)[memory_id]
+            memory = memories.by_ids(connection, owner_id, [memory_id], now).get(memory_id)
+            if memory is None:
+                return NotFound()
             barred = four_eyes.find_problem(
                 connection, principal, proposer_of(connection, memory), owner_id, policy=policy, now=now
             )
@@ -122,9 +124,9 @@ def answer(
 
 
 def _drawn(connection: Connection, checks: Sequence[SpotCheck], now: datetime) -> list[Drawn]:
-    """With their memories, which are never deleted."""
+    """With their memories, without those that were erased."""
     found: dict[str, Memory] = {}
     for owner_id in {check.owner_id for check in checks}:
         wanted = [check.memory_id for check in checks if check.owner_id == owner_id]
         found |= memories.by_ids(connection, owner_id, wanted, now)
-    return [Drawn(check, found[check.memory_id]) for check in checks]
+    return [Drawn(check, found[check.memory_id]) for check in checks if check.memory_id in found]

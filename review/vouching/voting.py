@@ -43,15 +43,21 @@ class Ballot:
 
 
 def required_for(
-    connection: Connection, rules: OwnerRules, item: PendingMemory, answer: ValidationResult, now: datetime
+    connection: Connection,
+    rules: OwnerRules,
+    answer: ValidationResult,
+    *,
+    owner_id: str,
+    submitted_by: str,
+    now: datetime,
 ) -> Required:
-    """What it takes to approve an item that waits because of this decision, and who stands in by now."""
-    names = tokens.names(connection, {item.submitted_by})
-    person_id = proposers.persons_of(connection, {item.submitted_by}).get(item.submitted_by)
+    """What it takes to approve a claim of this principal that was decided so, and who stands in by now."""
+    names = tokens.names(connection, {submitted_by})
+    person_id = proposers.persons_of(connection, {submitted_by}).get(submitted_by)
     person = None if person_id is None else persons.find(connection, person_id)
-    agents = {item.submitted_by, *names.values(), *(() if person is None else (person.name,))}
+    agents = {submitted_by, *names.values(), *(() if person is None else (person.name,))}
     required = rules.required(facts_of(answer, agents))
-    found = proposers.rulers(connection, item.owner_id, now) if required.asked else []
+    found = proposers.rulers(connection, owner_id, now) if required.asked else []
     return replace(
         required, stand_ins=tuple((one.name, one.absent) for one in found if one.absent in required.asked)
     )

@@ -39,12 +39,13 @@ def row_of(answer: ValidationResult, json: str, *, principal_id: str, at: dateti
 
 
 def get(connection: Connection, decision_id: str, *, owners: frozenset[str] | None) -> str | None:
-    """The answer as JSON, or None when none of `owners` has a decision of this id (None: any owner)."""
+    """The answer as JSON, or None when none of `owners` has a decision of this id (None: any owner), or it was erased
+    (`storage.erasing`)."""
     if not valid_name(decision_id):
         return None
     statement = limited_to(owners, _BY_ID, TABLE)
     row = connection.execute(statement, {"wanted": decision_id}).one_or_none()
-    return None if row is None else str(row.answer)
+    return None if row is None or not row.answer else str(row.answer)
 
 
 def since(
@@ -53,7 +54,9 @@ def since(
     """(id of the principal, answer as JSON) of an owner's decisions from a time on, the newest first and so many at
     most; of one principal's claims only, if one is named. Ids go by time, so they lie together in the index."""
     wanted = select(TABLE.c.principal_id, TABLE.c.answer).where(
-        TABLE.c.owner_id == owner_id, TABLE.c.id >= decision_id(new_id_suffix(first)[:12])
+        TABLE.c.owner_id == owner_id,
+        TABLE.c.id >= decision_id(new_id_suffix(first)[:12]),
+        TABLE.c.answer != "",
     )
     if agent is not None:
         wanted = wanted.where(TABLE.c.principal_id == agent)
@@ -78,7 +81,7 @@ def walk(
     connection: Connection, owner_id: str | None = None, first: datetime | None = None, *, batch: int = 500
 ) -> Iterator[tuple[str, str]]:
     """(decision id, answer as JSON) of every decision, or of one owner's, from a time on; by owner and age, `batch`
-    rows in memory at a time."""
+    rows in memory at a time. Of one that was erased, an empty answer."""
     page = _PAGE.where(*_within(owner_id, first))
     last = {"last_owner": "", "last_id": "", "most": batch}
     while rows := connection.execute(page, last).all():

@@ -29,8 +29,9 @@ from vouchgate.storage.tables.claims import MemoryRow
 
 TABLE: Table = MemoryRow.metadata.tables["memory"]
 _INSERT = insert_into(TABLE)
-_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
-_BY_IDS = select(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.id, "wanted"))
+_THERE = TABLE.c.content != ""  # what was erased has none; see `storage.erasing`
+_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"), _THERE)
+_BY_IDS = select(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.id, "wanted"), _THERE)
 _LEAVE = update(TABLE).where(
     TABLE.c.owner_id == bindparam("of_owner"),
     TABLE.c.id == bindparam("of_id"),

@@ -23,6 +23,7 @@ from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.storage.claims import memories
+from vouchgate.storage.erasing import scrub, tombstones
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.outgoing.streams import MOST, first_seq, is_waiting
 from vouchgate.storage.sql import among, limited_to
@@ -63,6 +64,7 @@ _FAIL = _HELD.values(
     lease=None,
     last_error=bindparam("error"),
 )
+_EMPTY = update(TABLE).where(_ONE).values(place="", data={})
 # Whoever reports is at work: what is left of the lease lasts from now on.
 _RENEW = _SET.where(TABLE.c.seq == _HEAD_SEQ, TABLE.c.lease == bindparam("of_lease")).values(
     due_at=bindparam("until")
@@ -187,9 +189,22 @@ def mark_done(connection: Connection, record: DeliveryRecord, name: str, now: da
     held = {"of_owner": record.owner_id, "of_seq": record.seq, "of_lease": name}
     if connection.execute(_DONE, held | {"at": now}).rowcount == 1:
         _renew(connection, record, name, now)
+        _forget_erased(connection, record, now)
         return True
     now_it_is = connection.execute(_BY_ID, {"wanted": record.id}).one_or_none()
     return now_it_is is not None and now_it_is.state == DeliveryState.DELIVERED.value
+
+
+def _forget_erased(connection: Connection, record: DeliveryRecord, now: datetime) -> None:
+    """What a sink needed to let go of an erased memory goes as well once it did, or the removal was given up; a webhook
+    got nothing but the id."""
+    memory_id = record.memory_id
+    if memory_id is None or record.op is DeliveryOp.PUT or record.place == memory_id:
+        return
+    if tombstones.known(connection, record.owner_id, [memory_id]):
+        with scrub.overwriting(connection):
+            connection.execute(_EMPTY, {"of_owner": record.owner_id, "of_seq": record.seq})
+        scrub.note_due(connection, now)
 
 
 def mark_failed(
@@ -266,9 +281,10 @@ def put_back(connection: Connection, record: DeliveryRecord, now: datetime) -> b
     return connection.execute(_RETRY, values).rowcount == 1
 
 
-def drop(connection: Connection, record: DeliveryRecord, why: str) -> None:
+def drop(connection: Connection, record: DeliveryRecord, why: str, now: datetime) -> None:
     """Gives a dead letter up for good: it is skipped."""
     connection.execute(_SKIP, _rows(record.owner_id, [record.seq]) | {"why": why})
+    _forget_erased(connection, record, now)
 
 
 def abandon(connection: Connection, owner_id: str, sink: str, why: str) -> None:

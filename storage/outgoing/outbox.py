@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, func, literal, or_, select
+from sqlalchemy import Connection, Table, and_, bindparam, func, literal, or_, select
 
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.delivery import OWN_SINK, DeliveryOp, DeliveryTarget
@@ -74,6 +74,25 @@ _HELD = _PUT_AT.where(
         _LATER.c.sink == TABLE.c.sink,
         _LATER.c.place == TABLE.c.place,
         _LATER.c.seq > TABLE.c.seq,
+    )
+    .exists()
+)
+# Where nobody else was put since, and that did not let it go before; a webhook hears of it again.
+_OWN_PLACES = _PUT_AT.where(
+    ~select(_LATER.c.seq)
+    .where(
+        _LATER.c.owner_id == TABLE.c.owner_id,
+        _LATER.c.sink == TABLE.c.sink,
+        _LATER.c.place == TABLE.c.place,
+        _LATER.c.seq > TABLE.c.seq,
+        or_(
+            _LATER.c.memory_id != TABLE.c.memory_id,
+            and_(
+                ~_LATER.c.sink.startswith(ids.sink_id(""), autoescape=True),
+                _LATER.c.op == DeliveryOp.REMOVE.value,
+                _LATER.c.state == "delivered",
+            ),
+        ),
     )
     .exists()
 )
@@ -218,6 +237,14 @@ class Outbox:
                 self.note_removal(
                     owner_id, DeliveryTarget(sink=row.sink, place=row.place, data=row.data), memory_id, at
                 )
+
+    def note_erased(self, owner_id: str, memory_id: str, at: datetime) -> None:
+        """A memory is erased: each place that ever held it is to let it go, but for one that did or holds another by
+        now; webhooks hear of it once more."""
+        asked = {"of_owner": owner_id, "of_memory": memory_id}
+        found = {(row.sink, row.place): row.data for row in self._connection.execute(_OWN_PLACES, asked)}
+        for (sink, place), data in found.items():
+            self.note_removal(owner_id, DeliveryTarget(sink=sink, place=place, data=data), memory_id, at)
 
     def note_restored(self, owner_id: str, memory_id: str, at: datetime) -> None:
         """A memory is in force again: where it was put before, it is put once more."""

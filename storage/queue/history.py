@@ -48,6 +48,7 @@ def history(
     at = TABLE.c.decided_at
     conditions: list[ColumnElement[bool]] = [
         at.is_not(None),
+        pending.THERE,
         *search_terms.conditions(wanted.query, me=wanted.me, now=wanted.now),
     ]
     if wanted.status is not None:

@@ -41,7 +41,8 @@ BY_REVIEWERS = (
 TABLE: Table = PendingRow.metadata.tables["pending"]
 _OWNER: Table = OwnerRow.metadata.tables["owner"]
 _TOTAL: Table = QueueTotalRow.metadata.tables["queue_total"]
-_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"))
+THERE = TABLE.c.content != ""  # what was erased has none; see `storage.erasing`
+_BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"), THERE)
 _DUE = (
     select(TABLE.c.owner_id, TABLE.c.id)
     .where(TABLE.c.status == ReviewStatus.PENDING.value, TABLE.c.expires_at <= bindparam("now"))
@@ -228,7 +229,7 @@ def _that_hold(
 
 
 def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool]]) -> Select[Any]:
-    conditions = [*beyond, TABLE.c.owner_id == owner_id, TABLE.c.status == wanted.status.value]
+    conditions = [*beyond, THERE, TABLE.c.owner_id == owner_id, TABLE.c.status == wanted.status.value]
     for column, value in (
         (TABLE.c.rule, wanted.rule),
         (TABLE.c.submitted_by, wanted.sender),

@@ -448,3 +448,16 @@ class EchoRow(SQLModel, table=True):
     first_by: str  # a principal's id
     agents: list[str] = Field(default_factory=list, sa_type=JSON)  # ids of principals, the first twenty
     sources: list[str] = Field(default_factory=list, sa_type=JSON)  # asserted ones
+
+
+class ErasedRow(SQLModel, table=True):
+    """A memory, item or decision whose text is gone for good, and why; see `storage.erasing`. Its own row stays."""
+
+    __tablename__ = "erased"
+    __table_args__ = (Index("erased_by_id", "item_id"), Index("erased_together", "owner_id", "erasure_id"))
+    owner_id: str = Field(primary_key=True)
+    item_id: str = Field(primary_key=True)  # mem_…, rev_…, dec_…
+    erasure_id: str  # of all that went together: ers_…
+    at: datetime = Field(sa_type=UtcTime)
+    by: str  # a principal's id, or who the service says it was
+    basis: str = Field(sa_type=Text)  # the legal basis that was given

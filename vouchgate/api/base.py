@@ -20,6 +20,7 @@ from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.metrics import Metrics
 from vouchgate.server.state import service_of
 from vouchgate.storage import modes
+from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.log.reads import note_read
 from vouchgate.storage.modes import Halted
 from vouchgate.wire import MAX_BODY_BYTES
@@ -209,6 +210,18 @@ def not_found(what: str) -> ProblemError:
     return ProblemError(404, "not_found", f"There is no such {what}.")
 
 
+def erased_or_not_found(request: Request, principal: Principal, item_id: str, what: str) -> ProblemError:
+    """As `not_found`, but for what was erased: then when that was and, for whoever is no agent, on which ground."""
+    with service_of(request).store.read() as connection:
+        stone = tombstones.find(connection, item_id, owners=owners_in_scope(principal, None))
+    if stone is None:
+        return not_found(what)
+    shown: dict[str, Any] = {"erased_at": stone.at.isoformat()}
+    if principal.role is not Role.AGENT:
+        shown |= {"erasure_id": stone.erasure_id, "basis": stone.basis, "erased_by": stone.by}
+    return ProblemError(410, "erased", f"This {what} was erased on {stone.at:%Y-%m-%d}.", **shown)
+
+
 # Why a route answers with a problem document, for the OpenAPI description. Sentences for one status may be
 # replaced by the route that knows better.
 _WHY = {
@@ -217,6 +230,7 @@ _WHY = {
     403: "The token's role, or the owners it acts for, do not allow this.",
     404: "There is no such thing for this token.",
     409: "It cannot be done as things stand; `code` says why.",
+    410: "It was erased.",
     413: "The body is too large.",
     415: "The body is not sent as application/json.",
     422: "The request does not have the shape that is described here; `errors` says where.",

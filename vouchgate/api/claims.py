@@ -16,10 +16,10 @@ from vouchgate.api.base import (
     JsonRequest,
     JsonRoute,
     caller,
+    erased_or_not_found,
     halted_problem,
     limit_rate,
     metrics_of,
-    not_found,
     owner_refused,
     owners_in_scope,
     principal_of,
@@ -318,12 +318,14 @@ async def _row(request: Request, principal: Principal, item: _Sent | dict[str, A
             return _as_json(_error_of(answer).body)
 
 
-@router.get("/decisions/{decision_id}", responses=problem_responses(404), response_model=ValidationResult)
+@router.get(
+    "/decisions/{decision_id}", responses=problem_responses(404, 410), response_model=ValidationResult
+)
 def get_decision(request: Request, decision_id: str, principal: DecisionReader) -> Response:
     """A decision as it was answered, word for word; for an agent without its metadata."""
     with service_of(request).store.read() as connection:
         found = decisions.get(connection, decision_id, owners=owners_in_scope(principal, None))
     if found is None:
-        raise not_found("decision")
+        raise erased_or_not_found(request, principal, decision_id, "decision")
     shown = metadata.json_for(principal, private_pages.json_for(principal, found))
     return Response(shown, media_type="application/json")

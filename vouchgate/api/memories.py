@@ -15,6 +15,7 @@ from vouchgate.api.base import (
     MAX_PAGE,
     JsonRoute,
     caller,
+    erased_or_not_found,
     not_found,
     owners_in_scope,
     problem_responses,
@@ -124,11 +125,11 @@ def _memory(request: Request, memory_id: str, principal: Principal) -> Memory:
             connection, memory_id, datetime.now(UTC), owners=owners_in_scope(principal, None)
         )
     if memory is None:
-        raise not_found("memory")
+        raise erased_or_not_found(request, principal, memory_id, "memory")
     return memory
 
 
-@router.get("/{memory_id}", responses=problem_responses(404))
+@router.get("/{memory_id}", responses=problem_responses(404, 410))
 def get_memory(request: Request, memory_id: str, principal: MemoryReader) -> MemoryOut:
     """One memory, whatever its status."""
     memory = _memory(request, memory_id, principal)
@@ -136,7 +137,7 @@ def get_memory(request: Request, memory_id: str, principal: MemoryReader) -> Mem
         return MemoryOut.of(connection, principal, [memory])[0]
 
 
-@router.get("/{memory_id}/evidence", responses=problem_responses(404))
+@router.get("/{memory_id}/evidence", responses=problem_responses(404, 410))
 def get_evidence(request: Request, memory_id: str, principal: MemoryReader) -> EvidenceOut:
     """What the decision that let this memory in rests on, and whether a source went away or changed since."""
     memory = _memory(request, memory_id, principal)

@@ -14,8 +14,8 @@ from vouchgate.api.base import (
     MAX_PAGE,
     JsonRoute,
     caller,
+    erased_or_not_found,
     limit_rate,
-    not_found,
     owners_in_scope,
     problem_responses,
 )
@@ -109,12 +109,12 @@ def list_own_pending(
     )
 
 
-@router.get("/claims/pending/{queue_id}", responses=problem_responses(404))
+@router.get("/claims/pending/{queue_id}", responses=problem_responses(404, 410))
 async def get_own_pending(request: Request, queue_id: str, principal: Submitter) -> OwnPending:
     """One of these, and what is asked of its agent."""
     item = await run_in_threadpool(answering.own_item, service_of(request), principal, queue_id)
     if item is None:
-        raise not_found("claim")
+        raise await run_in_threadpool(erased_or_not_found, request, principal, queue_id, "claim")
     return OwnPending.of(item)
 
 
@@ -122,7 +122,7 @@ async def get_own_pending(request: Request, queue_id: str, principal: Submitter)
     "/claims/pending/{queue_id}/answer",
     response_class=Response,
     responses={
-        **problem_responses(404, 429, body=True),
+        **problem_responses(404, 410, 429, body=True),
         201: verdict_response("Stored: something other than the model vouches for it now."),
         202: verdict_response("Before its owner again, as the same item."),
         409: verdict_or_problem(
@@ -143,4 +143,4 @@ async def answer_question(request: Request, queue_id: str, sent: AnswerIn, princ
         case AnswerRefused():
             raise ProblemError(409, found.code, found.message)
         case NotFound():
-            raise not_found("claim")
+            raise await run_in_threadpool(erased_or_not_found, request, principal, queue_id, "claim")

@@ -9,7 +9,15 @@ from typing import Annotated, Literal, Self
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, Field, TypeAdapter
 
-from vouchgate.api.base import MAX_PAGE, JsonRoute, caller, narrowed, not_found, problem_responses
+from vouchgate.api.base import (
+    MAX_PAGE,
+    JsonRoute,
+    caller,
+    erased_or_not_found,
+    narrowed,
+    not_found,
+    problem_responses,
+)
 from vouchgate.api.problems import Problem, ProblemError, refused, unavailable
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.ingest.claims.claim import MemoryType
@@ -225,14 +233,14 @@ def list_reviews(
     return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 
-@router.get("/{item_id}", responses=problem_responses(404))
+@router.get("/{item_id}", responses=problem_responses(404, 410))
 def get_review(request: Request, item_id: str, principal: ReviewReader) -> ReviewOut:
     """One item with the version an act must name, why it stands where it does, and what is similar. Its decision
     has the evidence."""
     service = service_of(request)
     item = service.queue.get_by_id(principal, item_id)
     if item is None:
-        raise not_found("review")
+        raise erased_or_not_found(request, principal, item_id, "review")
     return ReviewOut.of(service, item, datetime.now(UTC))
 
 

@@ -20,7 +20,7 @@ from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, re
 from vouchgate.cli.identity import modes, people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
 from vouchgate.cli.looking import impact
-from vouchgate.cli.reviewing import mail
+from vouchgate.cli.reviewing import erasing, mail
 from vouchgate.extras import missing
 
 PORTS = {"min": 0, "max": 65535}
@@ -457,6 +457,7 @@ for part in (
     records,
     webhooks,
     mail,
+    erasing,
 ):
     part.register(app)
 

@@ -138,7 +138,7 @@ def expire(database_url: operator.DatabaseUrl = None) -> None:
     """
     from vouchgate.cli.database import open_store
     from vouchgate.ingest.data.policy_file import load_policy
-    from vouchgate.review import expiry
+    from vouchgate.review.ending import expiry
     from vouchgate.review.queue import ReviewQueue
 
     settings = operator.settings_from(database_url=database_url)

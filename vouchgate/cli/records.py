@@ -163,6 +163,16 @@ def db_upgrade(database_url: operator.DatabaseUrl = None) -> None:
     say("The database was brought up to date." if needed else "The database is up to date.")
 
 
+@db.command("scrub", epilog="Example: vouchgate db scrub --database-url sqlite:///vouchgate.db")
+def db_scrub(database_url: operator.DatabaseUrl = None) -> None:
+    """Write over free pages, where copies of what was erased may be. Nobody can write meanwhile."""
+    from vouchgate.cli.database import open_store
+
+    with open_store(operator.settings_from(database_url=database_url)) as store:
+        store.scrub()
+    say("Free pages were written over.")
+
+
 Owner = Annotated[str | None, typer.Option(metavar="ID", help="Only this owner's. [default: all]")]
 
 
@@ -260,17 +270,21 @@ def replay(
 
     Every difference is printed. Each decision is made with the policy that was in force, and nothing is
     looked up. Statements are held again against the texts of their sources, as far as these are kept; a text
-    that is gone is no difference. Exit status 1 on a difference.
+    that is gone is no difference, nor is what was erased. Exit status 1 on a difference.
     """
     from vouchgate.cli.database import open_store
+    from vouchgate.storage.erasing import tombstones
 
     if bool(decision) == everything:
         raise typer.BadParameter("name decisions, or say --all", param_hint="DECISION_ID")
-    same = different = gone = 0
+    same = different = gone = erased = 0
     settings = operator.settings_from(database_url=database_url)
     with open_store(settings) as store, store.read() as connection:
-        replayer = _Replayer(store)
+        replayer, erased_ids = _Replayer(store), tombstones.without_text(connection)
         for decision_id, document in _documents(connection, decision or []):
+            if decision_id in erased_ids:
+                erased += 1
+                continue
             differences, without_text = replayer.replay(connection, document)
             for sentence in differences:
                 say(f"{decision_id}: {sentence}")
@@ -280,6 +294,8 @@ def replay(
             different += bool(differences)
             same += not differences
     say(f"{same + different} decisions: {same} the same when made again, {different} not.")
+    if erased:
+        say(f"Erased, or what they showed of others was: {erased}. They cannot be made again.")
     if gone:
         say(f"The texts of {gone} sources are not kept any more; what was kept of them was replayed.")
     raise typer.Exit(FAILED if different else 0)

@@ -146,7 +146,7 @@ def drop(
     def work(connection: Connection, record: DeliveryRecord) -> NotDeadLetter | None:
         if record.state is not DeliveryState.DEAD:
             return NotDeadLetter(record)
-        deliveries.drop(connection, record, f"Dropped. Before that: {record.last_error}")
+        deliveries.drop(connection, record, f"Dropped. Before that: {record.last_error}", now)
         _log(connection, record, Action.DELIVERY_DROPPED, actor, now)
         return None
 

@@ -21,6 +21,7 @@ from vouchgate.api import (
     corroboration,
     deliveries,
     documents,
+    erasures,
     gaps,
     impact,
     log,
@@ -37,7 +38,7 @@ from vouchgate.api import (
     team,
     whoami,
 )
-from vouchgate.review.expiry import expire
+from vouchgate.review.ending.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.live import Hub
 from vouchgate.server.metrics import Metrics
@@ -48,6 +49,9 @@ from vouchgate.web.session import HOME
 from vouchgate.web.sign_in import Attempts
 from vouchgate.workers.runner import end, repeat
 
+RETENTION_SECONDS = (
+    600.0  # how often what policies keep for a time only is erased, and free pages are looked at
+)
 SWEEP_SECONDS = 60.0  # how often items and memories past their time are expired
 
 DESCRIPTION = """A gatekeeper for AI memory. Send a claim before you save it: it is **stored** when something
@@ -61,6 +65,13 @@ async def _sweep(service: Service) -> float:
     return SWEEP_SECONDS
 
 
+async def _retain(service: Service) -> float:
+    now = datetime.now(UTC)
+    await run_in_threadpool(service.erasing.retain, now)
+    await run_in_threadpool(service.erasing.scrub_if_due, now)
+    return RETENTION_SECONDS
+
+
 def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     """The application. The service is opened and closed by whoever calls.
 
@@ -72,6 +83,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         work = [
             asyncio.create_task(repeat("expiring old items", lambda: _sweep(service))),
+            asyncio.create_task(repeat("erasing what is over its time", lambda: _retain(service))),
             asyncio.create_task(service.rechecker.job.run(app.state.metrics.count_rechecks)),
             asyncio.create_task(repeat("looking for changed documents", service.changes.look)),
             *(
@@ -110,6 +122,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         claims.router,
         pending.router,
         memories.router,
+        erasures.router,
         deliveries.router,
         attention.router,  # before what takes any word for an item
         reviews.router,

@@ -25,7 +25,7 @@ from vouchgate.service import Service
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.queue import pending
 from vouchgate.web.listing import listing_of
-from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.pages import PageProblem, gone, html
 from vouchgate.web.pane import read_item
 from vouchgate.web.queue import MOST_REASON, parse_over, parse_reason, parse_supersede, redirect_with_result
 from vouchgate.web.session import Form, SignedIn, Visitor, form, own_path, set_owner
@@ -74,7 +74,8 @@ def pane(request: Request, visitor: SignedIn, item_id: str) -> Response:
     service, now = service_of(request), datetime.now(UTC)
     shown = service.queue.get_by_id(visitor.principal, item_id)
     if shown is None:
-        raise PageProblem(404, "There is no such claim.")
+        with service.store.read() as connection:
+            raise gone(connection, item_id, frozenset(visitor.owners), "There is no such claim.")
     listing = listing_of(request.query_params)
     read = read_item(service, shown, now, me=visitor.principal.id)
     return html(
@@ -194,7 +195,8 @@ def _page(
     service, now = service_of(request), datetime.now(UTC)
     shown = service.queue.get_by_id(visitor.principal, item_id)
     if shown is None:
-        raise PageProblem(404, "There is no such claim.")
+        with service.store.read() as connection:
+            raise gone(connection, item_id, frozenset(visitor.owners), "There is no such claim.")
     read = read_item(service, shown, now, me=visitor.principal.id)
     wanted = listing.as_filter()
     following = None if wanted is None else service.queue.neighbours(visitor.principal, shown.id, wanted)

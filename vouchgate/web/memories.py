@@ -22,7 +22,7 @@ from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.memories import MemoryFilter, storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.outgoing import deliveries
-from vouchgate.web.pages import PageProblem, html
+from vouchgate.web.pages import PageProblem, gone, html
 from vouchgate.web.queue import MOST_REASON
 from vouchgate.web.session import SignedIn, Visitor, form
 
@@ -131,7 +131,7 @@ def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | Non
     with service.store.read() as connection:
         found = memories.get(connection, memory_id, now, owners=owners)
         if found is None:
-            raise PageProblem(404, "There is no such memory.")
+            raise gone(connection, memory_id, owners, "There is no such memory.")
         text = decisions.get(connection, found.decision_id, owners=owners)
         names = tokens.names(connection, {found.approved_by or ""})
         told = deliveries.of_memories(connection, [found])[found.id]

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
+from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from vouchgate.review.pages.render import STATIC, render
+from vouchgate.storage.erasing import tombstones
 
 FOR_EVER = "public, max-age=31536000, immutable"  # a year
 
@@ -22,6 +24,12 @@ class PageProblem(HTTPException):
     def __init__(self, status: int, sentence: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(status, sentence, dict(headers or {}))
         self.sentence = sentence
+
+
+def gone(connection: Connection, item_id: str, owners: frozenset[str], sentence: str) -> PageProblem:
+    """That there is no such thing, in this sentence, or that it was erased, when and on which ground."""
+    stone = tombstones.find(connection, item_id, owners=owners)
+    return PageProblem(404, sentence) if stone is None else PageProblem(410, str(stone))
 
 
 def html(

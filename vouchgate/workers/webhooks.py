@@ -349,7 +349,7 @@ def _take(
         wanted = [one for one in handed if _event_of(one) in to.events]
         for one in handed:
             if one not in wanted:
-                deliveries.drop(connection, one.record, "Its webhook is not told of this.")
+                deliveries.drop(connection, one.record, "Its webhook is not told of this.", now)
         if wanted:
             batches.append(Batch(to, wanted))
     return batches

@@ -17,6 +17,8 @@ from vouchgate.storage.claims import lineage
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.differences import (
     DECISION,
+    MEMORY,
+    PENDING,
     Entry,
     Kind,
     Look,
@@ -25,12 +27,11 @@ from vouchgate.storage.log.data.differences import (
     plain,
     time_of,
 )
+from vouchgate.storage.log.data.erased import is_left
 from vouchgate.storage.sql import among
-from vouchgate.storage.tables.claims import MemoryRow, PendingRow, StandingRulingActRow
+from vouchgate.storage.tables.claims import StandingRulingActRow
 from vouchgate.storage.tables.doors import DeliveryRow
 
-MEMORY: Table = MemoryRow.metadata.tables["memory"]
-PENDING: Table = PendingRow.metadata.tables["pending"]
 ACT: Table = StandingRulingActRow.metadata.tables["standing_ruling_act"]
 LINEAGE = lineage.TABLE
 DELIVERY: Table = DeliveryRow.metadata.tables["delivery"]
@@ -43,6 +44,7 @@ _DECIDED = (
     Action.CLAIM_PROMOTED,
     Action.CLAIM_RECHECKED,
     Action.REVIEW_EDITED,
+    Action.MEMORY_ERASED,
 )
 _OF_MEMORY = (
     Action.MEMORY_SUPERSEDED,
@@ -75,7 +77,10 @@ def decisions(look: Look) -> None:
     for batch in batched(look.side_by_side(wanted, DECISION.c.id, _DECIDED)):
         made: dict[Table, dict[str, tuple[str, Entry]]] = {MEMORY: {}, PENDING: {}, ACT: {}}
         for key, rows, entries in batch:
-            rests.compare(key, _decision(look, key, rows, entries, made))
+            if key.startswith("ers_"):
+                continue
+            erased = key in look.erased
+            rests.compare(key, None if erased else _decision(look, key, rows, entries, made))
         for table, column in ((MEMORY, "id"), (PENDING, "id"), (ACT, "decision_id")):
             there = look.there(table, column, made[table])
             for name, (decision, entry) in made[table].items():
@@ -133,7 +138,9 @@ def _decision(
         look.note(Kind.EXTRA, "decision", key)
         return None
     row, entry = rows[0], entries[0]
-    if not entry.holds(chain.Document(row.answer.encode())):
+    last = entries[-1]
+    shown = last.action == Action.MEMORY_ERASED
+    if not (is_left(last, key, row.answer) if shown else entry.holds(chain.Document(row.answer.encode()))):
         look.unusable.add(key)
         look.note(Kind.ALTERED, "decision", key, "answer", entry)
         return None
@@ -194,6 +201,8 @@ def memories(look: Look) -> None:
             items = {item.memory_id: item for item in look.connection.execute(became, {"wanted": approved})}
         placed: dict[str, Any] = {}
         for key, found, entries in batch:
+            if key in look.erased:
+                continue
             if not found:
                 look.note(Kind.MISSING, "memory", key, entry=entries[0])
                 continue

@@ -18,12 +18,14 @@ from sqlalchemy import Column, ColumnElement, Connection, Integer, Row, Select, 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.storage.log import chain
 from vouchgate.storage.sql import among
-from vouchgate.storage.tables.claims import DecisionRow
+from vouchgate.storage.tables.claims import DecisionRow, MemoryRow, PendingRow
 
 BATCH = 500  # rows, with what belongs to them
 
 LOG: Table = chain.TABLE
 DECISION: Table = DecisionRow.metadata.tables["decision"]
+MEMORY: Table = MemoryRow.metadata.tables["memory"]
+PENDING: Table = PendingRow.metadata.tables["pending"]
 _ENTRIES = [
     LOG.c.seq,
     LOG.c.at,
@@ -112,6 +114,8 @@ class Look:
     together: int = 1  # how many items were let go together, last
     without: set[str] = field(default_factory=set)  # digests of policies that are not there
     edited: set[str] = field(default_factory=set)  # decisions on what a reviewer wrote
+    erased: set[str] = field(default_factory=set)  # memories, items and decisions, by entries that say so
+    unsalted: set[str] = field(default_factory=set)  # these, and what else has lost its salts with them
 
     def note(
         self,

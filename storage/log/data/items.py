@@ -9,8 +9,18 @@ from typing import Any
 from sqlalchemy import Row, Table, select
 
 from vouchgate.ingest.claims.log import Action
-from vouchgate.storage.log.data.claims import MEMORY, PENDING, number_of
-from vouchgate.storage.log.data.differences import Entry, Kind, Look, batched, plain, spellings, time_of
+from vouchgate.storage.log.data.claims import number_of
+from vouchgate.storage.log.data.differences import (
+    MEMORY,
+    PENDING,
+    Entry,
+    Kind,
+    Look,
+    batched,
+    plain,
+    spellings,
+    time_of,
+)
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.people import VoteRow
 
@@ -54,6 +64,8 @@ def items(look: Look) -> None:
         for vote in look.connection.execute(cast, {"wanted": [key for key, _, _ in batch]}):
             votes.setdefault(vote.item_id, []).append(vote)
         for key, found, entries in batch:
+            if key in look.erased:
+                continue
             if not found:
                 look.note(Kind.MISSING, "pending", key, entry=entries[0])
                 continue

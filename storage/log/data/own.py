@@ -14,8 +14,9 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.storage import switches
-from vouchgate.storage.log.data.claims import ACT, DELIVERY, MEMORY, PENDING, number_of
-from vouchgate.storage.log.data.differences import LOG, Entry, Kind, Look, batched, plain
+from vouchgate.storage.erasing.apply import STATUS
+from vouchgate.storage.log.data.claims import ACT, DELIVERY, number_of
+from vouchgate.storage.log.data.differences import LOG, MEMORY, PENDING, Entry, Kind, Look, batched, plain
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import OwnerRow, PublisherTrustRow, SpotCheckRow, StandingRulingRow
 from vouchgate.storage.tables.doors import SinkConsumerRow, WebhookRow
@@ -43,11 +44,16 @@ _MADE = (Action.WEBHOOK_CREATED, Action.SINK_CREATED)
 
 
 def salts(look: Look) -> None:
-    """The salt is there of every entry that was made with one, and of no other."""
+    """The salt is there of every entry that was made with one and is about nothing that was erased, and of no other."""
     salted = LOG.c.content_digest.like("_s:%")
     wrong = or_(salted & LOG.c.salt.is_(None), ~salted & LOG.c.salt.is_not(None))
-    for row in look.rows(select(LOG.c.seq).where(LOG.c.owner_id == look.owner_id, wrong)):
-        look.note(Kind.ALTERED, LOG.name, str(row.seq), "salt", why="its entry cannot be held against rows")
+    for row in look.rows(
+        select(LOG.c.seq, LOG.c.subject_id, LOG.c.salt).where(LOG.c.owner_id == look.owner_id, wrong)
+    ):
+        if row.salt is not None or row.subject_id not in look.unsalted:
+            look.note(
+                Kind.ALTERED, LOG.name, str(row.seq), "salt", why="its entry cannot be held against rows"
+            )
 
 
 def publishers(look: Look) -> None:
@@ -123,6 +129,8 @@ def spot_checks(look: Look) -> None:
         answers = look.answers(set(decided.values()))
         for key, rows, entries in batch:
             entry = entries[-1] if entries else None
+            if key in look.erased:
+                continue
             if not rows:
                 look.note(Kind.MISSING, SPOT.name, key, entry=entry)
                 continue
@@ -147,6 +155,9 @@ def rulings(look: Look) -> None:
             look.note(Kind.EXTRA if rows else Kind.MISSING, RULING.name, key, entry=made)
             continue
         row = rows[0]
+        if row.item_id in look.erased:
+            look.compare(RULING.name, key, row, {"terms": {"agent": STATUS}})
+            continue
         look.compare(RULING.name, key, row, {"ended_at": end and end.at, "ended_by": end and end.actor}, end)
         look.compare(RULING.name, key, row, {"created_at": made.at, "confirmed_by": made.actor}, made)
         if not made.commits_to(ruling=_as_confirmed(row)):
@@ -158,6 +169,8 @@ def rulings(look: Look) -> None:
             _, answer = answers.get(row.decision_id, (None, None))
             by = (answer or {}).get("evidence", {}).get("standing_ruling") or {}
             name = f"{row.ruling_id} {row.decision_id}"
+            if row.decision_id in look.erased:
+                continue
             if answer is None or by.get("id") != row.ruling_id:
                 look.note(Kind.EXTRA, ACT.name, name, why="the decision does not rest on this ruling")
             else:
@@ -239,6 +252,9 @@ def deliveries(look: Look) -> None:
                     Kind.MISSING, DELIVERY.name, str(missing), why="the owner's deliveries have no gaps"
                 )
             last = row.seq
+            if row.memory_id in look.erased:
+                moved.pop(row.id, None)
+                continue
             _, answer = answers.get(decided.get(row.memory_id, ""), (None, None))
             _delivery(
                 look,

@@ -11,14 +11,25 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Connection, Table, select, union
 
+from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity.owners import SERVICE_OWNER
-from vouchgate.storage.log.data import claims, identity, items, own
-from vouchgate.storage.log.data.differences import DECISION, LOG, Check, Difference, Kind, Look
+from vouchgate.storage.log.data import claims, erased, identity, items, own
+from vouchgate.storage.log.data.differences import (
+    DECISION,
+    LOG,
+    MEMORY,
+    PENDING,
+    Check,
+    Difference,
+    Kind,
+    Look,
+)
 from vouchgate.storage.tables.claims import PolicyRow
 
 POLICY: Table = PolicyRow.metadata.tables["policy"]
-# The decisions first: what follows rests on what they say.
+# What was erased, and then the decisions first: what follows rests on what they say.
 _OF_OWNER: tuple[Check, ...] = (
+    erased.erasures,
     own.salts,
     claims.decisions,
     claims.memories,
@@ -35,13 +46,14 @@ _OF_SERVICE: tuple[Check, ...] = (own.salts, identity.identity, own.switched)
 _OWNED = (
     DECISION,
     claims.LINEAGE,
-    claims.MEMORY,
-    claims.PENDING,
+    MEMORY,
+    PENDING,
     own.TRUST,
     own.SWITCH,
     own.SPOT,
     own.RULING,
     own.WEBHOOK,
+    tombstones.TABLE,
     claims.DELIVERY,
 )
 

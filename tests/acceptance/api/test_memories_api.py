@@ -28,6 +28,45 @@ def listed(caller: httpx.Client, **filters: Any) -> list[str]:
     return [Memory.model_validate(item).id for item in page.json()["items"]]
 
 
+def test_every_door_says_that_it_was_erased(site: Site, owner: str) -> None:
+    agent, auditor, reviewer = site.agent(owner), site.auditor(owner), site.reviewer(owner)
+    memory_id, item_id = (
+        store(agent, "The kiln master is ill"),
+        queue(agent, "The kiln master owes nine marks"),
+    )
+    basis = {"basis": "GDPR Art. 17(1)(b)"}
+    for wrong in ({}, {"basis": ""}, {"basis": "x" * 301}, {**basis, "more": 1}):
+        is_problem(reviewer.post(f"/v1/erasures/{item_id}", json=wrong), 422)
+    holds = {"basis": "Art. 17: the kiln master is ill"}
+    assert (
+        is_problem(reviewer.post(f"/v1/erasures/{memory_id}", json=holds), 409)["code"] == "basis_holds_text"
+    )
+    is_problem(reviewer.post(f"/v1/erasures/mem_{UNKNOWN}", json=basis), 404)
+    is_problem(site.reviewer(site.owner()).post(f"/v1/erasures/{memory_id}", json=basis), 404)
+    for one in (memory_id, item_id):
+        shown = reviewer.post(f"/v1/erasures/{one}", json={**basis, "dry_run": True}).json()
+        assert (shown["status"], shown["erasure_id"]) == ("dry_run", None)
+        done = reviewer.post(f"/v1/erasures/{one}", json=basis).json()
+        assert (done["status"], done["ids"]) == ("erased", shown["ids"])
+        again = is_problem(reviewer.post(f"/v1/erasures/{one}", json=basis), 410)
+        assert again["erasure_id"] == done["erasure_id"]
+    doors = [
+        f"/v1/memories/{memory_id}",
+        f"/v1/memories/{memory_id}/evidence",
+        f"/v1/decisions/dec_{memory_id[4:]}",
+    ]
+    for door in doors:
+        told = is_problem(auditor.get(door), 410)
+        assert (told["code"], told["basis"]) == ("erased", basis["basis"])
+        assert "basis" not in is_problem(agent.get(door), 410)
+        is_problem(site.auditor(site.owner()).get(door), 404)
+    is_problem(reviewer.get(f"/v1/reviews/{item_id}"), 410)
+    assert listed(auditor) == []
+    assert reviewer.get("/v1/reviews").json()["items"] == []
+    assert "memory.erased" in [event["action"] for event in auditor.get("/v1/audit/events").json()["items"]]
+    assert store(agent, "The kiln master is ill") != memory_id
+
+
 def test_a_stored_claim_is_read_back_with_its_evidence(site: Site, owner: str) -> None:
     agent, auditor = site.agent(owner), site.auditor(owner)
     answer = submit(agent, claim("The north stairs are closed", metadata={"floor": 2}), 201)

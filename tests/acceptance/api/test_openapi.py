@@ -52,6 +52,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/memories/{memory_id}/evidence"): (EVERYBODY, None),
     ("POST", "/v1/memories/{memory_id}/confirm"): ({Role.REVIEWER}, None),
     ("DELETE", "/v1/memories/{memory_id}"): ({Role.REVIEWER}, None),
+    ("POST", "/v1/erasures/{item_id}"): ({Role.REVIEWER}, {"basis": "GDPR Art. 17"}),
     ("GET", "/v1/reviews"): ({Role.REVIEWER}, None),
     ("GET", "/v1/reviews/{item_id}"): ({Role.REVIEWER}, None),
     ("POST", "/v1/reviews/{item_id}/approve"): ({Role.REVIEWER}, {"version": 1}),

@@ -15,7 +15,7 @@ from tests.reviews import queue_of
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Judged, Missing, Standing
-from vouchgate.review.expiry import Expired, expire
+from vouchgate.review.ending.expiry import Expired, expire
 from vouchgate.storage.claims import source_cache as sources
 from vouchgate.storage.store import Store
 

@@ -24,7 +24,7 @@ from vouchgate.ingest.claims.source import Found, PackedText
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.support.rereading import digests_of, reread
 from vouchgate.ingest.support.texts import pack, unpack
-from vouchgate.review.expiry import expire
+from vouchgate.review.ending.expiry import expire
 from vouchgate.review.pages.spot_checks import statement_views
 from vouchgate.storage.claims import decisions, source_texts
 from vouchgate.storage.store import Store

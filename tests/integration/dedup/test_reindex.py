@@ -24,7 +24,7 @@ from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
-from vouchgate.review.expiry import expire
+from vouchgate.review.ending.expiry import expire
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.submit import Decided, SubmitAnswer

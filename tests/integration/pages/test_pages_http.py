@@ -19,6 +19,7 @@ from tests.repos import TestRepository
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.waiting import ReviewStatus
+from vouchgate.review.ending.erasing import BY_OPERATOR, Erased
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.queue import pending, rechecks
@@ -191,6 +192,23 @@ def test_a_choice_of_memories_that_there_is_not(service: Service, query: str) ->
         assert (await desk.get(f"/review/memories?{query}")).status_code == 422
 
     run(service, "nonsense", work)
+
+
+def test_a_page_of_what_was_erased_says_so(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(1)
+        desk.add(claim_words(6), Source.USER)
+        gone = [desk.waiting()[0].id, desk.memories()[0].id]
+        places = [f"/review/items/{gone[0]}", f"/review/items/{gone[0]}/pane", f"/review/memories/{gone[1]}"]
+        assert [(await desk.get(each)).status_code for each in places] == [200] * 3
+        done = service.erasing.erase(["forgotten"], gone, "GDPR Art. 17", BY_OPERATOR, datetime.now(UTC))
+        assert isinstance(done, Erased)
+        for each in places:
+            answer = await desk.get(each)
+            assert answer.status_code == 410
+            assert "GDPR Art. 17" in answer.text
+
+    run(service, "forgotten", work)
 
 
 def test_what_is_not_ones_own_is_not_there(service: Service) -> None:

@@ -20,7 +20,7 @@ from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import DocumentPolicy
 from vouchgate.ingest.sources.git.source import GitSource
-from vouchgate.review.expiry import expire
+from vouchgate.review.ending.expiry import expire
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.sources.reader import Sources
 from vouchgate.storage import ids

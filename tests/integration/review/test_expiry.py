@@ -16,7 +16,7 @@ from tests.running.processes import FORKED
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import MemoryStatus
-from vouchgate.review.expiry import Expired, expire
+from vouchgate.review.ending.expiry import Expired, expire
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import similar, vectors

@@ -9,7 +9,7 @@ import pytest
 from tests.reviews import queue_of
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.people import Person
-from vouchgate.review.expiry import expire
+from vouchgate.review.ending.expiry import expire
 from vouchgate.storage.identity import identities, persons, sessions, tokens
 from vouchgate.storage.identity.identities import FLOW_LIFETIME, SignInFlow, derived
 from vouchgate.storage.store import Store

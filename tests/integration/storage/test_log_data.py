@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.transparency.note import make_signing_key
 from vouchgate.review.answers import Approved, Rejected, Removed, Retracted, Undone
 from vouchgate.review.attending import attention
+from vouchgate.review.ending.erasing import Erased, Erasing
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.trust import modes, publishers, spot_checks, taking_back
 from vouchgate.review.trust.standing_rulings import StandingRulings
@@ -172,6 +174,16 @@ def switched(store: Store) -> None:
         modes.switch(store, stop)
 
 
+def erased(store: Store, directory: Path) -> None:
+    """What was erased, of which another decision had shown something."""
+    words = gateway(7443).replace("spring", "autumn").replace("billing", "kitchen")
+    memory = stored(store, words)
+    waiting(store, words.replace("7443", "7444"))
+    done = Erasing(store, policy(), path=directory / "list").by_owner(RITA, [memory.id], "Art. 17", NOW)
+    assert isinstance(done, Erased)
+    assert done.counts["decisions on other claims that showed it"] == 1
+
+
 def others(store: Store, bea: Person, cleo: Person) -> None:
     """What people sign in with elsewhere, who gets mail, and who stands in for whom."""
     for sub in ("bea-7", "bea-8"):
@@ -236,6 +248,7 @@ def lived(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
         store.save_policy(one, NOW)
     for made in (reviewed, attended, owned, people, switched):
         made(store)
+    erased(store, tmp_path_factory.mktemp("erasures"))
     with bench(store, tmp_path_factory.mktemp("repository")) as here:
         checked(here)
     yield store
@@ -319,7 +332,33 @@ JOINS = (
     "INSERT INTO membership (member_id, role, owner_id, acts_for, since) "
     "VALUES (:key, 'agent', '{}', '', '2026-05-04 12:30:15.250000')"
 )
+SHOWED = 'answer LIKE \'%"content":""%\' AND id NOT IN (SELECT item_id FROM erased)'
 KINDS = [
+    of("memory", "content = '', status = 'erased', details = '{}'", "status = 'active'", "content"),
+    of("memory", "content = 'It is back.'", "status = 'erased'", "content"),
+    of("decision", "answer = ''", "answer <> ''", "answer"),
+    of("decision", "answer = '{}'", "answer = ''", "answer"),
+    of("decision", "answer = REPLACE(answer, 'autumn', 'winter')", SHOWED, "answer"),
+    of("erased", "basis = 'because'", "1 = 1", "basis", key="erasure_id"),
+    of("erased", "at = '2026-05-05 12:30:15.250000'", "1 = 1", "at", key="item_id"),
+    Tampering(
+        "a tombstone taken away",
+        "SELECT min(erasure_id) FROM erased",
+        "DELETE FROM erased WHERE erasure_id = :key AND item_id LIKE 'dec%'",
+        "altered",
+        "erased",
+        "item_id",
+    ),
+    gone("erased", key="erasure_id"),
+    Tampering(
+        "a memory emptied with a tombstone of its own",
+        "SELECT min(id) FROM memory WHERE status = 'active'",
+        "INSERT INTO erased (owner_id, item_id, erasure_id, at, \"by\", basis) SELECT owner_id, :key, 'ers_ffff', "
+        'at, "by", basis FROM erased LIMIT 1',
+        "extra",
+        "erased",
+    ),
+    of("log_entry", "salt = NULL", "subject_id LIKE 'ers_%'", "salt", key="seq"),
     of("log_entry", "salt = NULL", "owner_id = 'ann'", "salt", key="seq"),
     of("log_entry", "salt = NULL", "owner_id = '' AND action = 'token.created'", "salt", key="seq"),
     # the findings of an audit
@@ -541,7 +580,13 @@ def test_no_way_of_altering_passes(lived: Store, way: Tampering) -> None:
         assert connection.execute(text(way.does), {"key": key}).rowcount > 0
         found = differences(connection)
         connection.rollback()
-    new = "ffff" if "inserted" in way.name and way.table not in ("membership", "session") else str(key)
+    new = (
+        "ffff"
+        if way.kind == "extra"
+        and ("inserted" in way.name or way.table == "erased")
+        and way.table not in ("membership", "session")
+        else str(key)
+    )
     named = [d for d in found if (d.kind, d.table) == (way.kind, way.table) and new in d.key]
     assert any(way.column in (d.column or "") for d in named), [str(d) for d in found]
 

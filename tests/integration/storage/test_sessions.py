@@ -15,7 +15,7 @@ from tests.reviews import queue_of
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Principal, Role
-from vouchgate.review.expiry import Expired, expire
+from vouchgate.review.ending.expiry import Expired, expire
 from vouchgate.storage.identity import persons, sessions, tokens
 from vouchgate.storage.identity.sessions import LINK_LIFETIME, LONGEST_LINK, SESSION_LIFETIME, SignInRefusal
 from vouchgate.storage.log import chain as log

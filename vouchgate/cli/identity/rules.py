@@ -44,4 +44,8 @@ def of_item(store: Store, item_id: str, rules_file: Path) -> None:
         if item is None:
             raise Failure(f"there is no item {item_id[:50]!a}")
         answer = acts.stored_answer(connection, item)
-        write_json(asdict(voting.required_for(connection, rules, item, answer, datetime.now(UTC))))
+        sent, now = item.submitted_by, datetime.now(UTC)
+        asked = voting.required_for(
+            connection, rules, answer, owner_id=item.owner_id, submitted_by=sent, now=now
+        )
+        write_json(asdict(asked))

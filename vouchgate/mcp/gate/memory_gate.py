@@ -55,6 +55,7 @@ from vouchgate.mcp.gate.writes import (
 _LOOKS = (0.0, 0.2, 0.5, 1.0)
 # How often what the server declines is tried before it is given up, so that what stands behind it can go on.
 _TRIES = 3
+_ERASED = "Its memory was erased, and the server finds it by its text alone: take it out by hand."
 _REMEMBERED = 1000  # outcomes of deliveries that no call has asked for
 
 T = TypeVar("T")
@@ -142,6 +143,8 @@ class MemoryGate:
         tool = str(delivery.data.get("tool"))
         try:
             writer, what = self._writer(tool), (delivery.op, delivery.place, delivery.content, delivery.data)
+            if delivery.op is DeliveryOp.REMOVE and delivery.memory_id is not None and not delivery.content:
+                raise DeadLetter(_ERASED)
             if not writer.is_unedited(*what):
                 await self._require_approval(delivery)
             answer = await writer.apply(*what, replacing=await self._replaces(tool, delivery))

@@ -1,0 +1,1 @@
+"""What ends what is kept: its time, and erasing for good."""

@@ -1,0 +1,206 @@
+"""What goes with a claim: everything that came of it. Read with nothing locked, so it may take as long as the owner's
+decisions are many (each is looked through for the ids); `storage.erasing.apply` sees whether it still holds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import from_json
+from sqlalchemy import Column, Connection, Table, and_, or_, select
+
+from vouchgate.storage.claims.decisions import TABLE as DECISION
+from vouchgate.storage.claims.known_keys import TABLE as KEY
+from vouchgate.storage.claims.memories import TABLE as MEMORY
+from vouchgate.storage.erasing import tombstones
+from vouchgate.storage.identity import owners
+from vouchgate.storage.log.chain import TABLE as LOG
+from vouchgate.storage.queue.documents import TABLE as DOCUMENT
+from vouchgate.storage.queue.pending import TABLE as PENDING
+from vouchgate.storage.sql import among
+from vouchgate.storage.tables.claims import StandingRulingRow
+
+RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
+_ID = re.compile(r"(?:mem|rev|dec)_[0-9a-f]{32}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_FEW = 20
+_READ_AT_ONCE = 200  # decisions
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to go. `texts` are the claims' words with their type; `seq` is the last entry of the owner's log that was
+    seen."""
+
+    owner_id: str
+    seq: int
+    memories: set[str] = field(default_factory=set)
+    items: set[str] = field(default_factory=set)
+    decisions: set[str] = field(default_factory=set)
+    # Decisions on other claims that showed it as something near: by id, the answer without that.
+    shown_in: dict[str, str] = field(default_factory=dict)
+    texts: set[tuple[str, str]] = field(default_factory=set)
+    source_texts: set[str] = field(default_factory=set)  # digests of those that nothing else rests on
+    readings: set[str] = field(default_factory=set)  # keys of the cache of sources
+    keys: list[tuple[str, str]] = field(default_factory=list)  # principal and Idempotency-Key
+    documents: set[str] = field(default_factory=set)  # whose text or report has it word for word
+    rulings: set[str] = field(default_factory=set)  # standing ones that were made of it
+    standing: set[str] = field(default_factory=set)  # of these, those that have not ended
+    entries: list[int] = field(default_factory=list)  # numbers of the log entries about it
+
+    @property
+    def ids(self) -> set[str]:
+        """Of all that is erased whole."""
+        return self.memories | self.items | self.decisions
+
+    def concerns(self, answer: str) -> bool:
+        """Whether a decision shows something of this, or rests on a source text that would go."""
+        return bool(
+            self.ids.intersection(_ID.findall(answer))
+            or self.source_texts.intersection(_DIGEST.findall(answer))
+        )
+
+
+def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
+    """What came of the claims of these memories, items and decisions; nothing of those that are not the owner's."""
+    plan = Plan(owner_id, owners.log_end(connection, owner_id))
+    known = _linked(connection, owner_id, roots)
+    known -= tombstones.known(connection, owner_id, known)
+    plan.memories = {each for each in known if each.startswith("mem_")}
+    plan.items = {each for each in known if each.startswith("rev_")}
+    digests: set[str] = set()
+    for decision_id, text in _answers(connection, owner_id):
+        found = _shown(known, text)
+        if not found and decision_id not in known:
+            continue
+        answer = from_json(text)
+        if decision_id in known or _is_of(answer, known):
+            plan.decisions.add(decision_id)
+            digests |= _note(plan, answer)
+        else:
+            plan.shown_in[decision_id] = _without(answer, found)
+    if not plan.ids:
+        return plan
+    for table, ids in ((MEMORY, plan.memories), (PENDING, plan.items)):
+        rows = _of(connection, owner_id, ids, table.c.id, table.c.content, table.c.memory_type)
+        plan.texts |= {(row.content, row.memory_type) for row in rows if row.content}
+    if digests:
+        for decision_id, text in _answers(connection, owner_id):
+            if decision_id not in plan.decisions:
+                digests.difference_update(_DIGEST.findall(text))
+        plan.source_texts = digests
+    rows = _of(connection, owner_id, plan.decisions, KEY.c.decision_id, KEY.c.principal_id, KEY.c.key)
+    plan.keys = [(row.principal_id, row.key) for row in rows]
+    plan.documents = _documents(connection, plan)
+    for row in _of(connection, owner_id, plan.items, RULING.c.item_id, RULING.c.id, RULING.c.ended_at):
+        plan.rulings.add(row.id)
+        if row.ended_at is None:
+            plan.standing.add(row.id)
+    about = plan.ids | plan.shown_in.keys() | plan.rulings
+    plan.entries = [row.seq for row in _of(connection, owner_id, about, LOG.c.subject_id, LOG.c.seq)]
+    return plan
+
+
+def _of(
+    connection: Connection, owner_id: str, ids: Collection[str], column: Column[Any], *columns: Column[Any]
+) -> Any:
+    """These columns of the owner's rows that have one of the ids in a column."""
+    wanted = select(*columns).where(column.table.c.owner_id == owner_id, among(column, "wanted"))
+    return connection.execute(wanted, {"wanted": list(ids)}) if ids else ()
+
+
+def _linked(connection: Connection, owner_id: str, roots: Collection[str]) -> set[str]:
+    """Memories, items and decisions of one claim, by what names what: found until nothing is new."""
+    found, known = set(roots), set[str]()
+    removal = and_(PENDING.c.removal_of.is_not(None), among(PENDING.c.conflicting_memory_id, "ids"))
+    of_memory = select(MEMORY.c.id, MEMORY.c.decision_id).where(
+        MEMORY.c.owner_id == owner_id, or_(among(MEMORY.c.id, "ids"), among(MEMORY.c.decision_id, "ids"))
+    )
+    columns = [PENDING.c[name] for name in ("id", "decision_id", "asked_decision", "memory_id")]
+    named = [among(column, "ids") for column in columns]
+    of_item = select(*columns).where(PENDING.c.owner_id == owner_id, or_(*named, removal))
+    while True:
+        asked = {"ids": list(found)}
+        rows = [*connection.execute(of_memory, asked), *connection.execute(of_item, asked)]
+        new = {value for row in rows for value in row if value is not None}
+        new |= {f"dec_{each[4:]}" for each in new}
+        for row in _of(connection, owner_id, found | new, DECISION.c.id, DECISION.c.id, DECISION.c.answer):
+            answer = from_json(row.answer) if row.answer else {}
+            new |= {row.id, *filter(None, (answer.get("memory_id"), answer.get("queue_id")))}
+        if new <= known:
+            return known
+        known |= new
+        found = set(known)
+
+
+def _shown(ids: set[str], text: str) -> set[str]:
+    """Those of the ids that stand in a text. A few are looked for one by one, which is quicker."""
+    if len(ids) <= _FEW:
+        return {each for each in ids if each in text}
+    return ids.intersection(_ID.findall(text))
+
+
+def _answers(connection: Connection, owner_id: str) -> Iterator[tuple[str, str]]:
+    wanted = select(DECISION.c.id, DECISION.c.answer).where(
+        DECISION.c.owner_id == owner_id, DECISION.c.answer != ""
+    )
+    for row in connection.execute(wanted, execution_options={"yield_per": _READ_AT_ONCE}):
+        yield row.id, row.answer
+
+
+def _is_of(answer: Any, known: set[str]) -> bool:
+    """Whether it is a decision on the same claim: it made or repeated one of these, or was blocked as a repeat."""
+    return bool(
+        known.intersection((answer["memory_id"], answer["queue_id"]))
+        or (answer["tier"] == "tier_3" and answer["conflicting_memory_id"] in known)
+    )
+
+
+def _note(plan: Plan, answer: Any) -> set[str]:
+    """Notes what goes with a decision; the digests of the source texts that it rests on."""
+    evidence, digests = answer["evidence"], set[str]()
+    plan.texts.add((evidence["claim"]["content"], evidence["claim"]["memory_type"]))
+    for source in evidence["sources"]:
+        key = source["citation"]["key"]
+        plan.readings.add(hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest())
+        digests |= {source.get("text_digest") or "", source.get("later_digest") or ""}
+    return digests - {""}
+
+
+def _without(answer: Any, gone: set[str]) -> str:
+    """A decision's answer, as JSON, without what it shows of these: their words, and the words in which it differs."""
+    for part in _parts(answer):
+        facts = part.get("facts")
+        if isinstance(facts, dict) and gone.intersection(
+            each for each in facts.values() if isinstance(each, str)
+        ):
+            part["message"], part["facts"] = (
+                "Erased.",
+                {name: facts[name] for name in ("id", "kind") if name in facts},
+            )
+        if gone.intersection(filter(None, (part.get(name) for name in ("id", "memory_id", "queue_id")))):
+            part.update({name: "" for name in ("content", "reason") if name in part})
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+def _parts(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _parts(each)
+
+
+def _documents(connection: Connection, plan: Plan) -> set[str]:
+    words = {
+        json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+        for text, _ in plan.texts
+        for ascii_only in (True, False)
+    }
+    rows = connection.execute(
+        select(DOCUMENT.c.id, DOCUMENT.c.sent, DOCUMENT.c.report).where(DOCUMENT.c.owner_id == plan.owner_id)
+    )
+    return {row.id for row in rows if any(each in row.sent or each in (row.report or "") for each in words)}

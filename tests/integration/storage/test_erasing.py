@@ -1,0 +1,341 @@
+"""What is erased is gone: from every table, from the indexes and from the raw files; and the log proves the rest."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, text
+
+from tests.claims import NOW, examined, policy, submission_of
+from tests.conftest import Postgresql
+from tests.reviews import everything, history, queue_of, reviewer, stored, waiting
+from vouchgate.cli.app import run
+from vouchgate.ingest.citations import parse_citation
+from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.delivery import DeliveryTarget
+from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.claims.source import Found, Standing
+from vouchgate.ingest.policy import DocumentPolicy, Policy
+from vouchgate.ingest.support.texts import pack
+from vouchgate.review.answers import Approved, NotFound, Rejected
+from vouchgate.review.ending.erasing import (
+    BY_OPERATOR,
+    EraseAsked,
+    Erased,
+    ErasedBefore,
+    EraseRefused,
+    Erasing,
+)
+from vouchgate.review.vouching.owner_rules import parse
+from vouchgate.service import open_service
+from vouchgate.settings import Settings
+from vouchgate.storage.claims import decisions, memories, source_cache
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.erasing import listed, scrub, tombstones
+from vouchgate.storage.log import chain
+from vouchgate.storage.log.data.walk import Walk
+from vouchgate.storage.outgoing import deliveries
+from vouchgate.storage.queue import documents
+from vouchgate.storage.store import Store
+
+RITA, BASIS, DAY = reviewer(), "GDPR Art. 17(1)(b), request 4711", timedelta(days=1)
+MARK = 'Zörgel"Quambo97531'
+# Two of these are near each other; the secret is in the first alone.
+NEAR = (
+    "After the spring migration every internal gateway of our billing platform accepts encrypted traffic only when {}"
+    " calls it from the front desk and forwards anything else to a quiet host that logs it for later study by people"
+    " who have been told which colour means trouble"
+)
+SECRET = NEAR.format(MARK)
+PLACE = DeliveryTarget(sink="graph", place=f"people/{MARK}", data={"name": MARK})
+
+
+def raw(directory: Path) -> bytes:
+    """Every byte of the files below a directory."""
+    return b"".join(each.read_bytes() for each in sorted(directory.rglob("*")) if each.is_file())
+
+
+def holds(content: bytes) -> bool:
+    """Whether the secret is in there, as it is or in JSON."""
+    spellings = (MARK, json.dumps(MARK)[1:-1], json.dumps(MARK, ensure_ascii=False)[1:-1], "Quambo97531")
+    return any(each.encode() in content for each in spellings)
+
+
+def page() -> Found:
+    return Found(
+        citation=parse_citation("https://example.com/people"),
+        source_id="https://example.com/people",
+        standing=Standing.IN_FORCE,
+        detail="It was read.",
+        excerpt=f"{MARK} takes calls.",
+        text=f"{MARK} takes calls at the desk.",
+        text_digest=pack(f"{MARK} takes calls at the desk.").digest,
+        packed=(pack(f"{MARK} takes calls at the desk."),),
+    )
+
+
+def lived(store: Store) -> tuple[str, str]:
+    """A claim that was queued, repeated, approved and delivered, with everything that came of it; the ids of its memory
+    and of its item."""
+    store.save_policy(policy(), NOW)
+    cited = replace(examined(SECRET, source=Source.AI_SYNTHESIS, delivery=PLACE), readings=(page(),))
+    first = store.writer.submit(submission_of(cited, key="key-1")).result()
+    again = store.writer.submit(submission_of(cited, principal_id="agent-2", key="key-2")).result()
+    assert isinstance(first, Decided)
+    assert isinstance(again, Decided)
+    item_id = str(first.answer.queue_id)
+    assert again.answer.queue_id == item_id
+    keeping = source_cache.keeping(
+        "url:https://example.com/people", page(), checked_at=NOW, expires_at=NOW + DAY
+    )
+    store.writer.run((), keeping).result()
+    sent = {"owner_id": "ann", "id": f"doc_{'0' * 32}", "submitted_by": "agent-1", "created_at": NOW}
+    sent |= {"sent": json.dumps({"text": f"So. {SECRET}."}), "sent_digest": "0" * 64, "idempotency_key": None}
+    store.writer.run(["ann"], lambda c: documents.add(c, sent, DocumentPolicy())).result()
+    approved = queue_of(store).approve(RITA, item_id, version=1, note=f"{MARK}: I know him", now=NOW)
+    assert isinstance(approved, Approved), approved
+    return approved.memory.id, item_id
+
+
+def walked(store: Store) -> list[str]:
+    """What `log verify --data` finds."""
+    with store.read() as connection:
+        assert chain.verify(connection) == []
+    return [str(difference) for difference in Walk(store.read).differences()]
+
+
+def count(connection: Connection, table: str) -> int:
+    return int(connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one())  # noqa: S608
+
+
+def test_everything_that_came_of_a_claim_goes(
+    store: Store, database_url: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = tmp_path / "list" / "erasures.jsonl"
+    path.parent.mkdir()
+    erasing = Erasing(store, policy(), path=path)
+    memory_id, item_id = lived(store)
+    kept = stored(store, "The harbour master sleeps aboard.")
+    near = waiting(store, NEAR.format("anybody here"))
+    before = everything(store)
+    assert {name for name, rows in before.items() if "Quambo" in str(rows)} >= {
+        "memory",
+        "pending",
+        "decision",
+        "source",
+    }
+    assert walked(store) == []
+
+    shown = erasing.by_owner(RITA, [memory_id], BASIS, NOW, dry_run=True)
+    assert isinstance(shown, Erased)
+    assert shown.counts["source texts"] == shown.counts["documents"] == 1
+    assert everything(store) == before
+    done = erasing.by_owner(RITA, [memory_id], BASIS, NOW)
+    assert isinstance(done, Erased), done
+    assert {memory_id, item_id} < set(done.ids)
+    assert kept.id not in done.ids
+    assert done.counts["decisions on other claims that showed it"] == 1
+    assert not done.in_free_pages
+
+    after = everything(store)
+    found = {name: [row for row in rows if "Quambo" in str(row)] for name, rows in after.items()}
+    waits = found.pop("delivery")  # its sink has to be told where it is
+    assert [row for rows in found.values() for row in rows] == []
+    assert len(waits) == 1
+    assert len(after["source_text"]) == len(after["idempotency"]) == len(after["document"]) == 0
+    assert walked(store) == []
+    with store.read() as connection:
+        assert memories.get(connection, memory_id, NOW, owners=None) is None
+        assert decisions.get(connection, f"dec_{item_id[4:]}", owners=None) is None
+        stone = tombstones.find(connection, item_id, owners=frozenset({"ann"}))
+        assert tombstones.find(connection, item_id, owners=frozenset({"bob"})) is None
+        assert queue_of(store).decision_of(near) is not None
+    assert stone is not None
+    assert (stone.basis, stone.by, stone.at) == (BASIS, RITA.id, NOW)
+    assert "memory.erased" in [entry.action for entry in history(store)]
+
+    # Whoever got it is told, with its id; then the address of it is gone as well.
+    def told(connection: Connection) -> list[deliveries.LeasedDelivery]:
+        handed = deliveries.lease(connection, "ann", "graph", NOW, most=9, name="lease-1")
+        for each in handed:
+            assert deliveries.mark_done(connection, each.record, "lease-1", NOW)
+        return handed
+
+    (handed,) = store.writer.run(["ann"], told).result()
+    assert (handed.record.op, handed.record.memory_id, handed.memory) == ("remove", memory_id, None)
+    assert "Quambo" not in str(everything(store))
+    assert not erasing.scrub_if_due(NOW)
+    assert walked(store) == []
+    if database_url.startswith("sqlite"):
+        assert not holds(raw(tmp_path))
+    else:
+        server: Postgresql = request.getfixturevalue("postgresql")
+        server.run("CHECKPOINT")
+        assert not holds(raw(server.data / "base"))
+
+    # It is no earlier claim of anything, and the same words are a new one.
+    new = waiting(store, SECRET)
+    assert new.id != item_id
+    assert isinstance(erasing.by_owner(RITA, [memory_id], BASIS, NOW), ErasedBefore)
+    assert erasing.again(NOW) == 0
+    assert isinstance(erasing.by_owner(reviewer("bob"), [new.id], BASIS, NOW), NotFound)
+
+
+@pytest.mark.on("sqlite")
+def test_a_waiting_item_and_a_blocked_claim_are_erased_too_and_some_are_not(
+    store: Store, tmp_path: Path
+) -> None:
+    erasing = Erasing(store, policy(), path=tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    item = waiting(store, SECRET)
+    blocked = store.writer.submit(submission_of(examined(f"{MARK} may be ill.", speculates=True))).result()
+    assert isinstance(blocked, Decided)
+    dec = str(blocked.answer.decision_id)
+    agent = Principal(id="agent-1", name="a", role=Role.AGENT, owners=frozenset({"ann"}))
+    assert isinstance(erasing.by_owner(agent, [dec], BASIS, NOW), NotFound)
+    for ids, basis in (
+        ([], BASIS),
+        ([dec], " "),
+        ([dec], "x" * 301),
+        ([dec], f"Art. 17: {MARK} may be ill."),
+    ):
+        assert isinstance(erasing.by_owner(RITA, ids, basis, NOW), EraseRefused), basis
+    assert isinstance(erasing.by_owner(RITA, [dec, f"mem_{'0' * 32}"], BASIS, NOW), NotFound)
+    unlisted = Erasing(store, policy()).by_owner(RITA, [dec], BASIS, NOW)
+    assert isinstance(unlisted, EraseRefused)
+    assert unlisted.code == "no_list"
+    assert isinstance(erasing.erase(["ann"], [dec, item.id], BASIS, BY_OPERATOR, NOW), Erased)
+    assert "Quambo" not in str(everything(store))
+    assert walked(store) == []
+    with store.read() as connection:
+        assert connection.execute(text("SELECT pending FROM owner WHERE owner_id = 'ann'")).scalar_one() == 0
+
+
+@pytest.mark.on("sqlite")
+def test_where_two_must_approve_two_must_ask(store: Store, tmp_path: Path) -> None:
+    rules, faults = parse("* 2\n")
+    assert not faults
+    erasing = Erasing(store, policy(), rules, tmp_path / "list.jsonl")
+    store.save_policy(policy(), NOW)
+    item = waiting(store, SECRET)
+    named = RITA.model_copy(update={"person": "per_rita"})
+    unnamed = erasing.by_owner(RITA, [item.id], BASIS, NOW)
+    assert isinstance(unnamed, EraseRefused)
+    assert unnamed.code == "four_eyes"
+    first = erasing.erase(["ann"], [item.id], BASIS, BY_OPERATOR, NOW)
+    assert first == EraseAsked(1, 2)
+    assert erasing.erase(["ann"], [item.id], BASIS, BY_OPERATOR, NOW) == EraseAsked(1, 2)
+    assert erasing.by_owner(named, [item.id], "another basis", NOW) == EraseAsked(1, 2)
+    assert erasing.by_owner(named, [item.id], BASIS, NOW + 8 * DAY) == EraseAsked(1, 2)
+    assert isinstance(erasing.by_owner(named, [item.id], BASIS, NOW + DAY), Erased)
+    assert walked(store) == []
+
+
+@pytest.mark.on("sqlite")
+def test_a_restored_database_is_erased_again(store: Store, database_url: str, tmp_path: Path) -> None:
+    path = tmp_path / "list.jsonl"
+    erasing = Erasing(store, policy(), path=path)
+    memory_id, item_id = lived(store)
+    file, backup = Path(database_url.removeprefix("sqlite:///")), tmp_path / "backup"
+    with sqlite3.connect(file) as source, sqlite3.connect(backup) as copy:
+        source.backup(copy)
+    assert isinstance(erasing.by_owner(RITA, [item_id], BASIS, NOW), Erased)
+    again = Store.open(f"sqlite:///{backup}", threshold=policy().threshold)
+    try:
+        settings = Settings(database_url=f"sqlite:///{backup}", erasures=path, offline=True)
+        with open_service(settings) as service:  # a start does it before it answers
+            assert service.erasing.again(NOW + DAY) == 0
+        restored = Erasing(again, policy(), path=path)
+        assert restored.again(NOW + DAY) == 0
+        assert "Quambo" not in str({**everything(again), "delivery": []})
+        assert walked(again) == []
+        with again.read() as connection:
+            stone = tombstones.find(connection, memory_id, owners=None)
+        assert stone is not None
+        assert (stone.basis, stone.by) == (BASIS, RITA.id)
+        path.write_text(path.read_text() + "{torn")
+        with pytest.raises(Exception, match="line 2"):
+            restored.again(NOW)
+    finally:
+        again.close()
+
+
+@pytest.mark.on("sqlite")
+def test_the_commands(
+    store: Store, database_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory_id, item_id = lived(store)
+    near = waiting(store, NEAR.format("anybody here"))
+    database = ("--database-url", database_url)
+    erase = ("memory", "erase", memory_id, "--basis", BASIS, "--owner", "ann", *database)
+
+    def told(*arguments: str, status: int = 0) -> str:
+        assert run(arguments) == status
+        said = capsys.readouterr()
+        return said.err if status else said.out
+
+    assert "--again" in told("memory", "erase", *database, status=2)
+    assert "no list" in told("memory", "erase", "--again", str(tmp_path / "none"), *database, status=2)
+    assert "--owner" in told(*erase[:-4], "--owner", "bob", *database, status=1)
+    assert told(*erase, "--dry-run").startswith("Would go: memories 1, items 1, decisions 2, ")
+    assert "say --yes" in told(*erase, status=2)
+    assert "Gone: memories 1" in told(*erase, "--yes")
+    assert "nothing is left" in told(*erase, "--yes", status=1)
+    assert listed.read(Path(f"{database_url.removeprefix('sqlite:///')}.erasures.jsonl"))[0].by == "operator"
+    every = told("replay", "--all", *database)
+    assert "0 not." in every
+    assert "others was: 3" in every
+    for decision_id in (f"dec_{item_id[4:]}", near.decision_id):
+        assert "others was: 1" in told("replay", decision_id, *database)
+    assert "no differences" in told("log", "verify", "--data", *database)
+    assert "written over" in told("db", "scrub", *database)
+    assert "source texts" in told("retention", "run", "--dry-run", *database)
+    assert told(
+        "memory", "erase", "--again", f"{database_url.removeprefix('sqlite:///')}.erasures.jsonl", *database
+    ) == ("Erased again: 0.\n")
+
+
+def test_retention_erases_what_is_over_its_time(store: Store, tmp_path: Path) -> None:
+    keeps = Policy.model_validate(
+        policy().model_dump() | {"retention": {"rejected_days": 30, "blocked_days": 7, "idempotency_days": 3}}
+    )
+    store.save_policy(policy(), NOW)
+    for number in range(3):
+        item = waiting(store, f"{MARK} room {number} is empty.")
+        gone = queue_of(store).reject(RITA, item.id, version=1, reason=f"no, {MARK}", now=NOW)
+        assert isinstance(gone, Rejected)
+    store.writer.submit(submission_of(examined(f"{MARK} may be ill.", speculates=True), key="k")).result()
+    free = examined("The harbour master sleeps aboard.", owner_id="bob")
+    assert isinstance(store.writer.submit(submission_of(free, key="k2")).result(), Decided)
+    erasing = Erasing(store, keeps)
+    assert erasing.expiring(NOW + DAY) == {
+        "rejected claims": 0,
+        "blocked claims": 0,
+        "idempotency keys": 0,
+        "source texts": 0,
+        "documents": 0,
+    }
+    over = {"rejected claims": 3, "blocked claims": 1, "idempotency keys": 2}
+    assert over.items() <= erasing.expiring(NOW + 40 * DAY).items()
+    assert Erasing(store, policy()).retain(NOW + 40 * DAY) == {}
+    assert erasing.retain(NOW + 40 * DAY) == over | {"idempotency keys": 1}  # the other went with its claim
+    assert erasing.retain(NOW + 40 * DAY) == {}
+    assert "Quambo" not in str(everything(store))
+    assert [entry.action for entry in history(store)].count(Action.MEMORY_ERASED) == 2
+    assert history(store, "bob")[-1].action == "claim.stored"
+    assert free.claim.content in str(everything(store))
+    assert walked(store) == []
+    with store.read() as connection:
+        assert scrub.due_since(connection) is not None
+        assert scrub.may_now(connection, NOW)
+        assert count(connection, "idempotency") == 0
+        if store.dialect == "sqlite":
+            assert erasing.scrub_if_due(NOW), "somebody reads what was"
+    assert not erasing.scrub_if_due(NOW)
+    assert listed.read(tmp_path / "nothing") == []
