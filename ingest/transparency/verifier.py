@@ -471,14 +471,14 @@ def check_proof(
 
 
 def check_answer(leaf: bytes, salt: bytes, answer: bytes) -> None:
-    """That the entry commits to this answer, byte for byte as it was received; one newline that an editor put behind it
-    is passed over. Raises NotProven."""
+    """That the entry commits to this answer, byte for byte as it was received but for the promise at its end, which is
+    no part of what was logged, and a newline that an editor put behind it. Raises NotProven."""
     entry = _json(leaf, "The entry")
     # A sha256 in lower hex; before a colon stands how it was made.
     commitment = str(entry.get("commitment") if isinstance(entry, dict) else "").rpartition(":")[2]
-    if all(
-        hashlib.sha256(salt + each).hexdigest() != commitment for each in (answer, answer.removesuffix(b"\n"))
-    ):
+    whole = answer.removesuffix(b"\n")
+    decided = whole.rpartition(b',"promise":')[0] + b"}"
+    if all(hashlib.sha256(salt + each).hexdigest() != commitment for each in (answer, whole, decided)):
         raise NotProven(
             "The answer is not the one that was logged: it was altered, or belongs to another receipt."
         )
