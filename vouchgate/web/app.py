@@ -38,10 +38,13 @@ from vouchgate.web import (
     standing_rulings,
     views,
 )
+from vouchgate.web.audit import pages as audit
+from vouchgate.web.audit.access import own_page
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (
     HOME,
     SIGN_IN,
+    AuditorsPage,
     SignInAgain,
     SignInNeeded,
     sign_in_address,
@@ -122,6 +125,7 @@ _ROUTERS = tuple(
         standing_rulings,
         numbers,
         views,
+        audit,
     )
 )
 
@@ -183,6 +187,12 @@ def _install_errors(app: FastAPI) -> None:
         # RFC 9110 wants a challenge with a 401. There is none for cookies: this one says where the form is.
         challenge = {"WWW-Authenticate": f'Cookie form-action="{SIGN_IN}"'}
         return _problem(request, 401, sentence, challenge)
+
+    @app.exception_handler(AuditorsPage)
+    async def _auditor(request: Request, error: AuditorsPage) -> Response:
+        if request.method in ("GET", "HEAD"):
+            return RedirectResponse(own_page(request), 303)
+        return _problem(request, 403, "Auditors read; nothing was done.")
 
     @app.exception_handler(SignInAgain)
     async def _again(request: Request, error: SignInAgain) -> Response:

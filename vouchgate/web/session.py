@@ -18,7 +18,7 @@ from fastapi import Depends, Request
 from starlette.datastructures import ImmutableMultiDict
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.server.oidc import LATELY
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
@@ -63,8 +63,9 @@ Form = ImmutableMultiDict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A reviewer who is signed in, before the pages of one of their owners. `principal` is nobody's but this owner's;
-    `owners` are all, sorted. `csrf` goes into the hidden field `csrf` of every form."""
+    """Who is signed in. A reviewer is before the pages of one of their owners: `principal` is nobody's but this
+    owner's; `owners` are all, sorted. An auditor is before those of all their owners together: `owner_id` is empty.
+    `csrf` goes into the hidden field `csrf` of every form."""
 
     principal: Principal
     owner_id: str
@@ -72,6 +73,11 @@ class Visitor:
     csrf: str = field(repr=False)
     secret: str = field(repr=False)
     proved_at: datetime | None = None  # when they last showed who they are, if that is known
+
+    @property
+    def audits(self) -> bool:
+        """Whether this is an auditor, who has pages of their own, and rules on nothing."""
+        return self.principal.role is Role.AUDITOR
 
 
 class SignInNeeded(Exception):
@@ -93,7 +99,11 @@ def require_recent(visitor: Visitor, back: str) -> None:
         raise SignInAgain(back)
 
 
-def signed_in(request: Request) -> Visitor:
+class AuditorsPage(Exception):
+    """An auditor asked for a page of reviewers: they are sent to their own."""
+
+
+def visitor_of(request: Request) -> Visitor:
     """A dependency: who is signed in, looked up anew for every request. Without anybody a GET is sent to the
     sign-in page and comes back afterwards; anything else is a 401."""
     secret = session_secret(request)
@@ -105,6 +115,10 @@ def signed_in(request: Request) -> Visitor:
         raise SignInNeeded
     principal = found.principal
     owners = tuple(sorted(principal.owners))
+    if principal.role is Role.AUDITOR:
+        visitor = Visitor(principal, "", owners, csrf_of(secret), secret, found.proved_at)
+        request.state.visitor = visitor
+        return visitor
     if not owners:
         raise PageProblem(403, "You rule for no owner at present. Whoever runs the service can change that.")
     owner_id = _chosen(request, owners)
@@ -117,6 +131,16 @@ def signed_in(request: Request) -> Visitor:
 def _chosen(request: Request, owners: tuple[str, ...]) -> str:
     chosen = unquote(request.cookies.get(OWNER_COOKIE, ""))
     return chosen if chosen in owners else owners[0]
+
+
+Anybody = Annotated[Visitor, Depends(visitor_of)]
+
+
+def signed_in(visitor: Anybody) -> Visitor:
+    """A dependency: the reviewer who is signed in; see `visitor_of`. Raises AuditorsPage for an auditor."""
+    if visitor.audits:
+        raise AuditorsPage
+    return visitor
 
 
 SignedIn = Annotated[Visitor, Depends(signed_in)]
