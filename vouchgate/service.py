@@ -68,8 +68,10 @@ class Service:
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
         judge = () if self.judge is None else self.judge.problems()
-        workers = (*self.webhooks.problems(), *self.mail.problems(), *self.sequencer.problems())
-        return (*self.sources.git.problems(), *judge, *workers)
+        mirror = () if self.log_mirror is None else self.log_mirror.problems()
+        sending = (*self.webhooks.problems(), *self.mail.problems())
+        outsiders = (*self.sequencer.problems(), *self.witnesses.problems(), *mirror)
+        return (*self.sources.git.problems(), *judge, *sending, *outsiders)
 
 
 @contextmanager

@@ -9,10 +9,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import Connection
 
 from tests.conftest import THRESHOLD
@@ -23,7 +25,8 @@ from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.transparency.note import signing_key
 from vouchgate.ingest.transparency.verifier import COSIGNATURE, Checkpoint, main, open_checkpoint
 from vouchgate.server.witness import Witness
-from vouchgate.settings import SettingsError, load_settings
+from vouchgate.service import open_service
+from vouchgate.settings import Settings, SettingsError, load_settings
 from vouchgate.storage.identity.tokens import SERVICE_OWNER
 from vouchgate.storage.log import chain, tree
 from vouchgate.storage.store import Store
@@ -245,3 +248,29 @@ def test_settings_of_witnesses_are_read_at_the_start() -> None:
     ):
         with pytest.raises(SettingsError, match=said):
             load_settings({}, **given)
+
+
+@pytest.mark.on("sqlite")
+def test_what_waits_for_witnesses_degrades_the_service(
+    store: Store, database_url: str, tmp_path: Path
+) -> None:
+    nobody = f"http://127.0.0.1:9 {signing_key('w.example', b'W' * 32, COSIGNATURE).key}"
+    (tmp_path / "mirror").mkdir()
+    (tmp_path / "mirror" / "letter").touch()
+    settings = Settings(
+        database_url=database_url,
+        witnesses=(nobody,),
+        log_mirror=tmp_path / "mirror",
+        log_key=SecretStr(KEY.secret_text()),
+    )
+    before = datetime.now(UTC) - timedelta(minutes=2)
+    gate = Gate(store, now=before)
+    with open_service(settings) as service:
+        assert service.problems() == ()
+        gate.grow(1)
+        assert service.log_mirror is not None and asyncio.run(service.log_mirror.step())
+        signed = KEY.sign_checkpoint(9, b"r" * 32)
+        keep = partial(tree.put_checkpoint, size=9, note=signed, now=before, publish=False)
+        store.writer.run((), keep).result(60)
+        waits, mirror = service.problems()
+        assert "for 1 of 1 witnesses" in waits and "holds other things (letter)" in mirror
