@@ -98,8 +98,11 @@ class LogMirror:
             kept = parse_checkpoint(parse_note(file.read_bytes()).text)
         except NotProven as error:
             raise MirrorError(f"its checkpoint cannot be read: {error}") from error
-        with self._store.read() as connection:
-            same = kept.size <= new.size and tree.root_at(connection, kept.size) == kept.root
+        try:
+            with self._store.read() as connection:
+                same = kept.size <= new.size and tree.root_at(connection, kept.size) == kept.root
+        except tree.TreeBroken:
+            same = False
         if kept.origin != new.origin or not same:
             raise MirrorError(
                 f"IT HOLDS ANOTHER LOG. Its checkpoint of {kept.size} entries of {kept.origin!a} is not of this log: "
