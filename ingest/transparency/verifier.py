@@ -180,16 +180,17 @@ def hashes_of_tiles(read: Callable[[int, int, int], bytes], size: int) -> GetHas
         tile = kept[at]
         if len(tile) < width * HASH_BYTES:
             raise Malformed(f"The tile {tile_path(*at, width)} is too short.")
-        return subtree([tile[i * HASH_BYTES :][:HASH_BYTES] for i in range(begin, begin + (1 << above))])
+        return subtree(tile[begin * HASH_BYTES : (begin + (1 << above)) * HASH_BYTES])
 
     return get
 
 
-def subtree(hashes: Sequence[bytes]) -> bytes:
-    """The root over a number of neighbours that is a power of two."""
-    while len(hashes) > 1:
-        hashes = [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes), 2)]
-    return hashes[0]
+def subtree(hashes: bytes) -> bytes:
+    """The root over a run of neighbours that is a power of two long."""
+    while len(hashes) > HASH_BYTES:
+        pairs = range(0, len(hashes), 2 * HASH_BYTES)
+        hashes = b"".join([hashlib.sha256(b"\x01" + hashes[i : i + 2 * HASH_BYTES]).digest() for i in pairs])
+    return hashes
 
 
 # --- Signed notes and checkpoints (signed-note, tlog-checkpoint, tlog-cosignature)

@@ -22,7 +22,7 @@ from vouchgate.ingest.transparency.verifier import (
     tile_path,
     tile_width,
 )
-from vouchgate.review import metadata, private_pages
+from vouchgate.review.withheld import metadata, private_pages
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.log import tree
