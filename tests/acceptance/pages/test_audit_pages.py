@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+from sqlalchemy import Connection, update
+
 from tests.acceptance.site import Site, claim, is_problem, queue, submit
 from tests.browser import DESKTOP, Chromium, faults_of_access, overflow, sign_in_with, widest
+from tests.running.patience import until
 from tests.visiting import Browser, is_page
 from vouchgate.ingest.claims.people import Role
+from vouchgate.storage.claims import decisions
 
 NARROW = (320, 640)  # WCAG 2.2, 1.4.10
 SAID = "Café opens at “9:30” on Sundays"
@@ -104,3 +109,41 @@ def test_the_pages_read_well_on_every_screen(site: Site, windows: Chromium) -> N
             for theme in ("light", "dark"):
                 page.emulate_media(color_scheme=theme)
                 assert faults_of_access(page) == [], (path, size, theme)
+
+
+@pytest.mark.on("sqlite")  # where the log is signed without being told to
+def test_the_browser_recomputes_the_receipt_and_sees_an_answer_that_was_altered(
+    site: Site, windows: Chromium
+) -> None:
+    owner = site.owner()
+    agent = site.agent(owner)
+    first = submit(agent, claim("The pool opens in May", "ai_synthesis"), 202).decision_id
+    second = submit(agent, claim("The sauna opens in May", "ai_synthesis"), 202).decision_id
+    reader = site.auditor(owner)
+    until(lambda: reader.get(f"/v1/receipts/{second}").status_code == 200)
+    window = windows.window(site.running.url, calm=True)
+    sign_in_with(site, window, site.token(Role.AUDITOR, owner)[1])
+    page = window.go(f"/review/audit/{first}")
+    said = page.locator(f"[data-decision={first}]")
+    said.locator(".chip").wait_for()
+    assert said.locator(".chip.good").inner_text() == "✓ proven"
+    assert "recomputed in this browser" in said.inner_text()
+
+    def alter(connection: Connection) -> None:
+        answer = decisions.get(connection, str(second), owners=None)
+        changed = str(answer).replace("in May", "in June")
+        connection.execute(
+            update(decisions.TABLE).where(decisions.TABLE.c.id == second).values(answer=changed)
+        )
+
+    site.store.writer.run([owner], alter).result()
+    page = window.go(f"/review/audit/{second}")
+    said = page.locator(f"[data-decision={second}]")
+    said.locator(".chip").wait_for()
+    assert said.locator(".chip.bad").inner_text() == "not proven"
+    assert "not the one that was given" in said.inner_text()
+    log = told(audits(site, owner), "/review/audit/log")
+    assert "whole Every entry continues the one before it" in log
+    log = told(audits(site, owner), "/review/audit/log", check="1")
+    assert "Something is not as it should be." in log
+    assert f"decision '{second}'" in log

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from pydantic import ValidationError
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.review.audit.story import PATH, entry_rows, found_rows, story_view
 from vouchgate.server.state import service_of
+from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.identity import tokens
-from vouchgate.storage.log import story
+from vouchgate.storage.log import chain, keys, story, tree
+from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.log.story import DecisionFilter
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.web.audit.access import Auditing, owners_of
@@ -26,6 +31,8 @@ router = APIRouter(include_in_schema=False)
 
 MOST_TEXT = 200  # characters of a field
 PAGE = 100  # entries of the log
+MOST_CHECKED = 50_000  # entries of a chain that a page looks at: seconds, with all rows
+MOST_ALARMS = 100
 TIERS = {tier.name.lower(): tier for tier in Tier}
 _FIELDS = ("q", "owner", "agent", "tier", "since", "until")
 
@@ -72,25 +79,55 @@ def _filter(query: dict[str, str], visitor: Visitor, after: str | None) -> Decis
 
 
 @router.get(f"{PATH}/log")
-def log_page(request: Request, visitor: Auditing, owner: str = "", before: int | None = None) -> Response:
-    """The entries of one owner's chain, the newest first; without one the service's own, for who may read all."""
+def log_page(
+    request: Request, visitor: Auditing, owner: str = "", before: int | None = None, check: bool = False
+) -> Response:
+    """The entries of one owner's chain, the newest first; without one the service's own, for who may read all. Says
+    whether the chain is whole and, with `check`, whether the rows are what it committed to."""
     if not owner and not visitor.principal.any_owner:
         owner = next(iter(visitor.owners), "-")
     if len(owner) > MOST_TEXT or not storable(owner):
         raise PageProblem(404, "There is no such owner for you.")
     owners_of(visitor, owner)
-    with service_of(request).store.read() as connection:
+    service, now = service_of(request), datetime.now(UTC)
+    with service.store.read() as connection:
         entries = story.latest(connection, owner, before=before, limit=PAGE)
         names = tokens.names(connection, {entry.actor for entry in entries})
+        checkpoint = tree.last_checkpoint(connection, published=True)
+        long = bool(entries) and entries[0].seq > MOST_CHECKED
+        alarms = [*service.sequencer.problems(), *(() if long else chain.verify(connection, owner))]
+    if check and not long:
+        alarms += [str(each) for each in islice(Walk(service.store.read, owner).differences(), MOST_ALARMS)]
     asked = {"owner": owner, "before": entries[-1].seq} if len(entries) == PAGE else None
     return html(
         request,
         "audit_log.html",
         here="audit-log",
         owner=owner,
-        rows=entry_rows(entries, names, datetime.now(UTC)),
+        rows=entry_rows(entries, names, now),
+        checkpoint=checkpoint,
+        alarms=alarms,
+        long=long,
+        checked=check and not long,
         next_href=None if asked is None else f"{PATH}/log?{urlencode(asked)}",
     )
+
+
+@router.get(f"{PATH}/receipts/{{decision_id}}")
+def receipt(request: Request, visitor: Auditing, decision_id: str) -> Response:
+    """What the browser needs to see for itself that the log is bound to a decision; nulls as long as it is not."""
+    owners = owners_of(visitor)
+    with service_of(request).store.read() as connection:
+        answer = decisions.get(connection, decision_id, owners=owners)
+        found = tree.receipt(connection, decision_id, owners=owners)
+        known = [str(each.key) for each in keys.known(connection)]
+    if answer is None:
+        raise PageProblem(404, "There is no such decision, or it is not yours to see.")
+    told: dict[str, Any] = {"answer": answer, "leaf": None, "salt": None, "proof": None, "keys": known}
+    if found is not None:
+        salt = None if found.salt is None else found.salt.hex()
+        told |= {"leaf": base64.b64encode(found.leaf).decode(), "salt": salt, "proof": found.proof}
+    return JSONResponse(told)
 
 
 @router.get(f"{PATH}/{{wanted}}")
