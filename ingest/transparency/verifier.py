@@ -621,7 +621,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "vouchgate-verify" + " checkpoint" * growth,
         description=told
         if growth
-        else f"Checks a receipt of a gate offline. `vouchgate-verify checkpoint`: {told}",
+        else f"Checks a receipt of a gate offline. `vouchgate-verify checkpoint -h`: {told[0].lower()}{told[1:]}",
         epilog="Exit status: 0 it holds, 1 it does not, 2 it could not be read.",
     )
     if growth:
