@@ -20,6 +20,7 @@ class Act(StrEnum):
     READ_MEMORY = "read_memory"
     READ_DECISION = "read_decision"
     READ_EVENTS = "read_events"
+    READ_IMPACT = "read_impact"  # what rests on a source, waiting claims too
     READ_REVIEWS = "read_reviews"
     REVIEW = "review"  # approve or reject
     RETRACT = "retract"
@@ -42,6 +43,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
     Role.REVIEWER: _EVERYBODY
     | {
         Act.READ_REVIEWS,
+        Act.READ_IMPACT,
         Act.REVIEW,
         Act.RETRACT,
         Act.RETRY_DELIVERY,
@@ -49,8 +51,9 @@ ALLOWED: dict[Role, frozenset[Act]] = {
         Act.READ_TEAM,
         Act.LET_STAND_IN,
     },
-    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM},
-    Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM, Act.MANAGE_TEAM, Act.LET_STAND_IN},
+    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_TEAM},
+    Role.ADMIN: _EVERYBODY
+    | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_TEAM, Act.MANAGE_TEAM, Act.LET_STAND_IN},
 }
 
 
