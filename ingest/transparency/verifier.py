@@ -8,13 +8,18 @@ RFC 6962 and RFC 9162 (tree and proofs), c2sp.org/signed-note, /tlog-checkpoint,
 
 from __future__ import annotations
 
+import argparse
 import base64
 import binascii
 import hashlib
+import json
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn
 
 HASH_BYTES = 32
 TILE_HASHES = 256  # a tile has height 8 (tlog-tiles)
@@ -57,21 +62,9 @@ def node_hash(left: bytes, right: bytes) -> bytes:
 
 def check_inclusion(index: int, size: int, leaf: bytes, proof: Sequence[bytes], root: bytes) -> None:
     """That the entry with the hash `leaf` is number `index` (from 0) of the tree. Raises NotProven."""
-    _check_hashes([leaf, root, *proof], proof)
     if not 0 <= index < size <= MAX_SIZE:
         raise NotProven(f"There is no entry number {index} in a log of {size}.")
-    node, last, made = index, size - 1, leaf
-    for each in proof:
-        if not last:
-            raise NotProven("The proof has more hashes than the tree is high.")
-        if node & 1 or node == last:
-            made = node_hash(each, made)
-            while not node & 1 and node:
-                node, last = node >> 1, last >> 1
-        else:
-            made = node_hash(made, each)
-        node, last = node >> 1, last >> 1
-    if last or made != root:
+    if _climb(index, size - 1, leaf, proof)[1] != root:
         raise NotProven("The entry is not in the log at that place: its proof leads to another root.")
 
 
@@ -79,7 +72,6 @@ def check_consistency(
     old_size: int, new_size: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]
 ) -> None:
     """That the newer tree has all entries of the older, in order, with more behind them. Raises NotProven."""
-    _check_hashes([old_root, new_root, *proof], proof)
     if not 0 <= old_size <= new_size <= MAX_SIZE:
         raise NotProven(f"A log of {new_size} entries cannot have grown out of one of {old_size}.")
     if old_size in (0, new_size):
@@ -87,31 +79,34 @@ def check_consistency(
             raise NotProven("The roots do not agree, or a proof was given where there is nothing to prove.")
         return
     hashes = [old_root, *proof] if old_size & (old_size - 1) == 0 else list(proof)
-    node, last = old_size - 1, new_size - 1
-    while node & 1:
-        node, last = node >> 1, last >> 1
-    if not hashes:
-        raise NotProven("The proof is empty.")
-    old = new = hashes[0]
-    for each in hashes[1:]:
-        if not last:
-            raise NotProven("The proof has more hashes than the tree is high.")
-        if node & 1 or node == last:
-            old, new = node_hash(each, old), node_hash(each, new)
-            while not node & 1 and node:
-                node, last = node >> 1, last >> 1
-        else:
-            new = node_hash(new, each)
-        node, last = node >> 1, last >> 1
-    if last or old != old_root or new != new_root:
+    below = (
+        old_size & -old_size
+    ).bit_length() - 1  # the proof begins at the last full subtree of the older tree
+    made = _climb((old_size - 1) >> below, (new_size - 1) >> below, hashes[0], hashes[1:]) if hashes else ()
+    if made != (old_root, new_root):
         raise NotProven(
             "The newer log does not hold the older one: entries were changed, removed or reordered."
         )
 
 
-def _check_hashes(hashes: Iterable[bytes], proof: Sequence[bytes]) -> None:
-    if len(proof) > MAX_PROOF_HASHES or any(len(each) != HASH_BYTES for each in hashes):
+def _climb(node: int, last: int, start: bytes, proof: Sequence[bytes]) -> tuple[bytes, bytes]:
+    """From a node up to the root, along hashes beside the way: the root over what is up to that node, and over all."""
+    if len(proof) > MAX_PROOF_HASHES or any(len(each) != HASH_BYTES for each in (start, *proof)):
         raise Malformed(f"A proof has at most {MAX_PROOF_HASHES} hashes of {HASH_BYTES} bytes.")
+    old = new = start
+    for each in proof:
+        if not last:
+            raise NotProven("The proof has more hashes than the tree is high.")
+        if node & 1 or node == last:
+            old, new = node_hash(each, old), node_hash(each, new)
+            while node and not node & 1:
+                node, last = node >> 1, last >> 1
+        else:
+            new = node_hash(new, each)
+        node, last = node >> 1, last >> 1
+    if last:
+        raise NotProven("The proof has fewer hashes than the tree is high.")
+    return old, new
 
 
 def split_of(count: int) -> int:
@@ -185,16 +180,17 @@ def hashes_of_tiles(read: Callable[[int, int, int], bytes], size: int) -> GetHas
         tile = kept[at]
         if len(tile) < width * HASH_BYTES:
             raise Malformed(f"The tile {tile_path(*at, width)} is too short.")
-        return subtree([tile[i * HASH_BYTES :][:HASH_BYTES] for i in range(begin, begin + (1 << above))])
+        return subtree(tile[begin * HASH_BYTES : (begin + (1 << above)) * HASH_BYTES])
 
     return get
 
 
-def subtree(hashes: Sequence[bytes]) -> bytes:
-    """The root over a number of neighbours that is a power of two."""
-    while len(hashes) > 1:
-        hashes = [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes), 2)]
-    return hashes[0]
+def subtree(hashes: bytes) -> bytes:
+    """The root over a run of neighbours that is a power of two long."""
+    while len(hashes) > HASH_BYTES:
+        pairs = range(0, len(hashes), 2 * HASH_BYTES)
+        hashes = b"".join([hashlib.sha256(b"\x01" + hashes[i : i + 2 * HASH_BYTES]).digest() for i in pairs])
+    return hashes
 
 
 # --- Signed notes and checkpoints (signed-note, tlog-checkpoint, tlog-cosignature)
@@ -372,41 +368,24 @@ def parse_checkpoint(text: str) -> Checkpoint:
     return Checkpoint(lines[0], size, root)
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """Whom somebody believes: keys of one log (more than one while it changes its key), and witnesses, of whom at
-    least `needed` must have cosigned."""
-
-    log_keys: tuple[Key, ...]
-    witnesses: tuple[Key, ...] = ()
-    needed: int = 0
-
-    def __post_init__(self) -> None:
-        wrong = [key for key in self.log_keys if key.kind != ED25519]
-        if not self.log_keys or wrong or any(key.kind != COSIGNATURE for key in self.witnesses):
-            raise Malformed(
-                "A log needs a key of a log (of type 1), and a witness one of a witness (of type 4)."
-            )
-        if not 0 <= self.needed <= len({key.public for key in self.witnesses}):
-            raise Malformed("More witnesses are needed than there are different keys of witnesses.")
-
-
-def open_checkpoint(data: bytes, trust: Trust) -> tuple[Checkpoint, dict[str, int]]:
-    """A checkpoint that one of the log's keys signed, whose name is the log's origin, and that enough witnesses
-    cosigned; and when each of them did, by name, in seconds since 1970. Raises NotProven."""
+def open_checkpoint(
+    data: bytes, log_keys: Iterable[Key], witnesses: Iterable[Key] = (), needed: int = 0
+) -> tuple[Checkpoint, dict[str, int]]:
+    """A checkpoint that one of the log's keys signed, whose name is the log's origin (more than one while a log changes
+    its key), and that so many of these witnesses cosigned; and when each of them did, by name, in seconds since 1970.
+    Raises NotProven."""
     note = parse_note(data)
     checkpoint = parse_checkpoint(note.text)
-    signed = [note.signed_at(key) is not None for key in trust.log_keys if key.name == checkpoint.origin]
-    if not any(signed):
+    named = [key for key in log_keys if (key.name, key.kind) == (checkpoint.origin, ED25519)]
+    if not sum(note.signed_at(key) is not None for key in named):  # all are asked, so that none is forged
         raise NotProven(
-            f"The checkpoint of {checkpoint.origin!r} is not signed by a key of the log that you trust."
+            f"The checkpoint of {checkpoint.origin!a} is not signed by a key of the log that you trust."
         )
     # By key, not by name: the cosigned text does not hold the name, so one witness could pass for two.
-    seen = {key.public: (key.name, at) for key in trust.witnesses if (at := note.signed_at(key)) is not None}
-    if len(seen) < trust.needed:
-        raise NotProven(
-            f"{len(seen)} of your witnesses cosigned the checkpoint, and {trust.needed} are needed."
-        )
+    signed = [(key, note.signed_at(key)) for key in witnesses if key.kind == COSIGNATURE]
+    seen = {key.public: (key.name, at) for key, at in signed if at is not None}
+    if len(seen) < needed:
+        raise NotProven(f"{len(seen)} of your witnesses cosigned the checkpoint, and {needed} are needed.")
     return checkpoint, dict(seen.values())
 
 
@@ -426,19 +405,19 @@ def promise_text(origin: str, size: int, root: bytes) -> str:
     return f"{PROMISE_HEADER}\n{origin}\n{size}\n{base64.b64encode(root).decode()}\n"
 
 
-def check_promise(promise: Mapping[str, Any], trust: Trust) -> None:
+def check_promise(promise: Mapping[str, Any], log_keys: Iterable[Key]) -> None:
     """That a key of the log promised the entry of this `owner`, `seq` and `digest`, as an answer of the gate has it:
     the leaf of the receipt, once there is one, says the same three. Raises NotProven."""
     try:
         entry = promised_entry(str(promise["owner"]), int(promise["seq"]), str(promise["digest"]))
         hashes = [unbase64(str(each), "A hash") for each in promise["hashes"][: MAX_PROOF_HASHES + 1]]
         index, note = int(promise["index"]), parse_note(str(promise["note"]).encode())
-    except (KeyError, TypeError, ValueError, UnicodeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Malformed("A promise has owner, seq, digest, index, hashes and note.") from error
     lines = note.text.split("\n")
     if len(lines) != 5 or lines[0] != PROMISE_HEADER:
         raise Malformed(f"The note of a promise begins with {PROMISE_HEADER}, and has four lines.")
-    if not any(note.signed_at(key) is not None for key in trust.log_keys if key.name == lines[1]):
+    if not any(note.signed_at(key) is not None for key in log_keys if key.name == lines[1]):
         raise NotProven(f"The promise of {lines[1]!r} is not signed by a key of the log that you trust.")
     size, root = parse_number(lines[2], "The size of a commit"), unbase64(lines[3], "The root of a commit")
     check_inclusion(index, size, leaf_hash(entry), hashes, root)
@@ -479,12 +458,208 @@ def parse_proof(data: bytes) -> Proof:
     return Proof(index, tuple(unbase64(line, "A hash") for line in rest[1:]), checkpoint.encode())
 
 
-def check_proof(data: bytes, leaf: bytes, trust: Trust) -> tuple[int, Checkpoint, dict[str, int]]:
+def check_proof(
+    data: bytes, leaf: bytes, log_keys: Iterable[Key], witnesses: Iterable[Key] = (), needed: int = 0
+) -> tuple[int, Checkpoint, dict[str, int]]:
     """That the entry with these bytes is in the log: its number (from 0), in which checkpoint, and which witnesses saw
     that when. Raises NotProven."""
     proof = parse_proof(data)
-    checkpoint, seen = open_checkpoint(proof.checkpoint, trust)
+    checkpoint, seen = open_checkpoint(proof.checkpoint, log_keys, witnesses, needed)
     if len(leaf) > MAX_LEAF_BYTES:
         raise Malformed(f"An entry has at most {MAX_LEAF_BYTES:,} bytes.")
     check_inclusion(proof.index, checkpoint.size, leaf_hash(leaf), proof.hashes, checkpoint.root)
     return proof.index, checkpoint, seen
+
+
+def check_answer(leaf: bytes, salt: bytes, answer: bytes, log_keys: Iterable[Key]) -> None:
+    """That the entry commits to this answer, byte for byte as it was received, but for a newline that an editor put
+    behind it. The promise at its end is no part of that, and must be of the same entry. Raises NotProven."""
+    entry = _json(leaf, "The entry")
+    entry = entry if isinstance(entry, dict) else {}
+    # A sha256 in lower hex; before a colon stands how it was made.
+    commitment = str(entry.get("commitment")).rpartition(":")[2]
+    whole = answer.removesuffix(b"\n")
+    decided, promised, _ = whole.rpartition(b',"promise":')
+    for each in (answer, whole, decided + b"}"):
+        if hashlib.sha256(salt + each).hexdigest() == commitment:
+            break
+    else:
+        raise NotProven(
+            "The answer is not the one that was logged: it was altered, or belongs to another receipt."
+        )
+    answered = _json(answer, "The answer") if promised else None
+    if isinstance(answered, dict) and "promise" in answered:
+        same = ("owner", "seq", "digest")
+        check_promise(answered["promise"], log_keys)
+        if [answered["promise"][each] for each in same] != [entry.get(each) for each in same]:
+            raise NotProven(
+                "The gate promised another entry than this one: it broke its promise. Keep both files."
+            )
+
+
+# --- The command
+
+
+def _json(data: bytes, what: str) -> Any:  # Any: JSON
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        raise Malformed(f"{what} is not JSON.") from None
+
+
+def _read(path: str | Path, limit: int) -> bytes:
+    with Path(path).open("rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise Malformed(f"{path} has more than {limit:,} bytes, which none of these has.")
+    return data
+
+
+def parse_keys(given: Iterable[str], kind: int) -> list[Key]:
+    """Keys of one kind, or files that hold one a line. Raises Malformed or OSError."""
+    texts = [
+        each if "+" in each else _read(each, MAX_NOTE_BYTES).decode("utf-8", "replace") for each in given
+    ]
+    keys = [
+        parse_key(line) for line in "\n".join(texts).split("\n") if line.strip() and not line.startswith("#")
+    ]
+    if any(key.kind != kind for key in keys):
+        raise Malformed("The key of a log was given for that of a witness, or the other way round.")
+    return keys
+
+
+def read_tile(folder: Path, level: int, number: int, width: int) -> bytes:
+    """A tile of a mirror; a longer one serves for a shorter. Raises Malformed where there is none."""
+    full = folder / tile_path(level, number)
+    parts = {
+        int(each.name): each for each in full.with_name(f"{full.name}.p").glob("*") if each.name.isdecimal()
+    }
+    for path in (full, *(parts[each] for each in sorted(parts) if each >= width)):
+        if path.is_file():
+            return _read(path, TILE_HASHES * HASH_BYTES)
+    raise Malformed(f"The tile {tile_path(level, number, width)} is not in {folder}.")
+
+
+def _check_receipt(
+    options: argparse.Namespace, *trusted: Any
+) -> list[str]:  # Any: as `open_checkpoint` has it
+    data = _read(options.receipt, MAX_RECEIPT_BYTES)
+    if data.startswith(PROOF_HEADER.encode()):
+        if not options.leaf:
+            raise Malformed("A bare proof needs the entry that it is about: --leaf FILE.")
+        leaf, proof, salt = _read(options.leaf, MAX_LEAF_BYTES), data, None
+    else:
+        receipt = _json(data, "The receipt")
+        if isinstance(receipt, dict) and "promise" in receipt:
+            check_promise(receipt["promise"], trusted[0])
+            return [
+                "It holds: the log promised this entry. A receipt for it is still to come: keep the answer until then."
+            ]
+        if not isinstance(receipt, dict) or {str} != {type(receipt.get(each)) for each in ("leaf", "proof")}:
+            raise Malformed("A receipt is JSON with leaf, salt and proof.")
+        leaf, proof, salt = (
+            unbase64(receipt["leaf"], "The leaf"),
+            receipt["proof"].encode(),
+            receipt.get("salt"),
+        )
+    index, checkpoint, seen = check_proof(proof, leaf, *trusted)
+    lines = [
+        f"It holds: the entry is number {index:,} (from 0) of the {checkpoint.size:,} in the log {checkpoint.origin}.",
+        _witnessed(seen, *trusted),
+        f"The entry: {ascii(leaf[:2_000].decode('utf-8', 'replace'))[1:-1]}",
+    ]
+    if options.answer:
+        if not isinstance(salt, str) or not re.fullmatch(r"[0-9a-f]{32}", salt):
+            raise Malformed(
+                "The receipt has no salt, so no answer fits it: the text was erased, or not all of it is shown to you."
+            )
+        check_answer(leaf, bytes.fromhex(salt), _read(options.answer, MAX_ANSWER_BYTES), trusted[0])
+        lines.append("The answer is the one that was logged.")
+    return lines
+
+
+def _check_growth(
+    options: argparse.Namespace, *trusted: Any
+) -> list[str]:  # Any: as `open_checkpoint` has it
+    old, _ = open_checkpoint(_read(options.old, MAX_NOTE_BYTES), trusted[0])
+    new, seen = open_checkpoint(_read(options.new, MAX_NOTE_BYTES), *trusted)
+    both = "Keep both files: the log's key signed both, so together they prove it."
+    if old.origin != new.origin:
+        raise NotProven("These are checkpoints of two logs.")
+    if old.size > new.size:
+        raise NotProven(f"The log was rolled back from {old.size:,} entries to {new.size:,}. {both}")
+    if old.size == new.size and old.root != new.root:
+        raise NotProven(
+            f"There are two logs of {new.size:,} entries that say different things: a split view. {both}"
+        )
+    get = hashes_of_tiles(lambda *tile: read_tile(Path(options.proof), *tile), new.size)
+    if range_hash(get, 0, new.size) != new.root:
+        raise NotProven(f"The tiles in {options.proof} are damaged, or not those of {options.new}.")
+    if range_hash(get, 0, old.size) != old.root:
+        raise NotProven(f"The log was rewritten: its first {old.size:,} entries are others now. {both}")
+    check_consistency(old.size, new.size, old.root, new.root, consistency_proof(get, old.size, new.size))
+    grown = f"kept its first {old.size:,} entries as they were, and has {new.size:,} now"
+    return [f"It holds: the log {new.origin} {grown}.", _witnessed(seen, *trusted)]
+
+
+def _witnessed(seen: dict[str, int], _: object, witnesses: Sequence[Key], needed: int) -> str:
+    if not witnesses:
+        return "You named no witnesses, so whether others are shown the same log is not checked."
+    times = {name: datetime.fromtimestamp(min(at, 2**37), UTC) for name, at in seen.items()}
+    who = "".join(f"\n  {name} at {at:%Y-%m-%d %H:%M:%S} UTC" for name, at in times.items())
+    return (
+        f"Cosigned by {len(seen)} of the {len(witnesses)} witnesses you named, and {needed} are needed.{who}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; its exit status: 0 it holds, 1 it does not, 2 it could not be read or was called wrongly."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    growth = given[:1] == ["checkpoint"]
+    told = "Checks offline that a later checkpoint of a log only added to an earlier one."
+    parser = argparse.ArgumentParser(
+        "vouchgate-verify" + " checkpoint" * growth,
+        description=told
+        if growth
+        else f"Checks a receipt of a gate offline. `vouchgate-verify checkpoint -h`: {told[0].lower()}{told[1:]}",
+        epilog="Exit status: 0 it holds, 1 it does not, 2 it could not be read.",
+    )
+    if growth:
+        parser.add_argument("old", help="the checkpoint that you kept")
+        parser.add_argument("new", help="a later one")
+        parser.add_argument("--proof", required=True, help="folder with a mirror of the log's tiles")
+    else:
+        parser.add_argument("receipt", help="receipt.json, or a .tlog-proof with --leaf")
+        parser.add_argument(
+            "--answer", help="file with the gate's answer as received, which the receipt is for"
+        )
+        parser.add_argument("--leaf", help="file with the entry's bytes, for a bare .tlog-proof")
+    parser.add_argument(
+        "--key", action="append", required=True, help="the log's key, or a file of keys; repeat it"
+    )
+    parser.add_argument(
+        "--witness", action="append", default=[], help="the same for each witness that you trust"
+    )
+    parser.add_argument("--need", type=int, help="how many of them must have cosigned; all, unless you say")
+    options = parser.parse_args(given[growth:])
+    try:
+        witnesses = parse_keys(options.witness, COSIGNATURE)
+        needed = len(witnesses) if options.need is None else options.need
+        check = _check_growth if growth else _check_receipt
+        print("\n".join(check(options, parse_keys(options.key, ED25519), witnesses, needed)))
+    except (Malformed, OSError, RuntimeError) as error:
+        print(f"It cannot be checked. {error}", file=sys.stderr)
+        return 2
+    except NotProven as error:
+        print(f"It does NOT hold. {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def run() -> NoReturn:
+    """Entry point of the `vouchgate-verify` program."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()
