@@ -21,6 +21,7 @@ class Act(StrEnum):
     READ_DECISION = "read_decision"
     READ_EVENTS = "read_events"
     READ_REVIEWS = "read_reviews"
+    READ_RULINGS = "read_rulings"  # what waits and waited, with notes and votes
     REVIEW = "review"  # approve or reject
     RETRACT = "retract"
     READ_OWN_PENDING = "read_own_pending"  # what became of the claims that this very principal submitted
@@ -42,6 +43,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
     Role.REVIEWER: _EVERYBODY
     | {
         Act.READ_REVIEWS,
+        Act.READ_RULINGS,
         Act.REVIEW,
         Act.RETRACT,
         Act.RETRY_DELIVERY,
@@ -49,7 +51,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
         Act.READ_TEAM,
         Act.LET_STAND_IN,
     },
-    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM},
+    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_RULINGS, Act.READ_TEAM},
     Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM, Act.MANAGE_TEAM, Act.LET_STAND_IN},
 }
 

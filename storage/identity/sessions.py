@@ -51,8 +51,9 @@ _SESSION: Table = SessionRow.metadata.tables["session"]
 _LINK: Table = SignInLinkRow.metadata.tables["sign_in_link"]
 _FLOW: Table = SignInFlowRow.metadata.tables["sign_in_flow"]
 _NOW = bindparam("now", type_=UtcTime)
+ON_PAGES = (Role.REVIEWER, Role.AUDITOR, Role.ADMIN)  # who signs in; auditors and admins only read, apart
 _HOLDS = (
-    TOKEN.c.role == Role.REVIEWER.value,
+    TOKEN.c.role.in_([role.value for role in ON_PAGES]),
     TOKEN.c.revoked_at.is_(None),
     or_(TOKEN.c.expires_at.is_(None), TOKEN.c.expires_at > _NOW),
 )
@@ -113,16 +114,16 @@ class SignInRefusal(Enum):
     """Why a token does not sign anybody in."""
 
     UNKNOWN = "unknown"  # no token of ours, or one that is expired or revoked: which of them is not told
-    NOT_A_REVIEWER = "not_a_reviewer"
+    NOTHING_TO_SEE = "nothing_to_see"  # there are no pages for its role
 
 
 def create_link(
     store: Store, token_id: str, *, lifetime: timedelta = LINK_LIFETIME, actor: str, now: datetime
 ) -> str:
-    """A code that signs this reviewer in, once, until `lifetime` is over; it is shown now or never.
+    """A code that signs whoever has this token in, once, until `lifetime` is over; it is shown now or never.
 
     `actor` is who asked, for the log. Raises ValueError, with a sentence for the person who asked, when the token
-    is not one of a reviewer that holds; StorageError when it could not be written.
+    does not hold, or there are no pages for its role; StorageError when it could not be written.
     """
     if not timedelta(0) < lifetime <= LONGEST_LINK:
         raise ValueError(f"A sign-in link lives for {LONGEST_LINK.days} days at most.")
@@ -152,8 +153,8 @@ def _link_problem(connection: Connection, token_id: str, now: datetime) -> str |
         row = connection.execute(_ANY_TOKEN, {"wanted": token_id}).one_or_none()
     if row is None:
         return f"There is no token {token_id[:50]!a}; vouchgate token list shows the ids."
-    if row.role != Role.REVIEWER.value:
-        return f"Token {token_id} is of role {row.role}; only a reviewer signs in to the pages."
+    if Role(row.role) not in ON_PAGES:
+        return f"Token {token_id} is of role {row.role}; only reviewers, auditors and admins sign in to the pages."
     if row.revoked_at is not None:
         return f"Token {token_id} is revoked."
     if row.expires_at is not None and row.expires_at <= now:
@@ -187,13 +188,13 @@ def redeem(
 def start(
     store: Store, token_text: str, *, now: datetime, instead_of: str | None = None, browser: str | None = None
 ) -> str | SignInRefusal:
-    """The secret of a new session for whoever presents a reviewer's token; see `redeem` for the rest."""
+    """The secret of a new session for whoever presents a token; see `redeem` for the rest."""
     with store.read() as connection:
         principal = tokens.authenticate(connection, token_text, now)
     if principal is None:
         return SignInRefusal.UNKNOWN
-    if principal.role is not Role.REVIEWER:
-        return SignInRefusal.NOT_A_REVIEWER
+    if principal.role not in ON_PAGES:
+        return SignInRefusal.NOTHING_TO_SEE
     how = _How("token", now, browser, instead_of)
     return _begin(store, principal.id, how, now) or SignInRefusal.UNKNOWN
 

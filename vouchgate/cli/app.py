@@ -19,6 +19,7 @@ import typer
 from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
 from vouchgate.cli.identity import people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
+from vouchgate.cli.looking import audit
 from vouchgate.cli.reviewing import mail
 from vouchgate.extras import missing
 
@@ -452,6 +453,7 @@ for part in (
     mcp,
     mcp_gate,
     records,
+    audit,
     webhooks,
     mail,
 ):

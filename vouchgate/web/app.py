@@ -23,6 +23,7 @@ from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.storage.errors import StorageError, StoreUnknown
 from vouchgate.web import (
     attention,
+    audit,
     history,
     items,
     live,
@@ -40,8 +41,10 @@ from vouchgate.web import (
 )
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (
+    AUDIT,
     HOME,
     SIGN_IN,
+    ReadsOnly,
     SignInAgain,
     SignInNeeded,
     sign_in_address,
@@ -121,6 +124,7 @@ _ROUTERS = tuple(
         publishers,
         standing_rulings,
         numbers,
+        audit,
         views,
     )
 )
@@ -183,6 +187,12 @@ def _install_errors(app: FastAPI) -> None:
         # RFC 9110 wants a challenge with a 401. There is none for cookies: this one says where the form is.
         challenge = {"WWW-Authenticate": f'Cookie form-action="{SIGN_IN}"'}
         return _problem(request, 401, sentence, challenge)
+
+    @app.exception_handler(ReadsOnly)
+    async def _reads_only(request: Request, error: ReadsOnly) -> Response:
+        if request.method in ("GET", "HEAD"):
+            return RedirectResponse(AUDIT, 303)
+        return _problem(request, 403, "Auditors and admins read here, and rule on nothing. Nothing was done.")
 
     @app.exception_handler(SignInAgain)
     async def _again(request: Request, error: SignInAgain) -> Response:

@@ -18,7 +18,7 @@ from fastapi import Depends, Request
 from starlette.datastructures import ImmutableMultiDict
 from starlette.responses import Response
 
-from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.server.oidc import LATELY
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
@@ -28,6 +28,7 @@ COOKIE = "vg_session"
 OWNER_COOKIE = "vg_owner"  # of several owners the one whose pages are shown
 FORM_COOKIE = "vg_form"  # before anybody is signed in: what the sign-in forms are bound to
 HOME = "/review"
+AUDIT = "/review/audit"
 SIGN_IN = "/review/sign-in"
 # A claim of 8,192 characters and a note of 2,000, each of four bytes, each byte three characters in a form: 120 KB.
 SINGLE_BYTES = 128 * 1024
@@ -64,7 +65,8 @@ Form = ImmutableMultiDict[str, str]
 @dataclass(frozen=True, slots=True)
 class Visitor:
     """A reviewer who is signed in, before the pages of one of their owners. `principal` is nobody's but this owner's;
-    `owners` are all, sorted. `csrf` goes into the hidden field `csrf` of every form."""
+    `owners` are all, sorted. Of an auditor or admin, before pages that they read, `principal` is as their token says,
+    and `owner_id` is empty. `csrf` goes into the hidden field `csrf` of every form."""
 
     principal: Principal
     owner_id: str
@@ -76,6 +78,10 @@ class Visitor:
 
 class SignInNeeded(Exception):
     """Nobody is signed in, or the session is over."""
+
+
+class ReadsOnly(Exception):
+    """An auditor or admin asked for a page of reviewers."""
 
 
 class SignInAgain(Exception):
@@ -93,7 +99,7 @@ def require_recent(visitor: Visitor, back: str) -> None:
         raise SignInAgain(back)
 
 
-def signed_in(request: Request) -> Visitor:
+def find_visitor(request: Request) -> Visitor:
     """A dependency: who is signed in, looked up anew for every request. Without anybody a GET is sent to the
     sign-in page and comes back afterwards; anything else is a 401."""
     secret = session_secret(request)
@@ -105,6 +111,10 @@ def signed_in(request: Request) -> Visitor:
         raise SignInNeeded
     principal = found.principal
     owners = tuple(sorted(principal.owners))
+    if principal.role is not Role.REVIEWER:
+        visitor = Visitor(principal, "", owners, csrf_of(secret), secret, found.proved_at)
+        request.state.visitor = visitor
+        return visitor
     if not owners:
         raise PageProblem(403, "You rule for no owner at present. Whoever runs the service can change that.")
     owner_id = _chosen(request, owners)
@@ -117,6 +127,16 @@ def signed_in(request: Request) -> Visitor:
 def _chosen(request: Request, owners: tuple[str, ...]) -> str:
     chosen = unquote(request.cookies.get(OWNER_COOKIE, ""))
     return chosen if chosen in owners else owners[0]
+
+
+Reading = Annotated[Visitor, Depends(find_visitor)]
+
+
+def signed_in(visitor: Reading) -> Visitor:
+    """A dependency: the reviewer who is signed in. Whoever only reads is sent to their own page."""
+    if visitor.principal.role is not Role.REVIEWER:
+        raise ReadsOnly
+    return visitor
 
 
 SignedIn = Annotated[Visitor, Depends(signed_in)]

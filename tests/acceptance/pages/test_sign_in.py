@@ -126,8 +126,8 @@ def test_over_https_the_cookies_are_for_https_alone(
     assert session["secure"] is True
 
 
-@pytest.mark.parametrize("role", [Role.AGENT, Role.AUDITOR, Role.ADMIN])
-def test_nobody_but_a_reviewer_signs_in_and_is_told_why(
+@pytest.mark.parametrize("role", [Role.AGENT, Role.RECORDER])
+def test_who_has_no_pages_does_not_sign_in_and_is_told_why(
     browser: Browser, site: Site, owner: str, role: Role
 ) -> None:
     principal, token = site.token(role, owner)
