@@ -16,8 +16,8 @@ from typing import Any
 from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.claim import Finding, SecretMatch, Span, Verdict
 from vouchgate.ingest.data import read_data
+from vouchgate.ingest.language.credentials import assignments
 from vouchgate.ingest.language.normalise import normalise
-from vouchgate.ingest.secrets.values import assignments
 
 CHECK = "secrets"
 CODE = "credential"
