@@ -6,7 +6,6 @@ The unit may be run again after a rollback (`storage.writer`), so nothing here m
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,8 +52,8 @@ class NewDecision:
 def reject(connection: Connection, item: PendingMemory, *, by: str, reason: str, now: datetime) -> Rejected:
     """Ends the wait without a memory."""
     end_wait(connection, item, ReviewStatus.REJECTED, by=by, now=now, note=reason)
-    digest = record.digest(item=item.id, note=reason)
-    record.entry(connection, item.owner_id, Action.REVIEW_REJECTED, item.id, digest, by=by, now=now)
+    document = record.document(item=item.id, note=reason)
+    record.entry(connection, item.owner_id, Action.REVIEW_REJECTED, item.id, document, by=by, now=now)
     return Rejected(reload(connection, item))
 
 
@@ -63,15 +62,15 @@ def let_go(
 ) -> None:
     """Ends the wait of an item that cannot be decided well, one of so many that go `together`."""
     end_wait(connection, item, ReviewStatus.LET_GO, by=by, now=now, note=reason)
-    digest = record.digest(item=item.id, note=reason, together=str(together))
-    record.entry(connection, item.owner_id, Action.REVIEW_LET_GO, item.id, digest, by=by, now=now)
+    document = record.document(item=item.id, note=reason, together=str(together))
+    record.entry(connection, item.owner_id, Action.REVIEW_LET_GO, item.id, document, by=by, now=now)
 
 
 def expire(connection: Connection, item: PendingMemory, now: datetime) -> None:
     """Ends the wait of an item whose time is over; nobody decided."""
     end_wait(connection, item, ReviewStatus.EXPIRED, by=SERVICE, now=now)
-    digest = record.digest(item=item.id)
-    record.entry(connection, item.owner_id, Action.REVIEW_EXPIRED, item.id, digest, by=SERVICE, now=now)
+    document = record.document(item=item.id)
+    record.entry(connection, item.owner_id, Action.REVIEW_EXPIRED, item.id, document, by=SERVICE, now=now)
 
 
 def promote(
@@ -99,10 +98,10 @@ def promote(
     outbox.note_stored_claim(claim, memory.id, memory.created_at)
     store(connection, memory, bands, outbox)
     schedule(connection, memory, made.answer, policy)
-    digest = keep_decision(
+    commitment = keep_decision(
         connection, made.answer, Action.CLAIM_PROMOTED, made.readings, policy, by=SERVICE, now=made.now
     )
-    drawn = spot_checks.rows_of(made.answer, digest, policy, item.submitted_by, made.now)
+    drawn = spot_checks.rows_of(made.answer, commitment, policy, item.submitted_by, made.now)
     spot_checks.ROWS.write(connection, drawn)
     return memory
 
@@ -136,8 +135,8 @@ def mark_stale(connection: Connection, memory: Memory, *, reason: str, now: date
     since = memory.stale_since or now
     if not memories.mark_stale(connection, memory.owner_id, memory.id, since=since, reason=said):
         raise StorageError(f"memory {memory.id} changed although its owner was locked")
-    digest = record.digest(memory=memory.id, note=said)
-    record.entry(connection, memory.owner_id, Action.MEMORY_STALE, memory.id, digest, by=SERVICE, now=now)
+    document = record.document(memory=memory.id, note=said)
+    record.entry(connection, memory.owner_id, Action.MEMORY_STALE, memory.id, document, by=SERVICE, now=now)
     return True
 
 
@@ -148,8 +147,8 @@ def confirm_by_sources(connection: Connection, memory: Memory, now: datetime) ->
         raise StorageError(f"memory {memory.id} changed although its owner was locked")
     if memory.stale_since is None:
         return False
-    digest = record.digest(memory=memory.id)
-    record.entry(connection, memory.owner_id, Action.MEMORY_FRESH, memory.id, digest, by=SERVICE, now=now)
+    document = record.document(memory=memory.id)
+    record.entry(connection, memory.owner_id, Action.MEMORY_FRESH, memory.id, document, by=SERVICE, now=now)
     return True
 
 
@@ -158,8 +157,8 @@ def expire_memory(connection: Connection, owner_id: str, memory_id: str, now: da
     already."""
     if not memories.expire(connection, owner_id, memory_id, now):
         return False
-    digest = record.digest(memory=memory_id)
-    record.entry(connection, owner_id, Action.MEMORY_EXPIRED, memory_id, digest, by=SERVICE, now=now)
+    document = record.document(memory=memory_id)
+    record.entry(connection, owner_id, Action.MEMORY_EXPIRED, memory_id, document, by=SERVICE, now=now)
     return True
 
 
@@ -181,8 +180,8 @@ def retract(
         raise StorageError(f"memory {memory.id} cannot be read back")
     if not changed:
         return AlreadyGone(current)
-    digest = record.digest(memory=memory.id, note=reason)
-    record.entry(connection, owner_id, Action.MEMORY_RETRACTED, memory.id, digest, by=by, now=now)
+    document = record.document(memory=memory.id, note=reason)
+    record.entry(connection, owner_id, Action.MEMORY_RETRACTED, memory.id, document, by=by, now=now)
     return Retracted(current)
 
 
@@ -231,14 +230,13 @@ def keep_decision(
     by: str,
     now: datetime,
 ) -> str:
-    """Writes a decision, the texts it rests on, and its log entry; the digest of what was written."""
+    """Writes a decision, the texts it rests on, and its log entry; what that commits to them with."""
     text = answer.model_dump_json()
     connection.execute(_INSERT_DECISION, decisions.row_of(answer, text, principal_id=by, at=now))
-    digest = hashlib.sha256(text.encode()).hexdigest()
     owner_id, decision_id = answer.evidence.claim.owner_id, str(answer.decision_id)
     source_texts.write(connection, source_texts.rows_of(owner_id, readings, policy, now))
-    record.entry(connection, owner_id, action, decision_id, digest, by=by, now=now)
-    return digest
+    document = record.Document(text.encode())
+    return record.entry(connection, owner_id, action, decision_id, document, by=by, now=now).content_digest
 
 
 def store(connection: Connection, memory: Memory, bands: tuple[int, ...], outbox: Outbox) -> None:

@@ -239,8 +239,8 @@ def _store_approved(
     outbox.note_stored(memory.owner_id, memory.id, delivery, memory.created_at)
     acts.store(connection, memory, asked.bands, outbox)
     about = {"item": item.id, "note": asked.note, "content": memory.content}
-    digest = record.digest(**about, **({} if asked.votes is None else {"votes": asked.votes}))
-    record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
+    document = record.document(**about, **({} if asked.votes is None else {"votes": asked.votes}))
+    record.entry(connection, memory.owner_id, Action.REVIEW_APPROVED, item.id, document, by=by, now=now)
 
 
 def _replace(connection: Connection, old_id: str, memory: Memory, delivery: DeliveryTarget | None) -> None:
@@ -252,7 +252,7 @@ def _replace(connection: Connection, old_id: str, memory: Memory, delivery: Deli
         memory.owner_id,
         Action.MEMORY_SUPERSEDED,
         old_id,
-        record.digest(memory=old_id, superseded_by=memory.id),
+        record.document(memory=old_id, superseded_by=memory.id),
         by=memory.approved_by or acts.SERVICE,
         now=memory.created_at,
     )

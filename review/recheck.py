@@ -210,8 +210,8 @@ def _lower(connection: Connection, memory: Memory, shown: Shown, now: datetime) 
         connection, owner_id, name, label=label, confidence=confidence, at=now, reason=said
     ):
         raise StorageError(f"memory {name} changed although its owner was locked")
-    digest = record.digest(memory=name, label=label.value, confidence=confidence.value, note=said)
-    record.entry(connection, owner_id, Action.MEMORY_RELABELLED, name, digest, by=acts.SERVICE, now=now)
+    document = record.document(memory=name, label=label.value, confidence=confidence.value, note=said)
+    record.entry(connection, owner_id, Action.MEMORY_RELABELLED, name, document, by=acts.SERVICE, now=now)
     return True
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from vouchgate.storage.log import chain
 
+Document = chain.Document
 entry = chain.append
 
 
-def digest(form: int = 1, /, **about: str | None) -> str:
-    """Of what a log entry is about, in this form of its document."""
-    return chain.digest_of(about, form=form)
+def document(form: int = 1, /, **about: str | None) -> chain.Document:
+    """What a log entry is about, in this form of its document."""
+    return chain.document_of(about, form=form)

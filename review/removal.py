@@ -45,6 +45,6 @@ def approve(connection: Connection, item: PendingMemory, asked: Approval) -> Rem
     outbox.note_removal(item.owner_id, claim.delivery, memory_id, now)
     outbox.write()
     about = {"item": item.id, "note": asked.note, "memory": memory_id}
-    digest = record.digest(**about, **({} if asked.votes is None else {"votes": asked.votes}))
-    record.entry(connection, item.owner_id, Action.REVIEW_APPROVED, item.id, digest, by=by, now=now)
+    document = record.document(**about, **({} if asked.votes is None else {"votes": asked.votes}))
+    record.entry(connection, item.owner_id, Action.REVIEW_APPROVED, item.id, document, by=by, now=now)
     return Removed(acts.reload(connection, item), gone)

@@ -194,8 +194,10 @@ def _wait_again(connection: Connection, item: PendingMemory, asked: UndoRequest,
         sources = acts.stored_answer(connection, item).evidence.sources
         row = rechecks.pending_row(policy, item.owner_id, item.id, sources, asked.now)
         rechecks.add(connection, row)
-    digest = record.digest(item=item.id, memory=item.memory_id)
-    record.entry(connection, item.owner_id, Action.REVIEW_UNDONE, item.id, digest, by=asked.by, now=asked.now)
+    document = record.document(item=item.id, memory=item.memory_id)
+    record.entry(
+        connection, item.owner_id, Action.REVIEW_UNDONE, item.id, document, by=asked.by, now=asked.now
+    )
 
 
 def _restore(
@@ -217,9 +219,9 @@ def _restore(
     outbox = Outbox(connection)
     outbox.note_restored(memory.owner_id, memory.id, asked.now)
     outbox.write()
-    digest = record.digest(memory=memory.id, superseded_by=replaced_by.id)
+    document = record.document(memory=memory.id, superseded_by=replaced_by.id)
     record.entry(
-        connection, memory.owner_id, Action.MEMORY_RESTORED, memory.id, digest, by=asked.by, now=asked.now
+        connection, memory.owner_id, Action.MEMORY_RESTORED, memory.id, document, by=asked.by, now=asked.now
     )
 
 

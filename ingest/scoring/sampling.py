@@ -10,6 +10,7 @@ from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.claims.trust import Track, TrackRecord
 from vouchgate.ingest.policy import Policy, SpotChecks
 
+_HEX = 64  # digits of a sha256
 _BITS = 64  # of the digest: a rate is met to one part in 2^64
 # Verdicts on one subject that count, the latest: who was right a thousand times and turns, is seen in tens of them.
 WINDOW = 100
@@ -53,10 +54,8 @@ def rate_for(said: SpotChecks, records: Sequence[TrackRecord]) -> float:
     return max(said.rate, said.new_rate or 0.0) if unsure else said.rate
 
 
-def is_sampled(decision_digest: str, rate: float) -> bool:
+def is_sampled(commitment: str, rate: float) -> bool:
     """Whether the memory that a decision stored is put on the list of spot checks, of which so large a share is (0 to
-    1). `decision_digest` is the sha256 (hex) of the decision as it was written, which is in the log: whoever has
-    log and policy can draw again. Nobody who sends a claim can choose it, for it covers an id and times that the gate
-    makes.
-    """
-    return int(decision_digest[: _BITS // 4], 16) < rate * (1 << _BITS)
+    1). `commitment` is that of the log entry to the decision as it was written: whoever has log and policy can draw
+    again. Nobody who sends a claim can choose it, for it covers a salt, an id and times that the gate makes."""
+    return int(commitment[-_HEX:][: _BITS // 4], 16) < rate * (1 << _BITS)

@@ -136,6 +136,6 @@ def _take(
         index.add(connection, item.owner_id, one, item.memory_type.value)
         if examined.embedding is not None:
             vectors.add(connection, item.owner_id, ItemKind.PENDING, item.id, examined.embedding)
-    digest = record.digest(item=item.id, question=item.question)
-    record.entry(connection, item.owner_id, Action.CLAIM_ANSWERED, item.id, digest, by=by, now=now)
+    document = record.document(item=item.id, question=item.question)
+    record.entry(connection, item.owner_id, Action.CLAIM_ANSWERED, item.id, document, by=by, now=now)
     return acts.reload(connection, item)

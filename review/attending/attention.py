@@ -154,7 +154,7 @@ def _say(
 ) -> Attended:
     _change(connection, item, values)
     record.entry(
-        connection, item.owner_id, action, item.id, record.digest(item=item.id, **about), by=by, now=now
+        connection, item.owner_id, action, item.id, record.document(item=item.id, **about), by=by, now=now
     )
     return Attended(acts.reload(connection, item))
 

@@ -93,8 +93,8 @@ def decide(
         if publishers.count(connection, owner_id, now) > MOST:
             publishers.clear(connection, owner_id, publisher)
             return TooManyPublishers()
-        digest = record.digest(publisher=publisher, trust=trust.value, until=until.isoformat())
-        record.entry(connection, owner_id, _ACTIONS[trust], publisher, digest, by=principal.id, now=now)
+        document = record.document(publisher=publisher, trust=trust.value, until=until.isoformat())
+        record.entry(connection, owner_id, _ACTIONS[trust], publisher, document, by=principal.id, now=now)
         return said
 
     return store.writer.run([owner_id], work).result()
@@ -108,9 +108,9 @@ def clear(store: Store, principal: Principal, owner_id: str, publisher: str, now
     def work(connection: Connection) -> bool:
         if not publishers.clear(connection, owner_id, publisher):
             return False
-        digest = record.digest(publisher=publisher)
+        document = record.document(publisher=publisher)
         record.entry(
-            connection, owner_id, Action.PUBLISHER_CLEARED, publisher, digest, by=principal.id, now=now
+            connection, owner_id, Action.PUBLISHER_CLEARED, publisher, document, by=principal.id, now=now
         )
         return True
 

@@ -112,8 +112,10 @@ def answer(
             if barred is not None and verdict is not SpotVerdict.WRONG:
                 return ApprovalRefused(four_eyes.CODE, barred)
             check = spot_checks.answer(connection, check, verdict, by=principal.id, at=now)
-            digest = record.digest(memory=memory_id, verdict=verdict.value)
-            record.entry(connection, owner_id, _ACTIONS[verdict], memory_id, digest, by=principal.id, now=now)
+            document = record.document(memory=memory_id, verdict=verdict.value)
+            record.entry(
+                connection, owner_id, _ACTIONS[verdict], memory_id, document, by=principal.id, now=now
+            )
         return _drawn(connection, [check], now)[0]
 
     return store.writer.run([owner_id], work).result()

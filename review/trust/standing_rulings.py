@@ -253,7 +253,7 @@ class StandingRulings:
                     f"There are {MOST} standing rulings already; take one back first.",
                 )
             standing_rulings.put(connection, ruling)
-            said = record.digest(ruling=ruling.model_dump_json())
+            said = record.document(ruling=ruling.model_dump_json())
             record.entry(
                 connection,
                 owner_id,

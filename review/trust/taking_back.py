@@ -106,13 +106,13 @@ class _Step:
         """Holds the owner's lock."""
         ruling, batch = self.ruling, _Batch()
         if standing_rulings.end(connection, ruling, by=self.by, at=self.now):
-            digest = record.digest(ruling=ruling.id, then=self.then.value)
+            document = record.document(ruling=ruling.id, then=self.then.value)
             record.entry(
                 connection,
                 ruling.owner_id,
                 Action.STANDING_RULING_ENDED,
                 ruling.id,
-                digest,
+                document,
                 by=self.by,
                 now=self.now,
             )

@@ -44,9 +44,9 @@ def confirm(
         despite = memory.stale_reason or memory.confirmed_despite
         if not memories.confirm(connection, owner_id, memory_id, at=now, despite=despite):
             raise StorageError(f"memory {memory_id} changed although its owner was locked")
-        digest = record.digest(memory=memory_id, despite=despite or "")
+        document = record.document(memory=memory_id, despite=despite or "")
         record.entry(
-            connection, owner_id, Action.MEMORY_CONFIRMED, memory_id, digest, by=principal.id, now=now
+            connection, owner_id, Action.MEMORY_CONFIRMED, memory_id, document, by=principal.id, now=now
         )
         return _reload(connection, owner_id, memory_id, now)
 

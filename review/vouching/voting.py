@@ -195,9 +195,9 @@ def withdraw(connection: Connection, item: PendingMemory, principal: Principal, 
         return False
     if not votes.withdraw(connection, item.owner_id, item.id, item.version, person_id):
         return False
-    digest = record.digest(item=item.id, version=str(item.version), person=person_id)
+    document = record.document(item=item.id, version=str(item.version), person=person_id)
     record.entry(
-        connection, item.owner_id, Action.REVIEW_VOTE_WITHDRAWN, item.id, digest, by=principal.id, now=now
+        connection, item.owner_id, Action.REVIEW_VOTE_WITHDRAWN, item.id, document, by=principal.id, now=now
     )
     return True
 
@@ -212,5 +212,5 @@ def _keep(connection: Connection, item: PendingMemory, vote: Vote) -> None:
     supersede = None if vote.supersede is None else str(vote.supersede)
     about = {"item": item.id, "version": str(vote.version), "person": vote.person_id, "verdict": vote.verdict}
     stead = {"acts_for": vote.acts_for} if vote.acts_for else {}
-    digest = record.digest(2, **about, note=vote.note, supersede=supersede, **stead)
-    record.entry(connection, item.owner_id, action, item.id, digest, by=vote.by, now=vote.at)
+    document = record.document(2, **about, note=vote.note, supersede=supersede, **stead)
+    record.entry(connection, item.owner_id, action, item.id, document, by=vote.by, now=vote.at)

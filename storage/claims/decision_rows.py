@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,25 +49,26 @@ class DecisionRows:
     log: Rows = field(default_factory=list)
     seen: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add_decision(self, examined: Examined, answer: ValidationResult, json: str, principal_id: str) -> str:
-        """Notes a decision, of which `json` is the text, and what it rests on; the digest of the text."""
+    def add_decision(
+        self, examined: Examined, answer: ValidationResult, json: str, principal_id: str
+    ) -> None:
+        """Notes a decision, of which `json` is the text, and what it rests on."""
         owner_id, at = examined.claim.owner_id, examined.capture_time
         self.decisions.append(decisions.row_of(answer, json, principal_id=principal_id, at=at))
         self.ruling_acts += standing_rulings.act_rows(answer)
         if answer.tier is not Tier.BLOCKED:
             self.texts += source_texts.rows_of(owner_id, examined.readings, examined.policy, at)
-        return hashlib.sha256(json.encode()).hexdigest()
 
     def add_memory(
         self,
         examined: Examined,
         answer: ValidationResult,
         bands: tuple[int, ...],
-        digest: str,
+        commitment: str,
         principal_id: str,
     ) -> None:
-        """Notes the memory that a principal's claim becomes: `bands` are its keys in the similar index, `digest` is
-        that of the decision."""
+        """Notes the memory that a principal's claim becomes: `bands` are its keys in the similar index, `commitment`
+        is that of the log entry to the decision."""
         decision_id, memory_id = str(answer.decision_id), str(answer.memory_id)
         owner_id, at = examined.claim.owner_id, examined.capture_time
         self.memories.append(
@@ -86,7 +86,7 @@ class DecisionRows:
                 memory_type=examined.claim.memory_type,
             )
         )
-        self.spot_checks += spot_checks.rows_of(answer, digest, examined.policy, principal_id, at)
+        self.spot_checks += spot_checks.rows_of(answer, commitment, examined.policy, principal_id, at)
 
     def add_item(
         self, examined: Examined, answer: ValidationResult, principal_id: str, words_digest: str, lane: Lane

@@ -195,6 +195,7 @@ class _SubmissionGroup:
             (s.examined, own, self._facts(s)) for s, own in zip(submissions, self.echo_names, strict=True)
         )
         self._rows = DecisionRows()
+        self._salts = log.new_salts(len(submissions))
         log_ends = {owner: state.log_seq for owner, state in self._owners.items()}
         claims = [(s.examined, s.bands or ()) for s in submissions]
         self._contradicting = contradicting.OfGroup(connection, claims, log_ends)
@@ -301,13 +302,17 @@ class _SubmissionGroup:
         owner_id, principal_id, examined = submission.owner_id, submission.principal_id, submission.examined
         answer, claim, rows, at = decided.answer, examined.claim, self._rows, examined.capture_time
         self._outbox.claimed(claim, principal_id, at)
-        digest = rows.add_decision(examined, answer, decided.json, principal_id)
-        owner = self._owners[owner_id]
-        rows.log.append(
-            log.next_entry(
-                owner, at=at, actor=principal_id, action=action, subject_id=decision_id, content_digest=digest
-            )
+        rows.add_decision(examined, answer, decided.json, principal_id)
+        entry = log.next_entry(
+            self._owners[owner_id],
+            at=at,
+            actor=principal_id,
+            action=action,
+            subject_id=decision_id,
+            document=log.Document(decided.json.encode()),
+            salt=next(self._salts),
         )
+        rows.log.append(entry)
         if (idempotency := submission.idempotency) is not None:
             self._known[principal_id, idempotency.key] = (idempotency.body_digest, decided.json)
             rows.idempotency.append(
@@ -322,7 +327,7 @@ class _SubmissionGroup:
             )
         if action is Action.CLAIM_STORED and answer.memory_id is not None:
             bands = submission.bands or ()
-            rows.add_memory(examined, answer, bands, digest, principal_id)
+            rows.add_memory(examined, answer, bands, entry["content_digest"], principal_id)
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
             self._contradicting.stored.add(owner_id, bands, answer.memory_id, claim.content)
             self._outbox.note_stored_claim(claim, answer.memory_id, at)

@@ -155,5 +155,5 @@ def derived(secret: str, purpose: str) -> str:
 
 
 def _log(connection: Connection, action: Action, about: Identity, actor: str, now: datetime) -> None:
-    digest = log.digest_of(about._asdict())
-    log.append(connection, SERVICE_OWNER, action, about.token_id, digest, by=actor, now=now)
+    document = log.document_of(about._asdict())
+    log.append(connection, SERVICE_OWNER, action, about.token_id, document, by=actor, now=now)

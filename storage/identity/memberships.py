@@ -49,10 +49,10 @@ def create_owner(store: Store, owner_id: str, *, actor: str, now: datetime) -> b
     with store.read() as connection:
         if owners.is_known(connection, owner_id):
             return False
-    digest = log.digest_of({"owner": owner_id})
+    document = log.document_of({"owner": owner_id})
     store.writer.run(
         [owner_id],
-        lambda c: log.append(c, owner_id, Action.OWNER_CREATED, owner_id, digest, by=actor, now=now),
+        lambda c: log.append(c, owner_id, Action.OWNER_CREATED, owner_id, document, by=actor, now=now),
     ).result()
     return True
 
@@ -172,5 +172,5 @@ def _log(connection: Connection, about: Membership, action: Action, actor: str, 
     if about.until is not None:
         said |= {"acts_for": about.acts_for, "until": about.until.astimezone(UTC).isoformat()}
         action = Action.STAND_IN_ENDED if action is Action.MEMBERSHIP_ENDED else action
-    digest = log.digest_of(said)
-    log.append(connection, about.owner_id, action, about.member_id, digest, by=actor, now=now)
+    document = log.document_of(said)
+    log.append(connection, about.owner_id, action, about.member_id, document, by=actor, now=now)

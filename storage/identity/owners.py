@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,15 +19,16 @@ _ENDS = select(TABLE.c.owner_id, TABLE.c.log_seq, TABLE.c.pending).where(_WANTED
 _END = PreparedSelect(select(TABLE.c.log_seq).where(TABLE.c.owner_id == bindparam("of_owner")))
 _SAID = update(TABLE).where(TABLE.c.owner_id == bindparam("of_owner")).values(said=TABLE.c.said + 1)
 _CREATE = text(
-    "INSERT INTO owner (owner_id, log_seq, log_head, pending) VALUES (:owner_id, 0, :log_head, 0) "
+    "INSERT INTO owner (owner_id, log_seq, log_head, pending, pseudonym) "
+    "VALUES (:owner_id, 0, :log_head, 0, :pseudonym) "
     "ON CONFLICT DO NOTHING"
 )
 # Straight to the driver, as both run for every group of claims; the owners come sorted. On SQLite a join,
 # because for an IN it builds a table of the list, which takes longer than to look the owners up.
 _LOCK = {
-    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.imported, o.said FROM json_each(?) AS wanted "
-    "CROSS JOIN owner AS o ON o.owner_id = wanted.value",
-    "postgresql": "SELECT owner_id, log_seq, log_head, pending, imported, said FROM owner "
+    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.imported, o.said, o.pseudonym "
+    "FROM json_each(?) AS wanted CROSS JOIN owner AS o ON o.owner_id = wanted.value",
+    "postgresql": "SELECT owner_id, log_seq, log_head, pending, imported, said, pseudonym FROM owner "
     "WHERE owner_id = ANY(%s::text[]) ORDER BY owner_id FOR UPDATE",
 }
 _SAVE = {
@@ -47,6 +49,7 @@ class OwnerState:
     pending: int
     imported: int  # of these, by imports
     said: int = 0  # how often what its owner says changed; see `storage.claims.sayings`
+    pseudonym: str = ""
 
 
 def lock_owners(
@@ -69,9 +72,13 @@ def lock_owners(
         known = set(connection.scalars(_KNOWN, {"owner_ids": wanted}))
         missing = [owner for owner in wanted if owner not in known]
         if missing := [owner for owner in missing if may_make is None or owner in may_make]:
-            connection.execute(_CREATE, [{"owner_id": owner, "log_head": CHAIN_START} for owner in missing])
+            connection.execute(_CREATE, [_new(owner) for owner in missing])
         states = _lock(connection, wanted)
     return states
+
+
+def _new(owner_id: str) -> dict[str, str]:
+    return {"owner_id": owner_id, "log_head": CHAIN_START, "pseudonym": secrets.token_hex(16)}
 
 
 def _lock(connection: Connection, wanted: list[str]) -> dict[str, OwnerState]:

@@ -48,8 +48,8 @@ def create(store: Store, name: str, *, actor: str, now: datetime) -> Person:
         if find(connection, name) is not None:
             raise ValueError(f"There is a person {name} already.")
         connection.execute(_INSERT, dict(person))
-        digest = log.digest_of({"person": person.id, "name": name})
-        log.append(connection, SERVICE_OWNER, Action.PERSON_CREATED, person.id, digest, by=actor, now=now)
+        document = log.document_of({"person": person.id, "name": name})
+        log.append(connection, SERVICE_OWNER, Action.PERSON_CREATED, person.id, document, by=actor, now=now)
 
     store.writer.run([SERVICE_OWNER], work).result()
     return person
@@ -72,8 +72,8 @@ def end(store: Store, person: Person, *, actor: str, now: datetime) -> bool:
             table = row.metadata.tables[str(row.__tablename__)]
             connection.execute(delete(table).where(table.c.token_id.in_(_OF_PERSON)), asked)
         memberships.end_all(connection, person.id, actor=actor, now=now)
-        digest = log.digest_of({"person": person.id})
-        log.append(connection, SERVICE_OWNER, Action.PERSON_ENDED, person.id, digest, by=actor, now=now)
+        document = log.document_of({"person": person.id})
+        log.append(connection, SERVICE_OWNER, Action.PERSON_ENDED, person.id, document, by=actor, now=now)
         return True
 
     return store.writer.run([SERVICE_OWNER, *owner_ids], work).result()

@@ -355,4 +355,5 @@ def forget_old(connection: Connection, now: datetime, limit: int) -> int:
 
 
 def _log(connection: Connection, action: Action, row: dict[str, Any], actor: str, now: datetime) -> None:
-    log.append(connection, SERVICE_OWNER, action, row["token_id"], row["digest"], by=actor, now=now)
+    document = log.Document(row["digest"].encode())
+    log.append(connection, SERVICE_OWNER, action, row["token_id"], document, by=actor, now=now)

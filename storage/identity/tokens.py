@@ -125,7 +125,7 @@ def create(
     shown_expiry = None if expires_at is None else expires_at.astimezone(UTC).isoformat()
     wider = {name: value for name, value in (("new_owners", new_owners), ("person", person)) if value}
     about = {**grant, "owners": sorted(principal.owners), "expires_at": shown_expiry, **wider}
-    logged = log.digest_of(about | {"secret": row["secret_digest"]}, form=2)
+    logged = log.document_of(about | {"secret": row["secret_digest"]}, form=2)
 
     def work(connection: Connection) -> None:
         also(connection, token_id)
@@ -228,8 +228,8 @@ def assign(store: Store, token_id: str, person_id: str, *, actor: str, now: date
             raise ValueError(f"There is no token {token_id[:50]!a}; vouchgate token list shows the ids.")
         if connection.execute(_ASSIGN, {"wanted": token_id, "to_person": person_id}).rowcount != 1:
             raise ValueError(f"Token {token_id} is {known.person_id}'s for good; make a new one instead.")
-        digest = log.digest_of({"token": token_id, "person": person_id})
-        log.append(connection, SERVICE_OWNER, Action.TOKEN_ASSIGNED, token_id, digest, by=actor, now=now)
+        document = log.document_of({"token": token_id, "person": person_id})
+        log.append(connection, SERVICE_OWNER, Action.TOKEN_ASSIGNED, token_id, document, by=actor, now=now)
 
     store.writer.run([SERVICE_OWNER], work).result()
 
@@ -256,8 +256,8 @@ def revoke(store: Store, token_id: str, *, actor: str, now: datetime) -> bool:
 def end(connection: Connection, token_id: str, *, actor: str, now: datetime) -> bool:
     """As `revoke`, for whoever holds the lock of the service's log."""
     if connection.execute(_REVOKE, {"wanted": token_id, "at": now}).rowcount == 1:
-        digest = sha256_of(token_id)
-        log.append(connection, SERVICE_OWNER, Action.TOKEN_REVOKED, token_id, digest, by=actor, now=now)
+        document = log.Document(token_id.encode())
+        log.append(connection, SERVICE_OWNER, Action.TOKEN_REVOKED, token_id, document, by=actor, now=now)
         return True
     return find(connection, token_id) is not None
 

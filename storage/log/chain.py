@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, Table, and_, bindparam, or_, select, update
 
@@ -25,7 +26,8 @@ _MOVE_END = (
     .where(OWNER.c.owner_id == bindparam("of_owner"))
     .values(log_seq=bindparam("seq"), log_head=bindparam("head"))
 )
-_IN_ORDER = select(TABLE).order_by(TABLE.c.owner_id, TABLE.c.seq).limit(bindparam("most"))
+_SHOWN = [column for column in TABLE.c if column.name != "salt"]
+_IN_ORDER = select(*_SHOWN).order_by(TABLE.c.owner_id, TABLE.c.seq).limit(bindparam("most"))
 _AFTER = or_(
     TABLE.c.owner_id > bindparam("last_owner"),
     and_(TABLE.c.owner_id == bindparam("last_owner"), TABLE.c.seq > bindparam("last_seq")),
@@ -43,8 +45,51 @@ _ORPHANS = (
 )
 
 
+SALT_BYTES = 16
+
+
+class Document(NamedTuple):
+    """What an entry is about, as the bytes that it commits to. A later `form` commits to more than the first did
+    (ADR-0047)."""
+
+    content: bytes
+    form: int = 1
+
+    def commitment(self, salt: bytes | None) -> str:
+        """sha256 hex over salt and content, after the form and `s` for salted: `1s:`, `2s:`. Without a salt, as entries
+        were once made, it is the digest alone, or after `2:` (ADR-0049)."""
+        digest = hashlib.sha256((salt or b"") + self.content).hexdigest()
+        if salt is not None:
+            return f"{self.form}s:{digest}"
+        return digest if self.form == 1 else f"{self.form}:{digest}"
+
+
+def document_of(about: Mapping[str, Any], *, form: int = 1) -> Document:
+    """What an entry is about, as canonical JSON."""
+    return Document(canonical_json(about).encode(), form)
+
+
+def form_of(commitment: str) -> int:
+    """In which form the document is that this commits to."""
+    mark, colon, _ = commitment.partition(":")
+    return int(mark.removesuffix("s")) if colon else 1
+
+
+def new_salts(count: int) -> Iterator[bytes]:
+    """So many, from one call of the system's generator, which gives up the interpreter for each."""
+    drawn = os.urandom(SALT_BYTES * count)
+    return (drawn[start : start + SALT_BYTES] for start in range(0, len(drawn), SALT_BYTES))
+
+
 def next_entry(
-    state: OwnerState, *, at: datetime, actor: str, action: Action, subject_id: str, content_digest: str
+    state: OwnerState,
+    *,
+    at: datetime,
+    actor: str,
+    action: Action,
+    subject_id: str,
+    document: Document,
+    salt: bytes,
 ) -> dict[str, Any]:
     """The row that continues this owner's chain, and moves `state` to it. `write` puts it on disk."""
     state.log_seq += 1
@@ -55,15 +100,17 @@ def next_entry(
         "actor": actor,
         "action": action.value,
         "subject_id": subject_id,
-        "content_digest": content_digest,
+        "content_digest": document.commitment(salt),
         "previous": state.log_head,
+        "salt": salt,
     }
     row["digest"] = state.log_head = _digest(row)
     return row
 
 
 def _digest(row: dict[str, Any]) -> str:
-    """sha256 hex over every field but itself; a JSON list, so that no two entries can spell the same text."""
+    """sha256 hex over every field but itself and the salt, which may be erased; a JSON list, so that no two entries can
+    spell the same text."""
     fields = [
         row["owner_id"],
         row["seq"],
@@ -82,19 +129,12 @@ def write(connection: Connection, rows: list[dict[str, Any]]) -> None:
     _ROWS.write(connection, rows)
 
 
-def digest_of(about: Mapping[str, Any], *, form: int = 1) -> str:
-    """sha256 hex over the canonical JSON of what an entry is about. A later `form` of a document, which commits to more
-    than the first did, stands before it: `2:` (ADR-0047)."""
-    digest = hashlib.sha256(canonical_json(about).encode()).hexdigest()
-    return digest if form == 1 else f"{form}:{digest}"
-
-
 def append(
     connection: Connection,
     owner_id: str,
     action: Action,
     subject_id: str,
-    content_digest: str,
+    document: Document,
     *,
     by: str,
     now: datetime,
@@ -103,11 +143,17 @@ def append(
     seq, head = connection.execute(_END, {"of_owner": owner_id}).one()
     state = OwnerState(owner_id, seq, head, 0, 0)
     row = next_entry(
-        state, at=now, actor=by, action=action, subject_id=subject_id, content_digest=content_digest
+        state,
+        at=now,
+        actor=by,
+        action=action,
+        subject_id=subject_id,
+        document=document,
+        salt=os.urandom(SALT_BYTES),
     )
     write(connection, [row])
     connection.execute(_MOVE_END, {"of_owner": owner_id, "seq": state.log_seq, "head": state.log_head})
-    return LogEntry.model_validate(row)
+    return LogEntry.model_validate({column.name: row[column.name] for column in _SHOWN})
 
 
 def events(

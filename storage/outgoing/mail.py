@@ -252,7 +252,7 @@ def _next(leased: LeasedMail, now: datetime) -> dict[str, Any]:
 
 
 def _log(connection: Connection, action: Action, about: dict[str, Any], actor: str, now: datetime) -> None:
-    log.append(connection, SERVICE_OWNER, action, about["id"], log.digest_of(about), by=actor, now=now)
+    log.append(connection, SERVICE_OWNER, action, about["id"], log.document_of(about), by=actor, now=now)
 
 
 def _shown(row: Any) -> Mail:

@@ -113,9 +113,9 @@ def create(
             if not kind.isdisjoint(events) and len(like_it) >= MOST_WEBHOOKS:
                 raise ValueError(f"This owner has {MOST_WEBHOOKS} webhooks already, which is the most.")
         committed = about | {"secret": hashlib.sha256(secret.encode()).hexdigest()}
-        digest = log.digest_of(committed, form=2)
+        document = log.document_of(committed, form=2)
         entry = log.append(
-            connection, owner_id, Action.WEBHOOK_CREATED, webhook_id, digest, by=actor, now=now
+            connection, owner_id, Action.WEBHOOK_CREATED, webhook_id, document, by=actor, now=now
         )
         connection.execute(_INSERT, row | {"told_seq": entry.seq})
         return _shown(connection.execute(_BY_ID, {"wanted": webhook_id}).one())
@@ -136,8 +136,8 @@ def remove(store: Store, webhook_id: str, *, actor: str, now: datetime) -> bool:
         if connection.execute(_REMOVE, where).rowcount != 1:
             return False
         deliveries.abandon(connection, known.owner_id, known.id, "Its webhook was removed.")
-        digest = log.digest_of({"id": known.id})
-        log.append(connection, known.owner_id, Action.WEBHOOK_REMOVED, known.id, digest, by=actor, now=now)
+        document = log.document_of({"id": known.id})
+        log.append(connection, known.owner_id, Action.WEBHOOK_REMOVED, known.id, document, by=actor, now=now)
         return True
 
     return store.writer.run([known.owner_id], work).result()

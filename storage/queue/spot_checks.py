@@ -40,13 +40,13 @@ VerdictCounts = Mapping[Rule, Mapping[str, int]]  # by rule, of every SpotVerdic
 
 
 def rows_of(
-    answer: ValidationResult, digest: str, policy: Policy, agent: str, at: datetime
+    answer: ValidationResult, commitment: str, policy: Policy, agent: str, at: datetime
 ) -> list[dict[str, Any]]:
-    """The row of a decision on a claim of this agent's that stored a memory, when it is drawn; `digest` is that of the
-    decision as written."""
+    """The row of a decision on a claim of this agent's that stored a memory, when it is drawn; `commitment` is that of
+    the log entry to the decision."""
     evidence = answer.evidence
     rate = rate_of(evidence, policy, by_owner=answer.rule == Rule.STANDING_RULING)
-    if evidence.label is not Label.INFERENCE or not is_sampled(digest, rate):
+    if evidence.label is not Label.INFERENCE or not is_sampled(commitment, rate):
         return []
     kind, publisher = cited_first(evidence.sources)
     row = {"owner_id": evidence.claim.owner_id, "memory_id": answer.memory_id, "rule": answer.rule}

@@ -29,6 +29,11 @@ class OwnerRow(SQLModel, table=True):
     imported: int = Field(default=0, sa_column_kwargs={"server_default": "0"})  # of these, by imports
     # How often the owner's standing rulings or verdicts on memories changed; see `storage.claims.sayings`.
     said: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+    sequenced: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
+    )  # in the tree
+    # 32 random hex digits: the owner's name in the leaves of the log
+    pseudonym: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
 
 class QueueTotalRow(SQLModel, table=True):
@@ -228,7 +233,8 @@ class IdempotencyRow(SQLModel, table=True):
 
 
 class LogRow(SQLModel, table=True):
-    """The append-only log; see `ingest.claims.log.LogEntry`. Triggers refuse UPDATE and DELETE."""
+    """The append-only log; see `ingest.claims.log.LogEntry`. Triggers refuse DELETE, and every UPDATE but one
+    that erases salts."""
 
     __tablename__ = "log_entry"
     __table_args__ = (partial_index("log_entry_rulings", "owner_id", "at", where=RULED),)
@@ -241,6 +247,8 @@ class LogRow(SQLModel, table=True):
     content_digest: str
     previous: str
     digest: str
+    # 16 random bytes that `content_digest` begins with; None of an entry from before migration 0025, or once erased
+    salt: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
 class TokenRow(SQLModel, table=True):

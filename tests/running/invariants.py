@@ -210,7 +210,9 @@ def _log(kept: Kept) -> Iterator[str]:
         found = entries[decision_id]
         if len(found) != 1:
             yield f"{decision_id}: the log has {len(found)} entries for it"
-        elif found[0].content_digest != hashlib.sha256(row.answer.encode()).hexdigest():
+        elif (
+            found[0].content_digest != "1s:" + hashlib.sha256(found[0].salt + row.answer.encode()).hexdigest()
+        ):
             yield f"{decision_id}: the log has the digest of another answer"
         elif found[0].action not in _CLAIM_ACTION[kept.answers[decision_id].outcome]:
             yield f"{decision_id}: the log says {found[0].action}"

@@ -199,9 +199,9 @@ async def delete_document(request: Request, document_id: str, principal: Deleter
     def work(connection: Connection) -> bool:
         sent = documents.remove(connection, found.owner_id, document_id)
         if sent is not None:
-            digest = record.digest(sent=sent)
+            document = record.document(sent=sent)
             action = Action.DOCUMENT_DELETED
-            record.entry(connection, found.owner_id, action, document_id, digest, by=principal.id, now=now)
+            record.entry(connection, found.owner_id, action, document_id, document, by=principal.id, now=now)
         return sent is not None
 
     writing = service_of(request).store.writer.run([found.owner_id], work)

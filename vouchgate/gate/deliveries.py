@@ -181,7 +181,7 @@ def hand_over(
                     owner_id,
                     Action.SINK_HANDED_OVER,
                     sink,
-                    log.digest_of(about),
+                    log.document_of(about),
                     by=actor,
                     now=now,
                 )
@@ -213,4 +213,4 @@ def _locked(
 
 def _log(connection: Connection, record: DeliveryRecord, action: Action, actor: str, now: datetime) -> None:
     about = {"id": record.id, "sink": record.sink, "place": record.place}
-    log.append(connection, record.owner_id, action, record.id, log.digest_of(about), by=actor, now=now)
+    log.append(connection, record.owner_id, action, record.id, log.document_of(about), by=actor, now=now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from vouchgate.ingest.claims.decision import Label
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.rules import CHANGE_REASON, NUMBERS, Rule
 from vouchgate.ingest.scoring.score import confidence_of
+from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.differences import (
     DECISION,
     Entry,
@@ -90,7 +90,7 @@ def _decision(
     if not entries:
         return look.note(Kind.EXTRA, "decision", key)
     row, entry = rows[0], entries[0]
-    if hashlib.sha256(row.answer.encode()).hexdigest() != entry.content_digest:
+    if not entry.holds(chain.Document(row.answer.encode())):
         look.unusable.add(key)
         return look.note(Kind.ALTERED, "decision", key, "answer", entry)
     answer = parsed(row.answer)

@@ -32,6 +32,7 @@ _ENTRIES = [
     LOG.c.subject_id,
     LOG.c.content_digest,
     LOG.c.owner_id,
+    LOG.c.salt,
 ]
 
 T = TypeVar("T")
@@ -76,10 +77,20 @@ class Entry(NamedTuple):
     subject_id: str
     content_digest: str
     owner_id: str
+    salt: bytes | None
+
+    @property
+    def form(self) -> int:
+        """Of its document."""
+        return chain.form_of(self.content_digest)
 
     def commits_to(self, form: int = 1, /, **about: Any) -> bool:
         """Whether this is what it is about."""
-        return self.content_digest == chain.digest_of(about, form=form)
+        return self.holds(chain.document_of(about, form=form))
+
+    def holds(self, document: chain.Document) -> bool:
+        """The same of a document as it was written."""
+        return self.content_digest == document.commitment(self.salt)
 
 
 @dataclass(slots=True)

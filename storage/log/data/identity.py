@@ -11,6 +11,7 @@ from sqlalchemy import Row, Table, select
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Role
+from vouchgate.storage.log.chain import Document
 from vouchgate.storage.log.data.differences import Entry, Kind, Look, entries_of_all, spellings
 from vouchgate.storage.tables.claims import TokenRow
 from vouchgate.storage.tables.doors import MailRow, SessionRow, SignInLinkRow
@@ -135,7 +136,7 @@ def _grant(look: Look, row: Row[Any], made: Entry, assigned: bool, grants: _Gran
                 look.compare("membership", " ".join(key), grants.rows[key], {"since": made.at}, made)
         if any(key[1] != row.role for key in first):
             look.note(Kind.ALTERED, "membership", row.id, "role", made)
-        if not made.content_digest.startswith("2:"):
+        if made.form == 1:
             look.uncovered["the digest of a token's secret (made before version 2 of its entry)"] += 1
         return
     # One membership too few or too many is told by trying; what is left is the token itself.
@@ -159,7 +160,7 @@ def _holds(row: Row[Any], made: Entry, assigned: bool, owners: set[str]) -> bool
     grant["owners"] = sorted(owners)
     person = None if assigned else row.person_id
     wider = {name: value for name, value in (("new_owners", row.new_owners), ("person", person)) if value}
-    second = made.content_digest.startswith("2:")
+    second = made.form == 2
     for expires_at in spellings(row.expires_at):
         about = grant | {"expires_at": expires_at} | wider
         if second:
@@ -177,28 +178,29 @@ def _holds(row: Row[Any], made: Entry, assigned: bool, owners: set[str]) -> bool
 def _stand_ins(look: Look) -> None:
     """Who rules in the stead of another, until when: each as it was granted, and none that was ended."""
     granted: defaultdict[tuple[str, str], list[Entry]] = defaultdict(list)
+    ended: defaultdict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in entries_of_all(look.connection, (Action.STAND_IN_GRANTED, Action.STAND_IN_ENDED)):
-        holding = granted[entry.subject_id, entry.owner_id]
-        if entry.action == Action.STAND_IN_GRANTED:
-            holding.append(entry)
-        else:
-            holding[:] = [each for each in holding if each.content_digest != entry.content_digest]
+        by_action = granted if entry.action == Action.STAND_IN_GRANTED else ended
+        by_action[entry.subject_id, entry.owner_id].append(entry)
     for row in look.rows(select(MEMBER).where(MEMBER.c.until.is_not(None))):
         name = f"{row.member_id} {row.role} {row.owner_id} for {row.acts_for}"
         about = {"owner": row.owner_id, "member": row.member_id, "role": row.role, "acts_for": row.acts_for}
         about["until"] = row.until.astimezone(UTC).isoformat()
-        holding = granted[row.member_id, row.owner_id]
-        of_it = next((entry for entry in holding if entry.commits_to(**about)), None)
-        like_it = of_it or next((entry for entry in holding if entry.at == row.since), None)
-        if like_it is None:
-            look.note(Kind.EXTRA, "membership", name)
+        holding, over = granted[row.member_id, row.owner_id], ended[row.member_id, row.owner_id]
+        end = next((entry for entry in reversed(over) if entry.commits_to(**about)), None)
+        like_it = of_it = next((entry for entry in reversed(holding) if entry.commits_to(**about)), None)
+        if of_it is None:
+            like_it = next((entry for entry in holding if entry.at == row.since), None)
+        if like_it is None or (end is not None and end.seq > like_it.seq):
+            look.note(Kind.EXTRA, "membership", name, entry=end)
             continue
         holding.remove(like_it)
         if of_it is None:
             look.note(Kind.ALTERED, "membership", name, "role, acts_for or until", like_it)
         look.compare("membership", name, row, {"since": like_it.at}, like_it)
     for (member_id, owner_id), left in granted.items():
-        for entry in left:
+        # An end names its grant in digests only: of those whose rows are gone, as many as ended are no more.
+        for entry in left[len(ended[member_id, owner_id]) :]:
             look.note(Kind.MISSING, "membership", f"{member_id} {owner_id}", entry=entry)
 
 
@@ -211,9 +213,14 @@ def _signed_in(look: Look) -> None:
         (LINK, links, Action.LINK_CREATED),
     ):
         begun: dict[str, Entry] = {}
+        alike: defaultdict[str | datetime, set[str]] = defaultdict(set)  # by token, and by when it began
+        for digest, row in there.items():
+            alike[row.token_id].add(digest)
+            alike[row.created_at].add(digest)
         for entry in look.entries((begins, Action.SESSION_ENDED)):
-            if entry.content_digest in there:
-                begun[entry.content_digest] = entry
+            for digest in alike[entry.subject_id] | alike[entry.at]:
+                if entry.content_digest == digest or entry.holds(Document(digest.encode())):
+                    begun[digest] = entry
         for digest, row in there.items():
             entry_of = begun.get(digest)
             if entry_of is None or entry_of.action == Action.SESSION_ENDED:

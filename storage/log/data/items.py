@@ -224,7 +224,7 @@ def _votes(look: Look, key: str, entries: Sequence[Entry], votes: Sequence[Row[A
             unlike.append(vote)
             continue
         left.remove(entry)
-        if ":" not in entry.content_digest:
+        if entry.form == 1:
             look.uncovered["what a vote says (made before version 2 of its entries)"] += 1
     for vote in unlike:
         name = f"{key} version {vote.version} {vote.person_id}"
@@ -266,7 +266,7 @@ def _is_of(entry: Entry, vote: Row[Any]) -> bool:
         "verdict": vote.verdict,
     }
     stead = {"acts_for": vote.acts_for} if vote.acts_for else {}
-    before = ":" not in entry.content_digest
+    before = entry.form == 1
     return before or entry.commits_to(2, **about, note=vote.note, supersede=supersede, **stead)
 
 

@@ -7,7 +7,7 @@ import hashlib
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Row, Table, func, select
+from sqlalchemy import Row, Table, func, or_, select
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
@@ -37,6 +37,14 @@ _PUBLISHER = {
 MOST_DAYS = 3_700  # that a word on a publisher may last
 _HOOK = (Action.WEBHOOK_CREATED, Action.WEBHOOK_REMOVED, Action.SINK_CREATED, Action.SINK_REMOVED)
 _MADE = (Action.WEBHOOK_CREATED, Action.SINK_CREATED)
+
+
+def salts(look: Look) -> None:
+    """The salt is there of every entry that was made with one, and of no other."""
+    salted = LOG.c.content_digest.like("_s:%")
+    wrong = or_(salted & LOG.c.salt.is_(None), ~salted & LOG.c.salt.is_not(None))
+    for row in look.rows(select(LOG.c.seq).where(LOG.c.owner_id == look.owner_id, wrong)):
+        look.note(Kind.ALTERED, LOG.name, str(row.seq), "salt", why="its entry cannot be held against rows")
 
 
 def publishers(look: Look) -> None:
@@ -154,7 +162,7 @@ def webhooks(look: Look) -> None:
         before = {name: about[name] for name in ("id", "owner_id", "url")}  # without the events
         if made.commits_to(2, **about, secret=hashlib.sha256(row.secret.encode()).hexdigest()):
             continue
-        if made.commits_to(**about) or (":" not in made.content_digest and made.commits_to(**before)):
+        if made.commits_to(**about) or (made.form == 1 and made.commits_to(**before)):
             look.uncovered["the secret of a webhook (made before version 2 of its entry)"] += 1
         else:
             look.note(Kind.ALTERED, WEBHOOK.name, key, "url, events or secret", made)

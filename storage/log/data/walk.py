@@ -19,6 +19,7 @@ from vouchgate.storage.tables.claims import PolicyRow
 POLICY: Table = PolicyRow.metadata.tables["policy"]
 # The decisions first: what follows rests on what they say.
 _OF_OWNER: tuple[Check, ...] = (
+    own.salts,
     claims.decisions,
     claims.memories,
     items.items,
@@ -65,7 +66,7 @@ class Walk:
             owners = [self._owner_id] if self._owner_id is not None else _owners(connection)
         yield from bad
         for owner_id in owners:
-            checks = (identity.identity,) if owner_id == SERVICE_OWNER else _OF_OWNER
+            checks = (own.salts, identity.identity) if owner_id == SERVICE_OWNER else _OF_OWNER
             with self._read() as connection:
                 look = Look(connection, owner_id, policies, self.uncovered)
                 for check in checks:

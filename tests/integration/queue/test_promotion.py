@@ -4,7 +4,6 @@ verifies and nothing else stands against it."""
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -19,7 +18,7 @@ from sqlalchemy import select
 from tests.claims import NOW, submission_of
 from tests.models import policy_file
 from tests.rechecking import CONTENT, NO_CHECKS, SAYS, Bench, bench, policy_with
-from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer
+from tests.reviews import all_memories, assert_consistent, commits_to, history, memory, queue_of, reviewer
 from vouchgate.embedding.paraphraser import Paraphraser, load_embedder
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
@@ -109,8 +108,7 @@ def test_a_claim_whose_citation_verifies_is_promoted(here: Bench) -> None:
     entries = history(here.store)
     assert [e.action for e in entries] == [Action.CLAIM_QUEUED, Action.CLAIM_PROMOTED]
     assert (entries[1].subject_id, entries[1].actor) == (made.decision_id, "service")
-    digest = hashlib.sha256(kept.model_dump_json().encode()).hexdigest()
-    assert entries[1].content_digest == digest
+    assert commits_to(here.store, entries[1], kept.model_dump_json())
     with here.store.read() as connection:
         shown = set(connection.scalars(select(similar.TABLE.c.memory_id)))
     assert shown == {made.id}

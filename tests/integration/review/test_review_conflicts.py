@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,6 +13,7 @@ from tests.claims import NOW, examined, policy, submission_of
 from tests.reviews import (
     all_memories,
     assert_consistent,
+    commits_to,
     everything,
     history,
     memory,
@@ -217,7 +217,7 @@ def test_an_edit_is_stored_with_a_decision_of_its_own(store: Store) -> None:
     assert (result.decision_id, result.queue_id, result.memory_id) == (kept.decision_id, item.id, None)
     (logged,) = [entry for entry in history(store) if entry.action is Action.REVIEW_EDITED]
     assert (logged.actor, logged.subject_id) == ("reviewer-rita", kept.decision_id)
-    assert logged.content_digest == hashlib.sha256(row.answer.encode()).hexdigest()
+    assert commits_to(store, logged, row.answer)
 
 
 @pytest.mark.on("sqlite")

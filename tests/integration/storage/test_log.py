@@ -25,7 +25,7 @@ def _append(store: Store, owner_id: str, subject_id: str) -> LogEntry:
             owner_id,
             Action.REVIEW_REJECTED,
             subject_id,
-            "ab" * 32,
+            log.Document(b"about"),
             by="rüdiger\n",
             now=NOW + timedelta(seconds=1),
         ),
@@ -100,7 +100,13 @@ def test_pages_have_no_gaps(chained: Store) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["UPDATE log_entry SET actor = 'x'", "DELETE FROM log_entry", "DELETE FROM log_entry WHERE seq = 5"],
+    [
+        "UPDATE log_entry SET actor = 'x'",
+        "UPDATE log_entry SET actor = 'x', salt = NULL",
+        "UPDATE log_entry SET salt = 'x'",
+        "DELETE FROM log_entry",
+        "DELETE FROM log_entry WHERE seq = 5",
+    ],
 )
 def test_the_database_itself_refuses_changes(chained: Store, statement: str) -> None:
     with pytest.raises(DBAPIError, match="append-only"), writing(chained._engine) as connection:
@@ -179,6 +185,14 @@ def test_an_altered_entry_is_found(chained: Store, change: str) -> None:
 def test_a_broken_chain_is_found(chained: Store, statement: str, sentences: list[str]) -> None:
     _tamper(chained, statement)
     assert _verify(chained) == sentences
+
+
+def test_a_salt_alone_may_be_erased(chained: Store) -> None:
+    with writing(chained._engine) as connection:
+        assert (
+            connection.execute(text("UPDATE log_entry SET salt = NULL WHERE owner_id = 'ann'")).rowcount == 5
+        )
+    assert _verify(chained) == []
 
 
 @pytest.mark.on("sqlite")

@@ -297,6 +297,8 @@ JOINS = (
     "VALUES (:key, 'agent', '{}', '', '2026-05-04 12:30:15.250000')"
 )
 KINDS = [
+    of("log_entry", "salt = NULL", "owner_id = 'ann'", "salt", key="seq"),
+    of("log_entry", "salt = NULL", "owner_id = '' AND action = 'token.created'", "salt", key="seq"),
     # the findings of an audit
     of(
         "memory",
@@ -474,7 +476,9 @@ def test_a_rewrite_of_rows_and_chain_that_agree_passes(lived: Store) -> None:
         for row in connection.execute(select(log).where(log.c.owner_id == "ann").order_by(log.c.seq)).all():
             values = dict(row._mapping) | {"previous": head}
             if (row.subject_id, row.action) == (item, "review.rejected"):
-                values["content_digest"] = chain.digest_of({"item": item, "note": "forged"})
+                values["content_digest"] = chain.document_of({"item": item, "note": "forged"}).commitment(
+                    row.salt
+                )
             values["digest"] = head = chain._digest(values)
             connection.execute(
                 update(log).where(log.c.owner_id == "ann", log.c.seq == row.seq).values(**values)
