@@ -6,14 +6,17 @@ import csv
 import io
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection
 
 from vouchgate.cli.database import open_store
 from vouchgate.cli.output import USAGE, Failure, write_line
+from vouchgate.review.rules import Act, is_allowed
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import owners as known_owners
+from vouchgate.storage.identity import tokens
 from vouchgate.storage.queue import rulings
 from vouchgate.storage.queue.rulings import Ruling, RulingFilter
 
@@ -33,23 +36,15 @@ def run(
     """Prints them as they are read. Raises Failure for an owner that there is not, or a time that is none."""
     if form not in ("csv", "jsonl"):
         raise Failure(f"--format: {form!r} is unknown; known are csv, jsonl", USAGE)
-    wanted = RulingFilter(
-        owners=None if not owners else frozenset(owners),
-        since=time_of(since, "--from"),
-        until=time_of(until, "--to"),
-        reviewer=reviewer,
-    )
+    times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
     with open_store(settings) as store, store.read() as connection:
-        require_owners(connection, owners or ())
+        wanted = RulingFilter(owners=scope(connection, settings, owners or ()), reviewer=reviewer, **times)
         if form == "csv":
             write_line(csv_line(COLUMNS))
-        for together in rulings.walk(connection, wanted):
-            for each in together:
-                write_line(
-                    each.model_dump_json()
-                    if form == "jsonl"
-                    else csv_line(each.model_dump(mode="json").values())
-                )
+        for each in chain.from_iterable(rulings.walk(connection, wanted)):
+            write_line(
+                each.model_dump_json() if form == "jsonl" else csv_line(each.model_dump(mode="json").values())
+            )
     return 0
 
 
@@ -64,11 +59,22 @@ def time_of(text: str | None, option: str) -> datetime | None:
         ) from error
 
 
-def require_owners(connection: Connection, named: Sequence[str]) -> None:
-    """Raises Failure for one that there is not."""
+def scope(connection: Connection, settings: Settings, named: Sequence[str]) -> frozenset[str] | None:
+    """The owners that are meant, None for every one: those that are named, of those that a token audits if one is
+    given. Raises Failure for an owner that there is not, or that the token does not act for."""
     for owner in named:
         if not known_owners.is_known(connection, owner):
             raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
+    wanted = frozenset(named) or None
+    if settings.token is None:
+        return wanted
+    principal = tokens.authenticate(connection, settings.token.get_secret_value(), datetime.now(UTC))
+    if principal is None or not is_allowed(principal, Act.READ_EVENTS):
+        raise Failure("this token is not one of an auditor or admin, or it is revoked or expired")
+    for owner in named:
+        if not principal.may_act_for(owner):
+            raise Failure(f"this token does not act for {owner!r}")
+    return wanted or (None if principal.any_owner else principal.owners)
 
 
 def csv_line(values: Any) -> str:
