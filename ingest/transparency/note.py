@@ -27,7 +27,6 @@ from vouchgate.ingest.transparency.verifier import (
 )
 
 _PREFIX = "PRIVATE+KEY+"
-_MAX_KEY_FILE = 4_096  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +93,14 @@ def parse_signing_key(text: str) -> SigningKey:
     return made
 
 
-def read_signing_key(given: str) -> SigningKey:
-    """From a setting, which is the key or the path of a file that holds it. Raises Malformed, or OSError."""
-    if given.startswith(_PREFIX):
-        return parse_signing_key(given)
-    with Path(given).open("rb") as file:
-        return parse_signing_key(file.read(_MAX_KEY_FILE).decode("utf-8", "replace"))
-
-
 def write_signing_key(path: Path, key: SigningKey) -> None:
-    """A new file that only its owner may read. Raises FileExistsError rather than write over a key."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    """A new file that only its owner may read, whole or not at all. Raises FileExistsError rather than write over a
+    key."""
+    made = path.with_name(f"{path.name}.new")
+    made.unlink(missing_ok=True)
+    with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(key.secret_text() + "\n")
         file.flush()
         os.fsync(file.fileno())
+    path.hardlink_to(made)
+    made.unlink()

@@ -120,6 +120,32 @@ def serve(
     raise typer.Exit(command.run(settings))
 
 
+@app.command(
+    epilog="Example: vouchgate witness --log gate.example.org+1a2b3c4d+AWPX... --folder /var/lib/witness"
+)
+def witness(
+    *,
+    log: Annotated[
+        list[str], typer.Option(metavar="KEY", help="The key of a log, or a file of keys. Repeat it.")
+    ],
+    folder: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where its key and what it saw are kept.")
+    ] = Path("vouchgate-witness"),
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What it is called, from the first start on.")
+    ] = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(**PORTS, metavar="PORT", help="The port; 0 picks a free one.")] = 8081,
+) -> None:
+    """Watch that logs of gates only grow, on an auditor's own machine.
+
+    It cosigns each checkpoint that adds to the last one it saw, and refuses any other. Its key is shown at the start.
+    """
+    from vouchgate.cli import serve as command
+
+    raise typer.Exit(command.run_witness(log, folder, name, host, port))
+
+
 @app.command(epilog="Example: vouchgate demo --once")
 def demo(
     *,

@@ -6,11 +6,12 @@ import asyncio
 import gc
 import logging
 import os
+import secrets
 import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import FrameType
@@ -24,8 +25,10 @@ from vouchgate.cli.output import Failure, say
 from vouchgate.cli.progress import of_the_index
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.ingest.transparency.verifier import ED25519, NotProven, parse_keys
 from vouchgate.server.app import create_app
 from vouchgate.server.processes import Supervisor
+from vouchgate.server.witness import Witness, WitnessError, create_witness
 from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import sessions, tokens
@@ -69,6 +72,27 @@ def run(settings: Settings) -> int:
                 return 0
         # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
         return Supervisor(settings, listener, work, ready).run()
+
+
+def run_witness(logs: Sequence[str], folder: Path, name: str | None, host: str, port: int) -> int:
+    """A witness, until SIGTERM or SIGINT. Raises Failure when it cannot start."""
+    _log_to_stderr()
+    try:
+        witness = Witness(folder, parse_keys(logs, ED25519), name or f"witness-{secrets.token_hex(4)}")
+    except (WitnessError, NotProven, OSError) as error:
+        raise Failure(str(error)) from error
+    with bind(host, port) as listener:
+        listen(listener)
+        say(f"witness {witness.key}\nlistening on {address_of(listener)}")
+        config = uvicorn.Config(
+            create_witness(witness),
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            limit_concurrency=100,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+    return 0
 
 
 def work(settings: Settings, listener: socket.socket, shared: Path, ready: Callable[[], None]) -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vouchgate.ingest.transparency.tree import Edge, edge_of, grow, inclusion_proof
+from tests.trees import Log
+from vouchgate.ingest.transparency.tree import edge_of, inclusion_proof
 from vouchgate.ingest.transparency.verifier import (
     EMPTY_ROOT,
     HASH_BYTES,
@@ -79,31 +80,6 @@ CONSISTENCY = {
         "bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b",
     ],
 }
-
-
-class Log:
-    """A log of some number of made-up entries, kept as tiles, that grew in steps."""
-
-    def __init__(self, *steps: int) -> None:
-        self.edge, self.tiles, self.leaves = Edge(), dict[tuple[int, int], bytes](), list[bytes]()
-        for step in steps:
-            self.add(*(leaf_hash(b"%d" % (len(self.leaves) + i)) for i in range(step)))
-
-    def add(self, *leaves: bytes) -> None:
-        self.leaves += leaves
-        self.edge, changed = grow(self.edge, leaves)
-        assert all(
-            tile.startswith(self.tiles.get(at, b"")) for at, tile in changed.items()
-        )  # tiles only get longer
-        self.tiles |= changed
-
-    def get(self, level: int, index: int) -> bytes:
-        return hashes_of_tiles(
-            lambda lv, n, width: self.tiles[lv, n][: width * HASH_BYTES], len(self.leaves)
-        )(level, index)
-
-    def root(self, size: int) -> bytes:
-        return range_hash(self.get, 0, size)
 
 
 def naive(leaves: list[bytes]) -> bytes:
