@@ -12,6 +12,7 @@ from vouchgate.documents.gating import DocumentGate
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
+from vouchgate.gate.signing import LogSigner, open_signer
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.setup import world_of
@@ -32,6 +33,7 @@ from vouchgate.workers.documents import DocumentWorker
 from vouchgate.workers.mail import MailSender
 from vouchgate.workers.recheck import Rechecker
 from vouchgate.workers.runner import AT_ONCE
+from vouchgate.workers.sequencer import Sequencer
 from vouchgate.workers.smtp import parse_server
 from vouchgate.workers.webhooks import Webhooks
 
@@ -56,11 +58,14 @@ class Service:
     mail: MailSender
     documents: DocumentGate
     document_worker: DocumentWorker
+    signer: LogSigner | None
+    sequencer: Sequencer
 
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
         judge = () if self.judge is None else self.judge.problems()
-        return (*self.sources.git.problems(), *judge, *self.webhooks.problems(), *self.mail.problems())
+        workers = (*self.webhooks.problems(), *self.mail.problems(), *self.sequencer.problems())
+        return (*self.sources.git.problems(), *judge, *workers)
 
 
 @contextmanager
@@ -87,6 +92,7 @@ def open_service(
         )
         opened.callback(store.close)
         store.save_policy(policy, datetime.now(UTC))
+        signer = open_signer(settings, store, datetime.now(UTC))
         paraphraser = None
         if embedder is not None:
             paraphraser = embeddings.Paraphraser(store, embedder, policy.vector_threshold)
@@ -125,6 +131,8 @@ def open_service(
             mail,
             documents,
             document_worker,
+            signer,
+            Sequencer(store, signer),
         )
 
 

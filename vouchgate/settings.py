@@ -135,6 +135,8 @@ class Settings(_SettingsOfKinds):
     judge_second_model: str | None = None
     judge_token: SecretStr | None = None
     word_proofs: bool = False
+    log_key: SecretStr | None = None  # the file that holds it, or the key itself
+    log_origin: str | None = Field(default=None, pattern=r"^[^\s+]{1,255}$")
     allow_networks: Words = ()
     citation_networks: Words = ()
     offline: bool = False

@@ -18,6 +18,7 @@ from vouchgate.ingest.claims.likeness import (
     ParaphraseFacts,
     SimilarMemory,
 )
+from vouchgate.ingest.claims.log import Promise
 from vouchgate.ingest.claims.source import Found, SourceReading, Stance
 from vouchgate.ingest.claims.trust import AppliedRuling, OwnPublishers, Track
 from vouchgate.ingest.rules import CHANGE_REASON, Rule, RuleName
@@ -166,6 +167,8 @@ class ValidationResult(Frozen):
     decision_id: str | None  # None when only checked: nothing was written
     policy_digest: str
     took_ms: float
+    # Told with the answer and not kept with it: it is about the entry that commits to the answer.
+    promise: Promise | None = Field(default=None, exclude_if=lambda promise: promise is None)
 
     @model_validator(mode="after")
     def _rule_by_its_reason(self) -> Self:

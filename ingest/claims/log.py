@@ -73,7 +73,22 @@ class Action(StrEnum):
     SINK_REMOVED = "sink.removed"
     SINK_HANDED_OVER = "sink.handed_over"  # another token serves it, by the operator's word
     DELIVERY_RETRIED = "delivery.retried"  # a dead letter put back
+    LOG_KEY_ADDED = "log_key.added"  # the log is signed with it from now on
+    LOG_KEY_RETIRED = "log_key.retired"
     DELIVERY_DROPPED = "delivery.dropped"  # a dead letter given up for good
+
+
+class Promise(Frozen):
+    """The gate's word, signed, that an entry of its log is on disk and will be in its tree: number `seq` of the owner
+    with this pseudonym, whose digest is `digest`. One signature is for all entries of a commit: `hashes` (base64) lead
+    from this one, number `index` of them, to the root that `note` is signed over."""
+
+    owner: str
+    seq: int
+    digest: str
+    index: int
+    hashes: tuple[str, ...]
+    note: str
 
 
 class LogEntry(Frozen):
@@ -89,8 +104,8 @@ class LogEntry(Frozen):
     actor: str
     action: Action
     subject_id: str
-    # sha256 hex of what the entry is about: the evidence, the note, the token's grant; `2:` before that of a document
-    # in its second form (storage.log.chain.digest_of).
+    # A commitment to what the entry is about: the evidence, the note, the token's grant
+    # (storage.log.chain.Document.commitment).
     content_digest: str
     previous: str
     digest: str

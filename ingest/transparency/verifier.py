@@ -15,7 +15,7 @@ import hashlib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -386,6 +386,40 @@ def open_checkpoint(
     if len(seen) < needed:
         raise NotProven(f"{len(seen)} of your witnesses cosigned the checkpoint, and {needed} are needed.")
     return checkpoint, dict(seen.values())
+
+
+# --- Promises
+
+
+PROMISE_HEADER = "vouchgate-promise/v1"
+
+
+def promised_entry(owner: str, seq: int, digest: str) -> bytes:
+    """An entry in the small tree of its commit."""
+    return f"{owner}\n{seq}\n{digest}\n".encode()
+
+
+def promise_text(origin: str, size: int, root: bytes) -> str:
+    """What a log signs for the entries of one commit; it cannot be read as a checkpoint."""
+    return f"{PROMISE_HEADER}\n{origin}\n{size}\n{base64.b64encode(root).decode()}\n"
+
+
+def check_promise(promise: Mapping[str, Any], log_keys: Iterable[Key]) -> None:
+    """That a key of the log promised the entry of this `owner`, `seq` and `digest`, as an answer of the gate has it:
+    the leaf of the receipt, once there is one, says the same three. Raises NotProven."""
+    try:
+        entry = promised_entry(str(promise["owner"]), int(promise["seq"]), str(promise["digest"]))
+        hashes = [unbase64(str(each), "A hash") for each in promise["hashes"][: MAX_PROOF_HASHES + 1]]
+        index, note = int(promise["index"]), parse_note(str(promise["note"]).encode())
+    except (KeyError, TypeError, ValueError, UnicodeError) as error:
+        raise Malformed("A promise has owner, seq, digest, index, hashes and note.") from error
+    lines = note.text.split("\n")
+    if len(lines) != 5 or lines[0] != PROMISE_HEADER:
+        raise Malformed(f"The note of a promise begins with {PROMISE_HEADER}, and has four lines.")
+    if not any(note.signed_at(key) is not None for key in log_keys if key.name == lines[1]):
+        raise NotProven(f"The promise of {lines[1]!r} is not signed by a key of the log that you trust.")
+    size, root = parse_number(lines[2], "The size of a commit"), unbase64(lines[3], "The root of a commit")
+    check_inclusion(index, size, leaf_hash(entry), hashes, root)
 
 
 # --- Receipts (tlog-proof)

@@ -25,6 +25,7 @@ from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import digest_of
+from vouchgate.ingest.transparency.promises import Commit
 from vouchgate.storage import ids
 from vouchgate.storage.claims import echoes, known_keys
 from vouchgate.storage.claims.decision_rows import DecisionRows
@@ -86,6 +87,8 @@ class Decided:
 
     answer: ValidationResult
     json: str
+    commit: Commit | None = None  # with the entries of all that was written together, of which this is number
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,7 @@ class _SubmissionGroup:
             (s.examined, own, self._facts(s)) for s, own in zip(submissions, self.echo_names, strict=True)
         )
         self._rows = DecisionRows()
+        self._commit = Commit()
         self._salts = log.new_salts(len(submissions))
         log_ends = {owner: state.log_seq for owner, state in self._owners.items()}
         claims = [(s.examined, s.bands or ()) for s in submissions]
@@ -254,7 +258,7 @@ class _SubmissionGroup:
             rejected_before=rejected_before,
         )
         self._echoes.count(counted, submission.principal_id, source, examined.capture_time)
-        decided = Decided(answer, answer.model_dump_json())
+        decided = Decided(answer, answer.model_dump_json(), self._commit, len(self._commit.entries))
         self._note(submission, decided, decision_id, action)
         return decided
 
@@ -303,8 +307,9 @@ class _SubmissionGroup:
         answer, claim, rows, at = decided.answer, examined.claim, self._rows, examined.capture_time
         self._outbox.claimed(claim, principal_id, at)
         rows.add_decision(examined, answer, decided.json, principal_id)
+        owner = self._owners[owner_id]
         entry = log.next_entry(
-            self._owners[owner_id],
+            owner,
             at=at,
             actor=principal_id,
             action=action,
@@ -313,6 +318,7 @@ class _SubmissionGroup:
             salt=next(self._salts),
         )
         rows.log.append(entry)
+        self._commit.entries.append((owner.pseudonym, owner.log_seq, owner.log_head))
         if (idempotency := submission.idempotency) is not None:
             self._known[principal_id, idempotency.key] = (idempotency.body_digest, decided.json)
             rows.idempotency.append(

@@ -162,7 +162,7 @@ def next_batch(connection: Connection, most: int = BATCH) -> Batch:
     """The entries that come next, of each owner in the order of its chain and without a gap; perhaps none."""
     edge = read_edge(connection)
     rows = [Said._make(row) for row in _NEW.rows(connection, {"most": most})]
-    leaves = [
+    leaves: list[dict[str, Any]] = [
         {
             "owner_id": row.owner_id,
             "seq": row.seq,

@@ -174,11 +174,20 @@ def _queue_full(full: QueueFull) -> ProblemError:
     )
 
 
+def _decided(request: Request, principal: Principal, decided: Decided) -> str:
+    """The answer as it goes out: as it is kept, with a promise that the log will have it where a key is set."""
+    metrics_of(request).count_decision(decided.answer)
+    shown, signer = private_pages.json_for(principal, decided.json), service_of(request).signer
+    if signer is None or decided.commit is None:
+        return shown
+    promise = signer.promise(decided.commit, decided.index)
+    return f'{shown[:-1]},"promise":{promise.model_dump_json()}}}'
+
+
 def respond(request: Request, principal: Principal, answer: SubmitAnswer) -> Response:
     match answer:
         case Decided():
-            metrics_of(request).count_decision(answer.answer)
-            shown = private_pages.json_for(principal, answer.json)
+            shown = _decided(request, principal, answer)
             return Response(shown, status_of(answer.answer), media_type="application/json")
         case Repeated():
             stored = ValidationResult.model_validate_json(answer.json)
@@ -298,8 +307,7 @@ async def _row(request: Request, principal: Principal, item: _Sent | dict[str, A
     match answer:
         case Decided():
             answer = await answer_repeat(service_of(request), principal, item.claim, answer, item.key)
-            metrics_of(request).count_decision(answer.answer)
-            return private_pages.json_for(principal, answer.json)
+            return _decided(request, principal, answer)
         case Repeated():
             return private_pages.json_for(principal, answer.json)
         case KeyReused() | QueueFull() | TokenGone() | OwnerRefused():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vouchgate.cli import operator
-from vouchgate.cli.output import FAILED, complain, say, write_json
+from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, say, show_table, write_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -31,6 +31,7 @@ def register(app: typer.Typer) -> None:
     for group in (log, db, policy):
         app.add_typer(group)
     app.command(epilog="Example: vouchgate replay --all --database-url sqlite:///vouchgate.db")(replay)
+    app.command(epilog="Example: vouchgate receipt DECISION_ID --token vg_… > receipt.json")(receipt)
 
 
 @log.command("verify", epilog="Example: vouchgate log verify --data --database-url sqlite:///vouchgate.db")
@@ -84,6 +85,64 @@ def _close(walk: Walk, found: int, *, as_json: bool) -> None:
     say("Not shown: whoever can write the whole file can make rows and chain anew so that they agree.")
 
 
+@log.command("keys", epilog="Example: vouchgate log keys --add")
+def log_keys(
+    *,
+    add: Annotated[bool, typer.Option("--add", help="Make one more key, in the file of keys.")] = False,
+    retire: Annotated[
+        str | None, typer.Option(metavar="ID", help="End a key. What it signed stays valid.")
+    ] = None,
+    rename: Annotated[
+        str | None,
+        typer.Option(metavar="ORIGIN", help="Give the log another name, after entries were lost for good."),
+    ] = None,
+    database_url: operator.DatabaseUrl = None,
+    as_json: operator.Json = False,
+) -> None:
+    """Show the keys that sign the log, add one or end one.
+
+    To change keys: --add, restart the service, tell those who check the log, and after a while --retire the old one.
+    Checkpoints are signed by every key that is in use.
+    """
+    from datetime import UTC, datetime
+
+    from vouchgate.cli.database import open_store
+    from vouchgate.cli.identity.tokens import ACTOR
+    from vouchgate.gate.signing import add_key
+    from vouchgate.storage.log import keys
+
+    settings, now = operator.settings_from(database_url=database_url), datetime.now(UTC)
+    if add + (retire is not None) + (rename is not None) > 1:
+        raise typer.BadParameter("give one of --add, --retire and --rename")
+    with open_store(settings) as store:
+        with store.read() as connection:
+            origin = keys.origin(connection)
+        if origin is None:
+            raise Failure("the log was never signed: start the service, which makes its first key")
+        try:
+            if add:
+                keys.add(store, add_key(settings, origin).key, actor=ACTOR, now=now)
+            elif retire is not None:
+                keys.retire(store, retire, actor=ACTOR, now=now)
+            elif rename is not None:
+                keys.rename(store, rename, actor=ACTOR, now=now)
+        except ValueError as error:
+            raise Failure(str(error), USAGE) from error
+        with store.read() as connection:
+            found = keys.known(connection)
+    if add or retire or rename:
+        hint("Restart the service, so that it signs with these.")
+    if as_json:
+        for each in found:
+            times = {"added_at": each.added_at, "retired_at": each.retired_at}
+            write_json(
+                {"id": each.id, "key": str(each.key)} | {n: at and at.isoformat() for n, at in times.items()}
+            )
+    else:
+        rows = [(each.id, "ended" if each.retired_at else "in use", str(each.key)) for each in found]
+        show_table(("id", "state", "key"), rows)
+
+
 @db.command("upgrade", epilog="Example: vouchgate db upgrade --database-url sqlite:///vouchgate.db")
 def db_upgrade(database_url: operator.DatabaseUrl = None) -> None:
     """Make the tables, or bring them up to date."""
@@ -107,6 +166,29 @@ def policy_show(policy: operator.PolicyFile = None) -> None:
     loaded = load_policy(operator.settings_from(policy=policy).policy)
     document = {"digest": loaded.digest, "policy": json.loads(loaded.document)}
     say(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def receipt(
+    decision: Annotated[str, typer.Argument(metavar="DECISION_ID")],
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="Where the service is; or set VOUCHGATE_URL.")
+    ] = None,
+    token: operator.Token = None,
+) -> None:
+    """Fetch the proof that the log is bound to a decision.
+
+    It is checked with `vouchgate-verify`, without the service. The exit status is 1 while there is none yet.
+    """
+    from vouchgate.client import Client, VouchgateError
+
+    try:
+        with Client(url, token) as client:
+            found = client.receipt(decision)
+    except (VouchgateError, ValueError) as error:
+        raise Failure(str(error)) from error
+    if found.proof is None:
+        raise Failure("there is no receipt yet: ask again in a second")
+    write_json(found.model_dump())
 
 
 def replay(

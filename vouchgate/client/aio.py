@@ -69,6 +69,7 @@ class AsyncClient:
     memory = _asked(calls.memory)
     evidence = _asked(calls.evidence)
     decision = _asked(calls.decision)
+    receipt = _asked(calls.receipt)
     pending = _asked(calls.pending)
     pending_claim = _asked(calls.pending_claim)
     answer = _asked(calls.answer)

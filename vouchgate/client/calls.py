@@ -13,7 +13,7 @@ from typing import TypedDict, Unpack
 
 from vouchgate.client import answers
 from vouchgate.client.errors import ApiError, Unsendable
-from vouchgate.client.models import Delivery, DeliveryState, DocumentReport, OwnPending, Page, Who
+from vouchgate.client.models import Delivery, DeliveryState, DocumentReport, OwnPending, Page, Receipt, Who
 from vouchgate.client.steps import Call, HttpReply, Parameters, Value
 from vouchgate.ingest.claims.decision import Evidence, ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
@@ -196,6 +196,13 @@ def evidence(memory_id: str) -> Call[Evidence]:
 def decision(decision_id: str) -> Call[ValidationResult]:
     """A decision as it was answered."""
     return Call("GET", f"/v1/decisions/{_id(decision_id, 'decision')}", answers.verdict)
+
+
+def receipt(decision_id: str) -> Call[Receipt]:
+    """The proof that the log is bound to a decision; without one where it is not there yet, which takes two seconds, or
+    as long as witnesses take."""
+    path = f"/v1/receipts/{_id(decision_id, 'decision')}"
+    return Call("GET", path, answers.body_reader(Receipt), frozenset({200, 202}))
 
 
 def pending(

@@ -54,6 +54,15 @@ class OwnPending(Frozen):
     next_step: str | None = None  # what the agent does about that
 
 
+class Receipt(Frozen):
+    """The proof that the log is bound to a decision, for `vouchgate-verify`; all None as long as it is not in a
+    published checkpoint. `leaf` is base64; `salt` is hex, and None where it was erased or may not be shown."""
+
+    leaf: str | None
+    salt: str | None
+    proof: str | None
+
+
 class Who(Frozen):
     """Whom the service takes the caller for."""
 

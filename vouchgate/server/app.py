@@ -22,6 +22,7 @@ from vouchgate.api import (
     deliveries,
     documents,
     gaps,
+    log,
     memories,
     numbers,
     operations,
@@ -77,6 +78,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
             ),
             *(asyncio.create_task(job.run(app.state.metrics.count_mails)) for job in service.mail.jobs),
             asyncio.create_task(service.document_worker.job.run(app.state.metrics.count_documents)),
+            asyncio.create_task(service.sequencer.job.run(lambda results: None)),
         ]
         yield
         app.state.hub.close()
@@ -117,6 +119,8 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         documents.router,
         gaps.router,
         audit.router,
+        log.public_router,
+        log.router,
         operations.router,
         team.router,
         whoami.router,

@@ -16,8 +16,10 @@ from vouchgate.storage.log.data.differences import Entry, Kind, Look, entries_of
 from vouchgate.storage.tables.claims import TokenRow
 from vouchgate.storage.tables.doors import MailRow, SessionRow, SignInLinkRow
 from vouchgate.storage.tables.people import IdentityRow, MembershipRow, PersonRow
+from vouchgate.storage.tables.tree import LogKeyRow
 
 TOKEN: Table = TokenRow.metadata.tables["token"]
+LOG_KEY: Table = LogKeyRow.metadata.tables["log_key"]
 PERSON: Table = PersonRow.metadata.tables["person"]
 MEMBER: Table = MembershipRow.metadata.tables["membership"]
 SESSION: Table = SessionRow.metadata.tables["session"]
@@ -39,6 +41,7 @@ def identity(look: Look) -> None:
     _signed_in(look)
     _identities(look)
     _mails(look)
+    _log_keys(look)
 
 
 def _persons(look: Look) -> dict[str, datetime]:
@@ -273,3 +276,18 @@ def _mails(look: Look) -> None:
             look.compare("mail", key, row, {"created_at": made.at}, made)
         elif made is not None and not removed:
             look.note(Kind.MISSING, "mail", key, entry=made)
+
+
+def _log_keys(look: Look) -> None:
+    """Which keys sign or signed the log."""
+    actions = (Action.LOG_KEY_ADDED, Action.LOG_KEY_RETIRED)
+    for key, rows, entries in look.side_by_side(select(LOG_KEY), LOG_KEY.c.id, actions):
+        added = next((entry for entry in entries if entry.action == Action.LOG_KEY_ADDED), None)
+        end = next((entry for entry in entries if entry.action == Action.LOG_KEY_RETIRED), None)
+        if not rows or added is None:
+            look.note(Kind.EXTRA if rows else Kind.MISSING, "log_key", key, entry=added)
+            continue
+        times = {"added_at": added.at, "retired_at": end and end.at}
+        look.compare("log_key", key, rows[0], times, end or added)
+        if not added.commits_to(key=rows[0].verifier):
+            look.note(Kind.ALTERED, "log_key", key, "verifier", added)

@@ -1,0 +1,200 @@
+"""The keys of the log, and what they sign: checkpoints of the tree, and promises.
+
+Secrets lie outside of the database, in a file or a variable. What was signed last is noted beside the file as well, so
+that a database which was restored from a backup is not signed as if nothing had been.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import Connection, make_url
+
+from vouchgate.ingest.claims.log import Promise
+from vouchgate.ingest.transparency.note import (
+    SigningKey,
+    make_signing_key,
+    parse_signing_key,
+    write_signing_key,
+)
+from vouchgate.ingest.transparency.promises import Commit
+from vouchgate.ingest.transparency.verifier import Checkpoint, Malformed, parse_checkpoint, parse_note
+from vouchgate.settings import PREFIX, Settings, database_to_open, plain
+from vouchgate.storage.errors import StorageError
+from vouchgate.storage.log import keys as known_keys
+from vouchgate.storage.log import tree
+from vouchgate.storage.store import Store
+
+log = logging.getLogger(__name__)
+
+_MOST = 65_536  # bytes of a key file
+
+
+class LogKeyError(StorageError):
+    """The log cannot be signed as it stands; the message says why and what to do."""
+
+
+def key_file(settings: Settings) -> Path | None:
+    """Where the keys are: as set, or beside a SQLite database. None when a setting holds the key itself, or for
+    PostgreSQL without one."""
+    given = plain(settings.log_key)
+    if given is not None:
+        return None if given.startswith("PRIVATE+KEY+") else Path(given)
+    url = make_url(database_to_open(settings))
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    return Path(url.database + ".log-key")
+
+
+def read_keys(settings: Settings) -> list[SigningKey]:
+    """Every key that is set, one a line; none when there is no file. Raises LogKeyError."""
+    path, given = key_file(settings), plain(settings.log_key)
+    try:
+        lines = (given or "") if path is None else path.read_text("utf-8", "replace")[:_MOST]
+        return [parse_signing_key(line) for line in lines.split("\n") if line.strip()]
+    except FileNotFoundError:
+        return []
+    except (OSError, Malformed) as error:
+        raise LogKeyError(
+            f"the key of the log in {path or PREFIX + 'LOG_KEY'} cannot be read: {error}"
+        ) from error
+
+
+def add_key(settings: Settings, origin: str) -> SigningKey:
+    """A new key, in the file beside those that are there. Raises LogKeyError."""
+    path = key_file(settings)
+    if path is None:
+        raise LogKeyError(f"set {PREFIX}LOG_KEY to the file that is to hold the key of the log")
+    made = make_signing_key(origin)
+    try:
+        if not path.exists():
+            write_signing_key(path, made)
+        else:
+            with path.open("a") as file:
+                file.write(made.secret_text() + "\n")
+    except OSError as error:
+        raise LogKeyError(
+            f"the key of the log cannot be written to {path}: {error.strerror}; "
+            f"set {PREFIX}LOG_KEY to a file outside of the database"
+        ) from error
+    return made
+
+
+def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | None:
+    """What signs the log, with a key that is made at the first start; None where no setting says where that is to be.
+    Raises LogKeyError when a key that is in use is not there, or the database is not the one that was signed."""
+    given = read_keys(settings)
+    with store.read() as connection:
+        known, origin = known_keys.known(connection), known_keys.origin(connection)
+    retired = {each.id for each in known if each.retired_at is not None}
+    given = [key for key in given if key.key.key_id.hex() not in retired]
+    path = key_file(settings)
+    if lost := sorted({each.id for each in known} - retired - {key.key.key_id.hex() for key in given}):
+        raise LogKeyError(
+            f"the key {lost[0]} of the log is not in {path or PREFIX + 'LOG_KEY'}: put it back. If it is lost, end it "
+            f"with `vouchgate log keys --add` and `vouchgate log keys --retire {lost[0]}`, which everybody will see"
+        )
+    if not given and path is None:
+        log.info("the log is not signed: set %sLOG_KEY to a file that is to hold its key", PREFIX)
+        return None
+    wanted = (
+        origin
+        or settings.log_origin
+        or (given[0].key.name if given else f"vouchgate/{secrets.token_hex(16)}")
+    )
+    if settings.log_origin not in (None, wanted) or any(key.key.name != wanted for key in given):
+        raise LogKeyError(f"the log is called {wanted}, and a log cannot change its name: look at {PREFIX}LOG_ORIGIN "
+                          "and the names in its keys")  # fmt: skip
+    if not given:
+        given = [add_key(settings, wanted)]
+        log.info("the log is signed with a new key, in %s: keep a copy of it in another place", path)
+    for each in given:
+        known_keys.add(store, each.key, actor="service", now=now)
+    signer = LogSigner(wanted, tuple(given), None if path is None else path.with_name(path.name + ".signed"))
+    signer.check(store)
+    return signer
+
+
+@dataclass(frozen=True, slots=True)
+class LogSigner:
+    """Signs what only added to what was signed before. `state` is the file that notes the last tree."""
+
+    origin: str
+    keys: tuple[SigningKey, ...]
+    state: Path | None
+
+    def promise(self, commit: Commit, index: int) -> Promise:
+        """That an entry of a commit will be in the tree."""
+        return commit.promise(index, self.origin, self._sign)
+
+    def check(self, store: Store) -> None:
+        """That the tree has all that was signed. Raises LogKeyError."""
+        with self._alone(), store.read() as connection:
+            self._head(connection)
+
+    def _head(self, connection: Connection) -> Checkpoint:
+        """The head of the tree as it stands, if it has all that was signed. Raises LogKeyError."""
+        head = Checkpoint(self.origin, tree.size_of(connection), tree.read_edge(connection).root)
+        last = tree.last_checkpoint(connection, published=False)
+        signed = [] if last is None else [parse_checkpoint(parse_note(last[1].encode()).text)]
+        with contextlib.suppress(FileNotFoundError):
+            signed += [] if self.state is None else [_noted(self.state)]
+        for each in signed:
+            if each.origin == self.origin and each.size > head.size:
+                raise LogKeyError(
+                    f"the log was signed with {each.size} entries and the database has {head.size}: it was restored "
+                    "from a backup, or something removed them. Nothing is signed, as it would be another log under "
+                    "the same name: bring back the newer database, or see docs/operations.md for a new name"
+                )
+            same = head.root if each.size == head.size else tree.root_at(connection, each.size)
+            if each.origin == self.origin and each.root != same:
+                raise LogKeyError(
+                    f"the first {each.size} entries of the log are not those that were signed: run `vouchgate log "
+                    "verify`, and compare with a backup. Nothing is signed meanwhile"
+                )
+        return head
+
+    def sign(self, store: Store) -> tuple[int, str]:
+        """Size and note of the tree as it stands, noted beside the key before anybody gets it. Raises LogKeyError."""
+        with self._alone(), store.read() as connection:
+            head = self._head(connection)
+            if self.state is not None:
+                made = self.state.with_name(self.state.name + ".new")
+                with made.open("w") as file:
+                    json.dump({"checkpoint": str(head)}, file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                made.replace(self.state)
+        text = str(head)
+        return head.size, f"{text}\n{self._sign(text)}"
+
+    def _sign(self, text: str) -> str:
+        return "".join(key.sign_note(text) for key in self.keys)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """One process at a time, so that an older head is never noted over a newer one."""
+        if self.state is None:
+            yield
+            return
+        with self.state.with_name(self.state.name + ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def _noted(path: Path) -> Checkpoint:
+    try:
+        return parse_checkpoint(json.loads(path.read_text())["checkpoint"])
+    except (ValueError, KeyError, TypeError, Malformed) as error:
+        raise LogKeyError(
+            f"{path}, which notes what was signed last, cannot be read: put it back from a copy"
+        ) from error
