@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vouchgate.cli import operator
-from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, say, show_table, write_json
+from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, say, write_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -43,19 +43,24 @@ def log_verify(
 ) -> None:
     """Check that the log is unbroken, and with --data that the rows are what it says.
 
-    Walks every chain of it and prints each break. With --data, what decisions, reviews, memories, tokens and the rest
-    rest on is computed anew from the log, and each difference is named with its row. The service may go on meanwhile.
+    Walks every chain of it, makes the tree over all of them anew, and prints each break. With --data, what decisions,
+    reviews, memories, tokens and the rest rest on is computed anew from the log, and each difference is named with its
+    row. The service may go on meanwhile.
     The exit status is 1 when anything is found.
     """
     from vouchgate.cli.database import open_store
     from vouchgate.cli.progress import Progress
     from vouchgate.storage.log import chain as log
+    from vouchgate.storage.log import tree_check
     from vouchgate.storage.log.data.walk import Walk
 
     settings, found = operator.settings_from(database_url=database_url), 0
     with open_store(settings) as store:
         with store.read() as connection:
-            breaks = log.verify(connection, owner)
+            breaks = [
+                *log.verify(connection, owner),
+                *(tree_check.verify(connection) if owner is None else ()),
+            ]
         for sentence in breaks:
             write_json({"kind": "broken", "why": sentence}) if as_json else say(sentence)
         if data:
@@ -139,8 +144,8 @@ def log_keys(
                 {"id": each.id, "key": str(each.key)} | {n: at and at.isoformat() for n, at in times.items()}
             )
     else:
-        rows = [(each.id, "ended" if each.retired_at else "in use", str(each.key)) for each in found]
-        show_table(("id", "state", "key"), rows)
+        for each in found:
+            say(f"{'ended ' if each.retired_at else 'in use'}  {each.key}")
 
 
 @db.command("upgrade", epilog="Example: vouchgate db upgrade --database-url sqlite:///vouchgate.db")

@@ -119,18 +119,19 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
         log.info("the log is signed with a new key, in %s: keep a copy of it in another place", path)
     for each in given:
         known_keys.add(store, each.key, actor="service", now=now)
-    signer = LogSigner(wanted, tuple(given), None if path is None else path.with_name(path.name + ".signed"))
+    signer = LogSigner(wanted, tuple(given), path)
     signer.check(store)
     return signer
 
 
 @dataclass(frozen=True, slots=True)
 class LogSigner:
-    """Signs what only added to what was signed before. `state` is the file that notes the last tree."""
+    """Signs what only added to what was signed before. `file` holds the keys, if a file does; beside
+    it is noted what was signed last."""
 
     origin: str
     keys: tuple[SigningKey, ...]
-    state: Path | None
+    file: Path | None
 
     def promise(self, commit: Commit, index: int) -> Promise:
         """That an entry of a commit will be in the tree."""
@@ -146,8 +147,7 @@ class LogSigner:
         head = Checkpoint(self.origin, tree.size_of(connection), tree.read_edge(connection).root)
         last = tree.last_checkpoint(connection, published=False)
         signed = [] if last is None else [parse_checkpoint(parse_note(last[1].encode()).text)]
-        with contextlib.suppress(FileNotFoundError):
-            signed += [] if self.state is None else [_noted(self.state)]
+        signed += [] if self.file is None or not _state(self.file).exists() else [_noted(_state(self.file))]
         for each in signed:
             if each.origin == self.origin and each.size > head.size:
                 raise LogKeyError(
@@ -167,13 +167,8 @@ class LogSigner:
         """Size and note of the tree as it stands, noted beside the key before anybody gets it. Raises LogKeyError."""
         with self._alone(), store.read() as connection:
             head = self._head(connection)
-            if self.state is not None:
-                made = self.state.with_name(self.state.name + ".new")
-                with made.open("w") as file:
-                    json.dump({"checkpoint": str(head)}, file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                made.replace(self.state)
+            if self.file is not None:
+                _note(_state(self.file), head)
         text = str(head)
         return head.size, f"{text}\n{self._sign(text)}"
 
@@ -183,12 +178,30 @@ class LogSigner:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """One process at a time, so that an older head is never noted over a newer one."""
-        if self.state is None:
+        if self.file is None:
             yield
             return
-        with self.state.with_name(self.state.name + ".lock").open("w") as file:
+        with self.file.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _state(file: Path) -> Path:
+    return file.with_name(file.name + ".signed")
+
+
+def _note(path: Path, head: Checkpoint) -> None:
+    made = path.with_name(path.name + ".new")
+    try:
+        with made.open("w") as file:
+            json.dump({"checkpoint": str(head)}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        made.replace(path)
+    except OSError as error:
+        raise LogKeyError(
+            f"what was signed last is noted in {path}, which cannot be written: {error.strerror}"
+        ) from error
 
 
 def _noted(path: Path) -> Checkpoint:
