@@ -30,19 +30,17 @@ def statement(predicate_type: str, digests: Iterable[tuple[str, str]], predicate
     return canonical_json({**said, "predicate": predicate})
 
 
-def envelope(payload: str, key: SigningKey | None) -> Json:
-    """A DSSE envelope around a Statement; without a key it holds no signature."""
+def envelope(payload: str, keys: Iterable[SigningKey]) -> Json:
+    """A DSSE envelope around a Statement, signed with each of these keys. A signature's `keyid` is a hint, no proof."""
     body = payload.encode()
-    signatures = []
-    if key is not None:
-        signature = base64.b64encode(key.sign(pae(body))).decode()
-        signatures = [{"keyid": key_id(key), "sig": signature}]
+    signatures = [
+        {
+            "keyid": f"{each.key.name}+{each.key.key_id.hex()}",
+            "sig": base64.b64encode(each.sign(pae(body))).decode(),
+        }
+        for each in keys
+    ]
     return {"payload": base64.b64encode(body).decode(), "payloadType": PAYLOAD_TYPE, "signatures": signatures}
-
-
-def key_id(key: SigningKey) -> str:
-    """What an envelope calls a key; a hint, and no proof."""
-    return f"{key.key.name}+{key.key.key_id.hex()}"
 
 
 def decision_statement(decision_id: str, digest: str, row: Mapping[str, Any], answer: Json) -> str:

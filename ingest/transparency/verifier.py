@@ -512,9 +512,10 @@ def open_envelope(data: bytes, keys: Iterable[Key]) -> bytes:
     body, given = unbase64(str(told.get("payload")), "A payload"), told.get("signatures")
     if not isinstance(given, list) or len(given) > MAX_SIGNATURES or {type(each) for each in given} - {dict}:
         raise Malformed("An envelope has a list of signatures.")
-    signed = [unbase64(str(each.get("sig")), "A signature") for each in given]
-    public = [key.public for key in keys]
-    if public and not any(_holds(key, signature, pae(body)) for key in public for signature in signed):
+    signed = {str(each.get("keyid")): unbase64(str(each.get("sig")), "A signature") for each in given}
+    named = {f"{key.name}+{key.key_id.hex()}": key.public for key in keys}
+    both = named.keys() & signed.keys()
+    if named and not (both and all(_holds(named[each], signed[each], pae(body)) for each in both)):
         raise NotProven("An envelope is not signed by a key of the log that you trust.")
     return body
 
@@ -530,8 +531,12 @@ def lines_of(path: Path) -> Iterable[bytes]:
 
 def check_files(folder: Path, keys: Sequence[Key]) -> int:
     """That every file of an export is as its manifest says, and that there is no other; how many. Raises NotProven."""
-    manifest = _read(folder / MANIFEST, MAX_ANSWER_BYTES)
-    if open_envelope(_read(folder / MANIFEST_SIGNED, 2 * MAX_ANSWER_BYTES), keys) != manifest:
+    manifest, sealed = (
+        _read(folder / MANIFEST, MAX_ANSWER_BYTES),
+        _read(folder / MANIFEST_SIGNED, 2 * MAX_ANSWER_BYTES),
+    )
+    written = json.dumps(_json(sealed, "An envelope"), separators=(",", ":")).encode() + b"\n"
+    if open_envelope(sealed, keys) != manifest or written != sealed:
         raise NotProven(f"{MANIFEST} was altered: {MANIFEST_SIGNED} holds another.")
     told = _json(manifest, "The manifest")
     try:
@@ -645,10 +650,14 @@ def _check_export(
             holds,
             "NO KEY was given, so no signature and no receipt was checked: anybody could have made this.",
         ]
-    missing = count - check_receipts(folder, decided, *trusted)
-    lines = [holds, f"{missing:,} of them have no receipt: no checkpoint covered them yet."][
-        : 1 + bool(missing)
-    ]
+    missing, erased = len(decided) - check_receipts(folder, decided, *trusted), len(decided) - count
+    lines = [holds]
+    if missing:
+        lines.append(f"No receipt of {missing:,} decisions: no checkpoint covered them yet.")
+    if erased:
+        lines.append(
+            f"{erased:,} more were erased: the log still commits to them, and what they said is gone."
+        )
     if (folder / "checkpoint").is_file():
         checkpoint, seen = open_checkpoint(_read(folder / "checkpoint", MAX_NOTE_BYTES), *trusted)
         lines.append(f"The log {checkpoint.origin} had {checkpoint.size:,} entries. Keep its checkpoint.")

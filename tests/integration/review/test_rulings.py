@@ -59,6 +59,11 @@ class Desk:
 
 @pytest.fixture
 def desk(store: Store) -> Desk:
+    return lived(store)
+
+
+def lived(store: Store) -> Desk:
+    """A day of Ann and Bea."""
     people = {name: person(store, name).id for name in ("ann", "bea")}
     ann, bea = (token(store, Role.REVIEWER, one) for one in people.values())
     stray = token(store, Role.AGENT, None)

@@ -15,11 +15,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, Table, and_, select
 
 from vouchgate.cli.database import open_store
 from vouchgate.cli.looking.reviews import COLUMNS, csv_line, scope, time_of
 from vouchgate.cli.output import Failure, hint, one_line, say
+from vouchgate.gate.signing import read_keys
 from vouchgate.ingest.transparency import verifier
 from vouchgate.ingest.transparency.attestation import (
     PREFIXES,
@@ -42,15 +43,15 @@ from vouchgate.ingest.transparency.verifier import (
 )
 from vouchgate.settings import Settings
 from vouchgate.storage.claims import decisions
+from vouchgate.storage.log import keys as log_keys
 from vouchgate.storage.log import tree
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.queue import rulings
 from vouchgate.storage.queue.rulings import RulingFilter
 from vouchgate.storage.sql import limited_to
 from vouchgate.storage.tables.claims import PolicyRow
-from vouchgate.storage.tables.tree import LogKeyRow
 
-_POLICY, _KEY = PolicyRow.metadata.tables["policy"], LogKeyRow.metadata.tables["log_key"]
+_POLICY: Table = PolicyRow.metadata.tables["policy"]
 _TILES_KEPT = 1_000  # receipts after which what was read of the tree is let go: at most some MB
 _LOG = ("owner_id", "seq", "at", "actor", "action", "subject_id", "content_digest", "previous", "digest")
 _DECISION = (
@@ -82,9 +83,9 @@ class Export:
     The same records, checkpoint and key give the same bytes."""
 
     def __init__(
-        self, connection: Connection, folder: Path, wanted: RulingFilter, key: SigningKey | None
+        self, connection: Connection, folder: Path, wanted: RulingFilter, keys: Sequence[SigningKey]
     ) -> None:
-        self._connection, self._folder, self._wanted, self._key = connection, folder, wanted, key
+        self._connection, self._folder, self._wanted, self._keys = connection, folder, wanted, keys
         self._size, self._checkpoint = tree.last_checkpoint(connection, published=True) or (0, "")
         self._policies: set[str] = set()
         self._get: GetHash = tree.hashes(connection, self._size)
@@ -137,7 +138,7 @@ class Export:
             }
             answer, digest = _object(row.answer), hashlib.sha256(row.answer.encode()).hexdigest()
             said = decision_statement(row.id, digest, about, answer)
-            self._put("decisions.dsse.jsonl", _json(envelope(said, self._key)))
+            self._put("decisions.dsse.jsonl", _json(envelope(said, self._keys)))
             told = json.loads(said)["predicate"]
             cells = {**told, "decision_id": row.id, "owner_id": row.owner_id, "sha256": digest}
             self._put("decisions.csv", csv_line([cells[name] for name in _DECISION]))
@@ -199,9 +200,8 @@ class Export:
                 (self._folder / "policies" / f"{digest}.json").write_bytes(document.encode())
         if self._checkpoint:
             (self._folder / "checkpoint").write_bytes(self._checkpoint.encode())
-        known = set(self._connection.scalars(select(_KEY.c.verifier)))
-        known |= {str(self._key.key)} if self._key else set()
-        (self._folder / "keys.txt").write_text("".join(f"{key}\n" for key in sorted(known)))
+        known = sorted(str(each.key) for each in log_keys.known(self._connection))
+        (self._folder / "keys.txt").write_text("".join(f"{key}\n" for key in known))
         (self._folder / "vouchgate_verify.py").write_bytes(Path(verifier.__file__).read_bytes())
         told = files("vouchgate.cli.looking").joinpath("templates/VERIFY.md").read_bytes()
         (self._folder / "VERIFY.md").write_bytes(told)
@@ -222,7 +222,7 @@ class Export:
         }
         said = statement(EXPORT_TYPE, digests, about)
         (self._folder / MANIFEST).write_bytes(said.encode())
-        (self._folder / MANIFEST_SIGNED).write_text(_json(envelope(said, self._key)) + "\n")
+        (self._folder / MANIFEST_SIGNED).write_text(_json(envelope(said, self._keys)) + "\n")
 
 
 class _Bundles:
@@ -246,20 +246,21 @@ def run(
     settings: Settings, out: Path, *, since: str | None, until: str | None, owners: Sequence[str] | None
 ) -> int:
     """Writes an export, signed with the log's key if there is one. Raises Failure as `write_export` and `scope`."""
-    key = None
     times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
     with open_store(settings) as store, store.read() as connection:
         wanted = RulingFilter(owners=scope(connection, settings, owners or ()), **times)
-        counts = write_export(connection, out, wanted, key)
+        in_use = {each.id for each in log_keys.known(connection) if each.retired_at is None}
+        keys = [key for key in read_keys(settings) if key.key.key_id.hex() in in_use]
+        counts = write_export(connection, out, wanted, keys)
     told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
     say(f"{one_line(str(out))}: {told}. VERIFY.md in it says how to check it.")
-    if key is None:
-        hint("Not signed: the log has no key (VOUCHGATE_LOG_KEY).")
+    if not keys:
+        hint("It is not signed: no key of the log is here (VOUCHGATE_LOG_KEY).")
     return 0
 
 
 def write_export(
-    connection: Connection, out: Path, wanted: RulingFilter, key: SigningKey | None
+    connection: Connection, out: Path, wanted: RulingFilter, keys: Sequence[SigningKey]
 ) -> dict[str, int]:
     """Writes an export as a folder, or as one file where the name ends with `.zip`: whole, or not at all. How many
     decisions, entries and rulings it has. Raises Failure where something is there already."""
@@ -271,7 +272,7 @@ def write_export(
     try:
         folder = made / out.name.removesuffix(".zip")
         folder.mkdir()
-        counts = Export(connection, folder, wanted, key).write()
+        counts = Export(connection, folder, wanted, keys).write()
         if out.suffix == ".zip":
             _zip(folder, made / "zip")
             folder = made / "zip"
