@@ -14,13 +14,12 @@ from typing import Any
 
 from vouchgate.ingest.policy import canonical_json
 from vouchgate.ingest.transparency.note import SigningKey
-from vouchgate.ingest.transparency.verifier import DECISION_TYPE, PAYLOAD_TYPE, STATEMENT_TYPE, pae
+from vouchgate.ingest.transparency.verifier import DECISION_TYPE, PAYLOAD_TYPE, SAID, STATEMENT_TYPE, pae
 
 Json = dict[str, Any]  # JSON
 
 PREFIXES = {"vg": "urn:vouchgate:"}
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
-_SAID = ("tier", "outcome", "rule", "reason", "memory_id", "queue_id", "conflicting_memory_id")
 
 
 def statement(predicate_type: str, digests: Iterable[tuple[str, str]], predicate: Mapping[str, Any]) -> str:
@@ -48,7 +47,7 @@ def decision_statement(decision_id: str, digest: str, row: Mapping[str, Any], an
     `row` has whose it is, who sent it, when (ISO 8601), and the digest of the policy."""
     evidence = _mapping(answer.get("evidence"))
     claim = _mapping(evidence.get("claim"))
-    told = {name: answer.get(name) for name in _SAID}
+    told = {name: answer.get(name) for name in SAID}
     about = {"label": evidence.get("label"), "confidence": evidence.get("confidence")}
     sources = [
         {"uri": _cited(each), "digest": each.get("digest") or None, "kind": each.get("kind")}

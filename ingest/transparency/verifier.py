@@ -486,6 +486,7 @@ def check_answer(leaf: bytes, salt: bytes, answer: bytes) -> None:
 
 # --- Exports
 
+SAID = ("tier", "outcome", "rule", "reason", "memory_id", "queue_id", "conflicting_memory_id")  # of an answer
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 DECISION_TYPE, EXPORT_TYPE = "urn:vouchgate:decision:v1", "urn:vouchgate:export:v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
@@ -575,7 +576,7 @@ def check_chains(folder: Path) -> Decided:
             made = hashlib.sha256(json.dumps([*said, previous]).encode()).hexdigest()
             if made != entry["digest"] or last.get(owner, (seq - 1, previous)) != (seq - 1, previous):
                 raise NotProven(
-                    f"Entry {seq} of the log of {owner!a} was altered, or one before it is missing."
+                    f"Entry {seq!a} of the log of {owner!a} was altered, or one before it is missing."
                 )
             last[owner] = seq, made
             if entry["action"] in DECIDED:
@@ -599,8 +600,11 @@ def check_decisions(folder: Path, keys: Sequence[Key], decided: Decided) -> int:
             salted, policy = bytes.fromhex(salt or "") + answer, told["predicate"]["policy"]
         except (KeyError, TypeError, ValueError):
             raise Malformed("A statement is about one decision, which the log commits to.") from None
-        if digest != hashlib.sha256(answer).hexdigest():
+        said = _json(answer, "A decision")
+        if digest != hashlib.sha256(answer).hexdigest() or not isinstance(said, dict):
             raise NotProven(f"{name!a} was altered: it is not what its statement says.")
+        if any(told["predicate"].get(each) != said.get(each) for each in SAID):
+            raise NotProven(f"The statement about {name!a} says something else than the decision.")
         if hashlib.sha256(salted).hexdigest() != commitment.rpartition(":")[2]:
             raise NotProven(f"{name!a} is not a decision that the log commits to.")
         if policy not in policies:
@@ -620,8 +624,8 @@ def check_receipts(folder: Path, decided: Decided, *trusted: Any) -> int:
         try:
             leaf, proof = unbase64(receipt["leaf"], "The leaf"), parse_proof(receipt["proof"].encode())
             entry, name = _json(leaf, "The entry"), receipt["decision_id"]
-            same = (entry["commitment"], entry["subject"]) == (decided[name][0], name)
-        except (KeyError, TypeError, AttributeError):
+            same = (entry["commitment"], receipt["salt"], entry["subject"]) == (*decided[name][:2], name)
+        except (KeyError, TypeError, AttributeError, UnicodeError):
             raise Malformed(
                 "A receipt is JSON with decision_id, leaf, salt and proof of a decision."
             ) from None

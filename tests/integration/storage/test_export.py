@@ -14,6 +14,7 @@ import sys
 import zipfile
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -253,14 +254,18 @@ def swap_receipts(found: list[Any]) -> None:
     found[0]["proof"], found[1]["proof"] = found[1]["proof"], found[0]["proof"]
 
 
-def forge_statement(folder: Path) -> None:
-    """A decision and its statement that agree, and that the log does not commit to."""
+def forge(folder: Path, *, agreeing: bool) -> None:
+    """A decision, with a statement of its digest, that the log does not commit to."""
     answers, sealed = lines(folder, "decisions.jsonl"), lines(folder, "decisions.dsse.jsonl")
     answers[0]["reason"] = "because"
     text_ = json.dumps(answers[0], separators=(",", ":"), ensure_ascii=False)
     told = json.loads(base64.b64decode(sealed[0]["payload"]))
     digest = hashlib.sha256(text_.encode()).hexdigest()
-    said = statement(told["predicateType"], [(told["subject"][0]["name"], digest)], told["predicate"])
+    said = statement(
+        told["predicateType"],
+        [(told["subject"][0]["name"], digest)],
+        told["predicate"] | ({"reason": "because"} if agreeing else {}),
+    )
     sealed[0] = envelope(said, [KEY])
     whole = (folder / "decisions.jsonl").read_text().split("\n")
     (folder / "decisions.jsonl").write_text("\n".join([text_, *whole[1:]]))
@@ -277,7 +282,8 @@ ALTERED: list[tuple[str, Callable[[Path], object]]] = [
         "is not what its statement says",
         edit("decisions.jsonl", lambda found: found[0].update(reason="because")),
     ),
-    ("is not a decision that the log commits to", forge_statement),
+    ("is not a decision that the log commits to", partial(forge, agreeing=True)),
+    ("says something else than the decision", partial(forge, agreeing=False)),
     ("are missing", drop_decision),
     (
         "was altered, or one before it is missing",

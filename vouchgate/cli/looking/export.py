@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -88,7 +89,7 @@ class Export:
         self._connection, self._folder, self._wanted, self._keys = connection, folder, wanted, keys
         self._size, self._checkpoint = tree.last_checkpoint(connection, published=True) or (0, "")
         self._policies: set[str] = set()
-        self._get: GetHash = tree.hashes(connection, self._size)
+        self._get: GetHash = self._hashes()
         self._proved = 0
 
     def write(self) -> dict[str, int]:
@@ -145,12 +146,16 @@ class Export:
             bundles.add(f"vg:bundle.{row.id}", decision_provenance(row.id, about, answer))
         return count
 
+    def _hashes(self) -> GetHash:
+        """Of the tree under the checkpoint; neighbours share most of their proofs."""
+        return lru_cache(maxsize=10_000)(tree.hashes(self._connection, self._size))
+
     def _receipt(self, row: Any) -> None:  # Any: of `decisions.between`
         if row.number is None or row.number >= self._size:
             return
         self._proved += 1
         if self._proved % _TILES_KEPT == 0:
-            self._get = tree.hashes(self._connection, self._size)
+            self._get = self._hashes()
         hashes = tuple(inclusion_proof(self._get, row.number, self._size))
         proof = Proof(row.number, hashes, self._checkpoint.encode())
         leaf = base64.b64encode(row.data.encode()).decode()
