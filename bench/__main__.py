@@ -36,6 +36,12 @@ def _http() -> None:
     http_load.run()
 
 
+def _log() -> None:
+    from bench import log_tree
+
+    log_tree.run()
+
+
 def _web() -> None:
     from bench import web_load
 
@@ -95,8 +101,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, web, queue, amsb, harvest, spot-checks, judgement, import, dedup;"
-        " or all",
+        help="text, documents, gate-documents, http, log, web, queue, amsb, harvest, spot-checks, judgement, import,"
+        " dedup; or all",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -142,6 +148,7 @@ def main() -> None:
         "documents": _documents,
         "gate-documents": _gate_documents,
         "http": _http,
+        "log": _log,
         "web": _web,
         "queue": _queue,
         "amsb": _amsb,

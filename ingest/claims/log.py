@@ -76,6 +76,7 @@ class Action(StrEnum):
     LOG_KEY_ADDED = "log_key.added"  # the log is signed with it from now on
     LOG_KEY_RETIRED = "log_key.retired"
     DELIVERY_DROPPED = "delivery.dropped"  # a dead letter given up for good
+    AUDIT_READ = "audit.read"  # what an auditor asked to see
 
 
 class Promise(Frozen):

@@ -68,7 +68,7 @@ Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
 
 
 # Whether it was read, or came by, an address that is not public, which the operator opened to citations. Agents are
-# told that it is there and whether it holds, and no word of it (`review.private_pages`).
+# told that it is there and whether it holds, and no word of it (`review.withheld.private_pages`).
 Private = Annotated[bool, Field(exclude_if=lambda private: not private)]
 
 

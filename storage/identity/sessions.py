@@ -47,13 +47,13 @@ SESSION_LIFETIME = timedelta(days=7)
 LINK_LIFETIME = timedelta(minutes=15)
 LONGEST_LINK = SESSION_LIFETIME  # a link is a password that is written down: never longer than what it starts
 
+VISITORS = (Role.REVIEWER.value, Role.AUDITOR.value)  # who has pages
 _SESSION: Table = SessionRow.metadata.tables["session"]
 _LINK: Table = SignInLinkRow.metadata.tables["sign_in_link"]
 _FLOW: Table = SignInFlowRow.metadata.tables["sign_in_flow"]
 _NOW = bindparam("now", type_=UtcTime)
-ON_PAGES = (Role.REVIEWER, Role.AUDITOR, Role.ADMIN)  # who signs in; auditors and admins only read, apart
 _HOLDS = (
-    TOKEN.c.role.in_([role.value for role in ON_PAGES]),
+    TOKEN.c.role.in_(VISITORS),
     TOKEN.c.revoked_at.is_(None),
     or_(TOKEN.c.expires_at.is_(None), TOKEN.c.expires_at > _NOW),
 )
@@ -69,7 +69,7 @@ _SESSIONS = (
     .where(*_OPEN)
     .order_by(_SESSION.c.created_at.desc(), _SESSION.c.digest)
 )
-_REVIEWER = select(TOKEN).where(TOKEN.c.id == bindparam("wanted"), *_HOLDS)
+_VISITOR = select(TOKEN).where(TOKEN.c.id == bindparam("wanted"), *_HOLDS)
 _ANY_TOKEN = select(TOKEN).where(TOKEN.c.id == bindparam("wanted"))
 _OPEN_LINK = (
     select(_LINK.c.token_id)
@@ -114,16 +114,16 @@ class SignInRefusal(Enum):
     """Why a token does not sign anybody in."""
 
     UNKNOWN = "unknown"  # no token of ours, or one that is expired or revoked: which of them is not told
-    NOTHING_TO_SEE = "nothing_to_see"  # there are no pages for its role
+    NOT_A_VISITOR = "not_a_visitor"  # of a role that has no pages
 
 
 def create_link(
     store: Store, token_id: str, *, lifetime: timedelta = LINK_LIFETIME, actor: str, now: datetime
 ) -> str:
-    """A code that signs whoever has this token in, once, until `lifetime` is over; it is shown now or never.
+    """A code that signs this reviewer or auditor in, once, until `lifetime` is over; it is shown now or never.
 
     `actor` is who asked, for the log. Raises ValueError, with a sentence for the person who asked, when the token
-    does not hold, or there are no pages for its role; StorageError when it could not be written.
+    is of another role or does not hold; StorageError when it could not be written.
     """
     if not timedelta(0) < lifetime <= LONGEST_LINK:
         raise ValueError(f"A sign-in link lives for {LONGEST_LINK.days} days at most.")
@@ -153,8 +153,8 @@ def _link_problem(connection: Connection, token_id: str, now: datetime) -> str |
         row = connection.execute(_ANY_TOKEN, {"wanted": token_id}).one_or_none()
     if row is None:
         return f"There is no token {token_id[:50]!a}; vouchgate token list shows the ids."
-    if Role(row.role) not in ON_PAGES:
-        return f"Token {token_id} is of role {row.role}; only reviewers, auditors and admins sign in to the pages."
+    if row.role not in VISITORS:
+        return f"Token {token_id} is of role {row.role}; only reviewers and auditors sign in to the pages."
     if row.revoked_at is not None:
         return f"Token {token_id} is revoked."
     if row.expires_at is not None and row.expires_at <= now:
@@ -188,13 +188,13 @@ def redeem(
 def start(
     store: Store, token_text: str, *, now: datetime, instead_of: str | None = None, browser: str | None = None
 ) -> str | SignInRefusal:
-    """The secret of a new session for whoever presents a token; see `redeem` for the rest."""
+    """The secret of a new session for whoever presents a reviewer's or an auditor's token; else as `redeem`."""
     with store.read() as connection:
         principal = tokens.authenticate(connection, token_text, now)
     if principal is None:
         return SignInRefusal.UNKNOWN
-    if principal.role not in ON_PAGES:
-        return SignInRefusal.NOTHING_TO_SEE
+    if principal.role.value not in VISITORS:
+        return SignInRefusal.NOT_A_VISITOR
     how = _How("token", now, browser, instead_of)
     return _begin(store, principal.id, how, now) or SignInRefusal.UNKNOWN
 
@@ -245,7 +245,7 @@ def _begin(
     }
 
     def work(connection: Connection) -> bool:
-        if not may(connection) or _reviewer(connection, token_id, now) is None:
+        if not may(connection) or _visitor(connection, token_id, now) is None:
             return False
         if how.instead_of is not None:
             _end(connection, how.instead_of, now)
@@ -256,8 +256,8 @@ def _begin(
     return secret if store.writer.run([SERVICE_OWNER], work).result() else None
 
 
-def _reviewer(connection: Connection, token_id: str, now: datetime) -> Row[Any] | None:
-    return connection.execute(_REVIEWER, {"wanted": token_id, "now": now}).one_or_none()
+def _visitor(connection: Connection, token_id: str, now: datetime) -> Row[Any] | None:
+    return connection.execute(_VISITOR, {"wanted": token_id, "now": now}).one_or_none()
 
 
 def find(connection: Connection, secret: str, now: datetime) -> SignedIn | None:

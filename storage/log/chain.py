@@ -26,8 +26,8 @@ _MOVE_END = (
     .where(OWNER.c.owner_id == bindparam("of_owner"))
     .values(log_seq=bindparam("seq"), log_head=bindparam("head"))
 )
-_SHOWN = [column for column in TABLE.c if column.name != "salt"]
-_IN_ORDER = select(*_SHOWN).order_by(TABLE.c.owner_id, TABLE.c.seq).limit(bindparam("most"))
+SHOWN = [column for column in TABLE.c if column.name != "salt"]
+_IN_ORDER = select(*SHOWN).order_by(TABLE.c.owner_id, TABLE.c.seq).limit(bindparam("most"))
 _AFTER = or_(
     TABLE.c.owner_id > bindparam("last_owner"),
     and_(TABLE.c.owner_id == bindparam("last_owner"), TABLE.c.seq > bindparam("last_seq")),
@@ -153,7 +153,7 @@ def append(
     )
     write(connection, [row])
     connection.execute(_MOVE_END, {"of_owner": owner_id, "seq": state.log_seq, "head": state.log_head})
-    return LogEntry.model_validate({column.name: row[column.name] for column in _SHOWN})
+    return LogEntry.model_validate({column.name: row[column.name] for column in SHOWN})
 
 
 def events(

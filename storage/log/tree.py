@@ -19,6 +19,7 @@ from vouchgate.ingest.transparency.tree import Edge, edge_of, grow, inclusion_pr
 from vouchgate.ingest.transparency.verifier import (
     HASH_BYTES,
     GetHash,
+    NotProven,
     Proof,
     hashes_of_tiles,
     leaf_hash,
@@ -87,6 +88,10 @@ _ID = re.compile(r"(?:[a-z]+_)?[0-9a-f]{16,32}")  # what the gate makes; any oth
 
 class TreeMoved(Exception):
     """Somebody else added to the tree meanwhile; nothing was written."""
+
+
+class TreeBroken(Exception):
+    """The tiles are not those of the tree: somebody altered them."""
 
 
 class Batch(NamedTuple):
@@ -196,11 +201,14 @@ def size_of(connection: Connection) -> int:
 
 
 def read_edge(connection: Connection) -> Edge:
-    """The right edge of the tree as it stands."""
+    """The right edge of the tree as it stands. Raises TreeBroken."""
     size = size_of(connection)
     wanted = [(level, size >> 8 * level + 8) for level in range((size.bit_length() + 7) // 8)]
     rows = connection.execute(select(TILE).where(tuple_(TILE.c.level, TILE.c.number).in_(wanted)))
-    return edge_of(size, {(row.level, row.number): row.hashes for row in rows})
+    try:
+        return edge_of(size, {(row.level, row.number): row.hashes for row in rows})
+    except (ValueError, KeyError) as error:
+        raise TreeBroken from error
 
 
 def hashes(connection: Connection, size: int) -> GetHash:
@@ -219,8 +227,11 @@ def tile(connection: Connection, level: int, number: int) -> bytes:
 
 
 def root_at(connection: Connection, size: int) -> bytes:
-    """The root of the tree when it had this size."""
-    return range_hash(hashes(connection, size), 0, size)
+    """The root of the tree when it had this size. Raises TreeBroken."""
+    try:
+        return range_hash(hashes(connection, size), 0, size)
+    except (ValueError, NotProven) as error:
+        raise TreeBroken from error
 
 
 def last_checkpoint(connection: Connection, *, published: bool, above: int = 0) -> tuple[int, str] | None:

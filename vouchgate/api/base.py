@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from pydantic_core import from_json
+from starlette.concurrency import run_in_threadpool
 
 from vouchgate.api.problems import MEDIA_TYPE, ProblemError
 from vouchgate.gate.incoming import owner_for
-from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.metrics import Metrics
 from vouchgate.server.state import service_of
+from vouchgate.storage.log.reads import note_read
 from vouchgate.wire import MAX_BODY_BYTES
 
 MAX_PAGE = 200
@@ -132,6 +135,9 @@ async def principal_of(request: Request, act: Act, *, remembered: bool = False) 
         raise ProblemError(403, "role_not_allowed", f"The role {principal.role.value} may not do this.")
     if request.scope["query_string"]:
         _refuse_unknown_query(request)
+    if principal.role is Role.AUDITOR:
+        store, path = service_of(request).store, request.url.path
+        await run_in_threadpool(lambda: note_read(store, principal, path, now=datetime.now(UTC)))
     return principal
 
 

@@ -35,8 +35,8 @@ from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.support.prepared import PreparedTexts
-from vouchgate.review import metadata, private_pages
 from vouchgate.review.rules import Act
+from vouchgate.review.withheld import metadata, private_pages
 from vouchgate.server.answering import answer_repeat
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions

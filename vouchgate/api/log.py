@@ -17,12 +17,13 @@ from vouchgate.api.base import (
     problem_responses,
 )
 from vouchgate.api.claims import DecisionReader
+from vouchgate.api.problems import ProblemError
 from vouchgate.ingest.transparency.verifier import (
     HASH_BYTES,
     tile_path,
     tile_width,
 )
-from vouchgate.review import metadata, private_pages
+from vouchgate.review.withheld import metadata, private_pages
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.log import tree
@@ -48,14 +49,15 @@ class ReceiptOut(BaseModel):
 @public_router.get(
     "/checkpoint",
     response_class=PlainTextResponse,
-    responses={200: {"description": "A signed note (C2SP tlog-checkpoint)."}, 404: problem_response(404)},
+    responses={200: {"description": "A signed note (C2SP tlog-checkpoint)."}, 503: problem_response(503)},
 )
 def checkpoint(request: Request) -> Response:
     """How many entries the log has, and the root over them, signed."""
     with service_of(request).store.read() as connection:
         last = tree.last_checkpoint(connection, published=True)
     if last is None:
-        raise not_found("checkpoint yet")
+        detail = "The log was not signed yet. If it is not in a moment, the service has no key for it."
+        raise ProblemError(503, "not_signed", detail, headers=SOON)
     return PlainTextResponse(last[1], headers={"Cache-Control": "no-cache"})
 
 
@@ -64,7 +66,7 @@ def checkpoint(request: Request) -> Response:
     response_class=Response,
     responses={
         200: {"content": {"application/octet-stream": {}}, "description": "Hashes (C2SP tlog-tiles)."},
-        404: problem_response(404),
+        **{status: problem_response(status) for status in (404, 422, 503)},
     },
 )
 def tile(request: Request, level: str, path: str) -> Response:

@@ -24,11 +24,11 @@ from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.decision import Confidence, Evidence, Label, ValidationResult
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.claims.people import Principal, Role
-from vouchgate.review import metadata
 from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
-from vouchgate.review.private_pages import evidence_for
 from vouchgate.review.rules import Act
 from vouchgate.review.vouching.confirming import confirm
+from vouchgate.review.withheld import metadata
+from vouchgate.review.withheld.private_pages import evidence_for
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.outgoing import deliveries

@@ -29,7 +29,7 @@ from vouchgate.ingest.documents.gate import KINDS
 from vouchgate.ingest.documents.gate import gate as gate_documents
 from vouchgate.ingest.documents.verdict import everything_cited
 from vouchgate.ingest.scoring.reputation import publishers_of
-from vouchgate.review.private_pages import document_for_anybody
+from vouchgate.review.withheld.private_pages import document_for_anybody
 from vouchgate.wire import DocumentIn
 
 T = TypeVar("T")

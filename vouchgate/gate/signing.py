@@ -32,10 +32,12 @@ from vouchgate.settings import PREFIX, Settings, database_to_open, plain
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.log import keys as known_keys
 from vouchgate.storage.log import tree
+from vouchgate.storage.log.tree import TreeBroken
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
 
+_LOOK = "Run `vouchgate log verify`, and compare with a backup; nothing is signed meanwhile"
 _MOST = 65_536  # bytes of a key file
 
 
@@ -140,26 +142,30 @@ class LogSigner:
     def check(self, store: Store) -> None:
         """That the tree has all that was signed. Raises LogKeyError."""
         with self._alone(), store.read() as connection:
-            self._head(connection)
+            try:
+                self._head(connection)
+            except TreeBroken as error:
+                raise LogKeyError(f"the tree of the log is broken. {_LOOK}") from error
 
     def _head(self, connection: Connection) -> Checkpoint:
-        """The head of the tree as it stands, if it has all that was signed. Raises LogKeyError."""
+        """The head of the tree as it stands, if it has all that was signed. Raises LogKeyError and TreeBroken."""
         head = Checkpoint(self.origin, tree.size_of(connection), tree.read_edge(connection).root)
         last = tree.last_checkpoint(connection, published=False)
         signed = [] if last is None else [parse_checkpoint(parse_note(last[1].encode()).text)]
         signed += [] if self.file is None or not _state(self.file).exists() else [_noted(_state(self.file))]
         for each in signed:
-            if each.origin == self.origin and each.size > head.size:
+            if each.origin != self.origin:
+                continue
+            if each.size > head.size:
                 raise LogKeyError(
                     f"the log was signed with {each.size} entries and the database has {head.size}: it was restored "
                     "from a backup, or something removed them. Nothing is signed, as it would be another log under "
                     "the same name: bring back the newer database, or see docs/operations.md for a new name"
                 )
             same = head.root if each.size == head.size else tree.root_at(connection, each.size)
-            if each.origin == self.origin and each.root != same:
+            if each.root != same:
                 raise LogKeyError(
-                    f"the first {each.size} entries of the log are not those that were signed: run `vouchgate log "
-                    "verify`, and compare with a backup. Nothing is signed meanwhile"
+                    f"the first {each.size} entries of the log are not those that were signed. {_LOOK}"
                 )
         return head
 

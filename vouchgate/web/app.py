@@ -23,7 +23,6 @@ from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.storage.errors import StorageError, StoreUnknown
 from vouchgate.web import (
     attention,
-    audit,
     history,
     items,
     live,
@@ -39,12 +38,14 @@ from vouchgate.web import (
     standing_rulings,
     views,
 )
+from vouchgate.web.audit import pages as audit
+from vouchgate.web.audit import rulings as audit_rulings
+from vouchgate.web.audit.access import own_page
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (
-    AUDIT,
     HOME,
     SIGN_IN,
-    ReadsOnly,
+    AuditorsPage,
     SignInAgain,
     SignInNeeded,
     sign_in_address,
@@ -124,8 +125,9 @@ _ROUTERS = tuple(
         publishers,
         standing_rulings,
         numbers,
-        audit,
         views,
+        audit_rulings,  # before what takes any word for an id
+        audit,
     )
 )
 
@@ -188,11 +190,11 @@ def _install_errors(app: FastAPI) -> None:
         challenge = {"WWW-Authenticate": f'Cookie form-action="{SIGN_IN}"'}
         return _problem(request, 401, sentence, challenge)
 
-    @app.exception_handler(ReadsOnly)
-    async def _reads_only(request: Request, error: ReadsOnly) -> Response:
+    @app.exception_handler(AuditorsPage)
+    async def _auditor(request: Request, error: AuditorsPage) -> Response:
         if request.method in ("GET", "HEAD"):
-            return RedirectResponse(AUDIT, 303)
-        return _problem(request, 403, "Auditors and admins read here, and rule on nothing. Nothing was done.")
+            return RedirectResponse(own_page(request), 303)
+        return _problem(request, 403, "Auditors read; nothing was done.")
 
     @app.exception_handler(SignInAgain)
     async def _again(request: Request, error: SignInAgain) -> Response:

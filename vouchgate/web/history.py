@@ -65,18 +65,18 @@ def _wanted(query: Mapping[str, str], terms: Query, now: datetime) -> HistoryFil
         raise PageProblem(422, "This address names an ending that there is not.")
     if len(query["by"]) > MOST_KEY or not storable(query["by"]):
         raise PageProblem(422, "This address names nobody who can have decided anything.")
-    until = _day(query["until"])
+    until = day_of(query["until"])
     return HistoryFilter(
         status=ReviewStatus(status) if status else None,
         by=query["by"] or None,
-        since=_day(query["since"]),
+        since=day_of(query["since"]),
         until=None if until is None else until + timedelta(days=1),
         query=terms,
         now=now,
     )
 
 
-def _day(text: str) -> datetime | None:
+def day_of(text: str) -> datetime | None:
     """The beginning of a day (UTC)."""
     if not text:
         return None

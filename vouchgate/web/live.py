@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from vouchgate.server.live import Hub, QueueState, Stream, TooManyStreams
 from vouchgate.storage.errors import StorageError
 from vouchgate.web.pages import PageProblem
-from vouchgate.web.session import SignedIn, SignInNeeded, find_visitor
+from vouchgate.web.session import SignedIn, SignInNeeded, visitor_of
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ async def events(request: Request, stream: Annotated[Stream, Depends(_stream)]) 
 
 def _is_signed_in(request: Request) -> bool:
     try:
-        find_visitor(request)
+        visitor_of(request)
     except SignInNeeded:
         return False
     return True

@@ -28,7 +28,6 @@ COOKIE = "vg_session"
 OWNER_COOKIE = "vg_owner"  # of several owners the one whose pages are shown
 FORM_COOKIE = "vg_form"  # before anybody is signed in: what the sign-in forms are bound to
 HOME = "/review"
-AUDIT = "/review/audit"
 SIGN_IN = "/review/sign-in"
 # A claim of 8,192 characters and a note of 2,000, each of four bytes, each byte three characters in a form: 120 KB.
 SINGLE_BYTES = 128 * 1024
@@ -64,9 +63,9 @@ Form = ImmutableMultiDict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """A reviewer who is signed in, before the pages of one of their owners. `principal` is nobody's but this owner's;
-    `owners` are all, sorted. Of an auditor or admin, before pages that they read, `principal` is as their token says,
-    and `owner_id` is empty. `csrf` goes into the hidden field `csrf` of every form."""
+    """Who is signed in. A reviewer is before the pages of one of their owners: `principal` is nobody's but this
+    owner's; `owners` are all, sorted. An auditor is before those of all their owners together: `owner_id` is empty.
+    `csrf` goes into the hidden field `csrf` of every form."""
 
     principal: Principal
     owner_id: str
@@ -75,13 +74,14 @@ class Visitor:
     secret: str = field(repr=False)
     proved_at: datetime | None = None  # when they last showed who they are, if that is known
 
+    @property
+    def audits(self) -> bool:
+        """Whether this is an auditor, who has pages of their own, and rules on nothing."""
+        return self.principal.role is Role.AUDITOR
+
 
 class SignInNeeded(Exception):
     """Nobody is signed in, or the session is over."""
-
-
-class ReadsOnly(Exception):
-    """An auditor or admin asked for a page of reviewers."""
 
 
 class SignInAgain(Exception):
@@ -99,7 +99,11 @@ def require_recent(visitor: Visitor, back: str) -> None:
         raise SignInAgain(back)
 
 
-def find_visitor(request: Request) -> Visitor:
+class AuditorsPage(Exception):
+    """An auditor asked for a page of reviewers: they are sent to their own."""
+
+
+def visitor_of(request: Request) -> Visitor:
     """A dependency: who is signed in, looked up anew for every request. Without anybody a GET is sent to the
     sign-in page and comes back afterwards; anything else is a 401."""
     secret = session_secret(request)
@@ -111,7 +115,7 @@ def find_visitor(request: Request) -> Visitor:
         raise SignInNeeded
     principal = found.principal
     owners = tuple(sorted(principal.owners))
-    if principal.role is not Role.REVIEWER:
+    if principal.role is Role.AUDITOR:
         visitor = Visitor(principal, "", owners, csrf_of(secret), secret, found.proved_at)
         request.state.visitor = visitor
         return visitor
@@ -129,13 +133,13 @@ def _chosen(request: Request, owners: tuple[str, ...]) -> str:
     return chosen if chosen in owners else owners[0]
 
 
-Reading = Annotated[Visitor, Depends(find_visitor)]
+Anybody = Annotated[Visitor, Depends(visitor_of)]
 
 
-def signed_in(visitor: Reading) -> Visitor:
-    """A dependency: the reviewer who is signed in. Whoever only reads is sent to their own page."""
-    if visitor.principal.role is not Role.REVIEWER:
-        raise ReadsOnly
+def signed_in(visitor: Anybody) -> Visitor:
+    """A dependency: the reviewer who is signed in; see `visitor_of`. Raises AuditorsPage for an auditor."""
+    if visitor.audits:
+        raise AuditorsPage
     return visitor
 
 

@@ -12,7 +12,7 @@ from vouchgate.review.pages.wording.times import moment
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
 from vouchgate.web.pages import PageProblem, html
-from vouchgate.web.session import SignedIn, form, require_recent
+from vouchgate.web.session import Anybody, form, require_recent
 
 router = APIRouter(include_in_schema=False)
 
@@ -22,7 +22,7 @@ HOW = {"token": "with a token", "link": "with a link", "oidc": "at the provider"
 
 
 @router.get(PATH)
-def listing(request: Request, visitor: SignedIn) -> Response:
+def listing(request: Request, visitor: Anybody) -> Response:
     """All that are open, whoever's token of the same person began them."""
     service, now = service_of(request), datetime.now(UTC)
     with service.store.read() as connection:
@@ -31,7 +31,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         request,
         "sessions.html",
         here="sessions",
-        waiting=service.queue.facets(visitor.principal).waiting,
+        waiting=None if visitor.audits else service.queue.facets(visitor.principal).waiting,
         rows=found,
         this=sessions.session_id(visitor.secret),
         how=HOW,
@@ -41,7 +41,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
 
 
 @router.post(PATH)
-async def end(request: Request, visitor: SignedIn) -> Response:
+async def end(request: Request, visitor: Anybody) -> Response:
     """Ends one other session, or all others."""
     fields, store, now = await form(request, visitor), service_of(request).store, datetime.now(UTC)
     require_recent(visitor, PATH)

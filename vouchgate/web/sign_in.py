@@ -1,4 +1,4 @@
-"""Signing in, with a reviewer's token or with a one-time link, and out again."""
+"""Signing in, with a reviewer's or an auditor's token or with a one-time link, and out again."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (
     HOME,
     SIGN_IN,
+    Anybody,
     Form,
-    Reading,
     SignedIn,
     SignInNeeded,
     browser_of,
     csrf_of,
-    find_visitor,
     forget_session,
     form,
     form_secret,
@@ -40,6 +39,7 @@ from vouchgate.web.session import (
     set_form_secret,
     set_owner,
     set_session,
+    visitor_of,
 )
 
 router = APIRouter(include_in_schema=False)
@@ -54,9 +54,9 @@ ADDRESS_SLOTS = (
 
 _CODE = re.compile(r"[A-Za-z0-9_-]{43}")
 _UNKNOWN = "This token is not known, or it is expired or revoked."
-_NOTHING_TO_SEE = (
-    "This token is not a reviewer's, so it cannot sign in: whoever sends claims does not rule on them. Sign in with "
-    "the token of the owner's reviewer, or of an auditor."
+_NOT_A_VISITOR = (
+    "This token is not a reviewer's or an auditor's, so it cannot sign in: whoever sends claims does not rule on "
+    "them. Sign in with the token of the owner's reviewer."
 )
 _NO_COOKIE = (
     "Your browser sent no cookie with this form. Allow cookies for this site, open it by the address that its "
@@ -104,7 +104,7 @@ def show_sign_in(
 ) -> Response:
     """The form, for whoever is not signed in yet, or is to sign in `again`."""
     try:
-        find_visitor(request)
+        visitor_of(request)
     except SignInNeeded:
         return _sign_in_page(request, next_path, again=False)
     if again == "1":
@@ -114,7 +114,7 @@ def show_sign_in(
 
 @router.post(SIGN_IN)
 async def sign_in(request: Request) -> Response:
-    """Starts a session for whoever presents a reviewer's token."""
+    """Starts a session for whoever presents a reviewer's or an auditor's token."""
     fields = await _read(request)
     answer = await run_in_threadpool(
         sessions.start,
@@ -128,8 +128,8 @@ async def sign_in(request: Request) -> Response:
     match answer:
         case sessions.SignInRefusal.UNKNOWN:
             return _sign_in_page(request, goes_to, again=again, status=403, problem=_UNKNOWN)
-        case sessions.SignInRefusal.NOTHING_TO_SEE:
-            return _sign_in_page(request, goes_to, again=again, status=403, problem=_NOTHING_TO_SEE)
+        case sessions.SignInRefusal.NOT_A_VISITOR:
+            return _sign_in_page(request, goes_to, again=again, status=403, problem=_NOT_A_VISITOR)
         case str():
             return _signed_in(request, answer, own_path(goes_to))
 
@@ -172,7 +172,7 @@ async def choose_owner(request: Request, visitor: SignedIn) -> Response:
 
 
 @router.post("/review/sign-out")
-async def sign_out(request: Request, visitor: Reading) -> Response:
+async def sign_out(request: Request, visitor: Anybody) -> Response:
     """Ends the session, here and in the database."""
     await form(request, visitor)
     store = service_of(request).store

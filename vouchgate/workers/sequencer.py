@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 from vouchgate.gate.signing import LogKeyError, LogSigner
 from vouchgate.storage.ids import new_id_suffix
 from vouchgate.storage.log import tree
-from vouchgate.storage.log.tree import Batch, TreeMoved
+from vouchgate.storage.log.tree import Batch, TreeBroken, TreeMoved
 from vouchgate.storage.store import Store
 from vouchgate.workers.runner import Job, now_in_utc, write
 
@@ -60,20 +60,19 @@ class Sequencer:
         return [name] if taken else []
 
     async def _work(self, name: str, at: datetime) -> list[SequencerResult]:
-        batch = await asyncio.to_thread(self._read)
-        due_at = at if batch.more else at + PAUSE
         try:
+            batch = await asyncio.to_thread(self._read)
+            due_at = at if batch.more else at + PAUSE
             await write(self._store, sorted(batch.ends), lambda c: tree.add(c, batch, due_at))
-            return [
-                SequencerResult.ADDED,
-                *([] if self._signer is None else await self._signed(self._signer, at)),
-            ]
+            signed = [] if self._signer is None else await self._signed(self._signer, at)
+            return [SequencerResult.ADDED, *signed]
         except TreeMoved:
             return [SequencerResult.LOST]
-        except LogKeyError as error:
+        except (LogKeyError, TreeBroken) as error:
+            why = "its tree is broken; run `vouchgate log verify`" if isinstance(error, TreeBroken) else error
             if not self._trouble:
-                log.error("%s", error)
-            self._trouble = (f"The log is not signed: {error}.",)
+                log.error("the log is not signed: %s", why)
+            self._trouble = (f"The log is not signed: {why}.",)
             return [SequencerResult.REFUSED]
 
     def _read(self) -> Batch:

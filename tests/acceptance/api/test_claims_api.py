@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
+from tests.acceptance.site import Site, claim, is_problem, queue, store, submit, without_promises
 from tests.running.service import THRESHOLD
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.decision import ValidationResult
@@ -39,7 +39,7 @@ def test_each_verdict_has_its_status_and_is_kept_word_for_word(site: Site, owner
         assert answer.outcome == outcome
         assert answer.approved is (status == 201)
         kept = agent.get(f"/v1/decisions/{answer.decision_id}")
-        assert (kept.status_code, kept.content) == (200, response.content)
+        assert (kept.status_code, kept.content) == (200, without_promises(response.content))
     assert site.actions(owner) == ["claim.stored", "claim.queued", "claim.blocked", "claim.blocked"]
 
 
@@ -133,7 +133,7 @@ def test_the_same_key_and_body_give_the_same_answer(site: Site, owner: str) -> N
     headers = {"Idempotency-Key": "boiler 1", "Content-Type": "application/json"}
     again = agent.post("/v1/claims", content=spaced, headers=headers)
     assert (first.status_code, again.status_code) == (201, 201)
-    assert again.content == first.content
+    assert again.content == without_promises(first.content)
     assert "Idempotency-Replayed" not in first.headers
     assert again.headers["Idempotency-Replayed"] == "true"
     assert site.actions(owner) == ["claim.stored"]
@@ -163,7 +163,7 @@ def test_one_key_sent_by_eight_at_once_is_decided_once(site: Site, owner: str) -
 
     def send(_: int) -> tuple[int, bytes]:
         response = agent.post("/v1/claims", json=body, headers={"Idempotency-Key": "gate"})
-        return response.status_code, response.content
+        return response.status_code, without_promises(response.content)
 
     with ThreadPoolExecutor(8) as pool:
         answers = set(pool.map(send, range(24)))
@@ -233,7 +233,7 @@ def test_a_batch_under_a_key_can_be_sent_again(site: Site, owner: str) -> None:
     first = agent.post("/v1/claims/batch", json={"claims": rows}, headers=headers)
     again = agent.post("/v1/claims/batch", json={"claims": rows}, headers=headers)
     assert [row["rule"] for row in results(first)] == ["trusted_source", "duplicate", "speculation"]
-    assert again.content == first.content
+    assert again.content == without_promises(first.content)
     assert len(site.events(owner)) == 3
     rows[2] = claim("Palette three is green")
     codes = [

@@ -6,8 +6,7 @@ import asyncio
 import json
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ import httpx
 import pytest
 
 from tests.acceptance.site import Site, queue
+from tests.running.patience import until
 from tests.running.service import THRESHOLD, make_token, serve, workers_of
 from vouchgate.ingest.claims.people import Role
 from vouchgate.server.app import create_app
@@ -59,14 +59,6 @@ def open_streams(anybody: httpx.Client) -> float:
     lines = anybody.get("/metrics").text.splitlines()
     (line,) = [line for line in lines if line.startswith("vouchgate_event_streams ")] or ["none 0"]
     return float(line.split(" ")[1])
-
-
-def until(happens: Callable[[], bool]) -> None:
-    """Waits for it."""
-    end = time.monotonic() + 120
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_who_is_not_signed_in_is_told_nothing_and_not_sent_elsewhere(site: Site, owner: str) -> None:

@@ -46,6 +46,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/claims/pending/{queue_id}"): ({Role.AGENT}, None),
     ("POST", "/v1/claims/pending/{queue_id}/answer"): ({Role.AGENT}, {"content": "The door is 2 m high"}),
     ("GET", "/v1/decisions/{decision_id}"): (EVERYBODY, None),
+    ("GET", "/v1/receipts/{decision_id}"): (EVERYBODY, None),
     ("GET", "/v1/memories"): (EVERYBODY, None),
     ("GET", "/v1/memories/{memory_id}"): (EVERYBODY, None),
     ("GET", "/v1/memories/{memory_id}/evidence"): (EVERYBODY, None),
@@ -111,6 +112,7 @@ NAMING = {
     ("DELETE", "/v1/reviews/views"): "name=doors",
 }
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/metrics")}
+OPEN |= {("GET", "/log/checkpoint"), ("GET", "/log/tile/{level}/{path}")}
 
 
 @pytest.fixture(scope="module")

@@ -260,7 +260,7 @@ def test_a_printed_link_signs_in_to_the_running_service(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (("{agent}",), 1, "of role agent; only a reviewer"),
+        (("{agent}",), 1, "of role agent; only reviewers and auditors"),
         (("nobody",), 1, "There is no token 'nobody'"),
         (("{reviewer}", "--expires", "soon"), 2, "90d"),
         (("{reviewer}", "--expires", "8d"), 2, "7 days at most"),

@@ -11,7 +11,7 @@ import sqlite3
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +23,7 @@ from tests.acceptance.cli_program import cli, complaint
 from tests.conftest import in_memory
 from tests.running.invariants import look
 from tests.running.load import Caller, Where, claim
+from tests.running.patience import until
 from tests.running.service import Running, children, make_token, serve, workers_of
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Role
@@ -58,14 +59,6 @@ def alive(pid: int) -> bool:
     """Whether this process runs; one that only waits to be noticed does not."""
     stat = Path(f"/proc/{pid}/stat")
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def until(happens: Callable[[], bool], seconds: float = 120) -> None:
-    """Waits for it."""
-    end = time.monotonic() + seconds
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def agent_token(url: str) -> str:

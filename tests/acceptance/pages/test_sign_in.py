@@ -126,13 +126,13 @@ def test_over_https_the_cookies_are_for_https_alone(
     assert session["secure"] is True
 
 
-@pytest.mark.parametrize("role", [Role.AGENT, Role.RECORDER])
-def test_who_has_no_pages_does_not_sign_in_and_is_told_why(
+@pytest.mark.parametrize("role", [Role.AGENT, Role.RECORDER, Role.ADMIN])
+def test_nobody_without_pages_signs_in_and_is_told_why(
     browser: Browser, site: Site, owner: str, role: Role
 ) -> None:
     principal, token = site.token(role, owner)
     answer = browser.sign_in(token)
-    assert "not a reviewer's, so it cannot sign in" in is_page(answer, 403)
+    assert "not a reviewer's or an auditor's, so it cannot sign in" in is_page(answer, 403)
     assert token not in answer.text
     assert cookie(answer, COOKIE) is None
     assert not browser.is_in()

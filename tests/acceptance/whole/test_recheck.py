@@ -4,8 +4,7 @@ is marked, and an owner who approves is told what changed meanwhile."""
 from __future__ import annotations
 
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +17,7 @@ import pytest
 from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, submit
 from tests.repos import TestRepository
+from tests.running.patience import until
 from tests.running.service import THRESHOLD, serve
 from tests.web import Answer, web_server
 from vouchgate.ingest.claims.decision import Evidence
@@ -102,15 +102,6 @@ def served(
         assert "Traceback" not in "".join(running.output), "".join(running.output)
     finally:
         store.close()
-
-
-def until(look: Callable[[], Any], seconds: float = 120) -> Any:
-    """What `look` gives, once that is something."""
-    end = time.monotonic() + seconds
-    while not (seen := look()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-    return seen
 
 
 def vouchgate(*arguments: str) -> str:

@@ -1,0 +1,1 @@
+"""What auditors see, decided: claims from first to last, who ruled how."""

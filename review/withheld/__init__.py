@@ -1,0 +1,1 @@
+"""What an agent is not told although it is kept."""

@@ -1,0 +1,149 @@
+"""What auditors see: decisions found by anything, one claim from first to last, the log; and that they only read."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Connection, update
+
+from tests.acceptance.site import Site, claim, is_problem, queue, submit
+from tests.browser import DESKTOP, Chromium, faults_of_access, overflow, sign_in_with, widest
+from tests.running.patience import until
+from tests.visiting import Browser, is_page
+from vouchgate.ingest.claims.people import Role
+from vouchgate.storage.claims import decisions
+
+NARROW = (320, 640)  # WCAG 2.2, 1.4.10
+SAID = "Café opens at “9:30” on Sundays"
+
+
+def audits(site: Site, *owners: str) -> Browser:
+    browser = Browser(site.caller())
+    answer = browser.sign_in(site.token(Role.AUDITOR, *owners, any_owner=not owners)[1])
+    assert answer.status_code == 303, answer.text
+    return browser
+
+
+def told(browser: Browser, path: str, status: int = 200, **query: str) -> str:
+    return is_page(browser.client.get(path, params=query), status)
+
+
+def test_an_auditor_finds_a_claim_by_anything_and_reads_all_of_it_and_nothing_of_others(site: Site) -> None:
+    owner, other = site.owner(), site.owner()
+    agent, reviewer = site.agent(owner), site.reviewer(owner)
+    decision = submit(agent, claim(SAID, "ai_synthesis", metadata={"topic": "opening hours"}), 202)
+    edited = {"version": 1, "content": "The café opens at 9:30 on Sundays", "note": "Looked at the door"}
+    stored = reviewer.post(f"/v1/reviews/{decision.queue_id}/approve", json=edited).json()["memory"]["id"]
+    gone = reviewer.request("DELETE", f"/v1/memories/{stored}", params={"reason": "They moved out"})
+    assert gone.status_code == 200, gone.text
+    queue(site.agent(other), "The moon base has a canteen")
+    browser = audits(site, owner)
+    for query in (SAID, "CAFé OPENS", "opening hours", "a", str(decision.decision_id)[4:]):
+        assert "opens at" in told(browser, "/review/audit", q=query), query
+    found = browser.client.get("/review/audit", params={"q": stored})
+    assert (found.status_code, found.headers["location"]) == (303, f"/review/audit/{stored}")
+    assert "No decision fits" in told(browser, "/review/audit", q="moon base")
+    assert "No decision fits" in told(browser, "/review/audit", q="%")
+    assert "opens at" in told(browser, "/review/audit", agent="a test's agent", tier="queued")
+    assert "No decision fits" in told(browser, "/review/audit", tier="blocked")
+    assert "No decision fits" in told(browser, "/review/audit", until="2001-01-01")
+    for one in (decision.decision_id, str(decision.queue_id), stored):
+        page = told(browser, f"/review/audit/{one}")
+        for part in (
+            "Decided queued",
+            "As its reviewer wrote it",
+            "The café opens at 9:30 on Sundays",
+            "Looked at the door",
+            "They moved out",
+            "claim.queued",
+            "review.edited",
+            "review.approved",
+            "memory.retracted",
+            f"Memory {stored}: retracted",
+            "opening hours",
+        ):
+            assert part in page, part
+    told(audits(site, other), f"/review/audit/{stored}", 404)
+    told(audits(site, other), "/review/audit", 404, owner=owner)
+    assert "moon base" in told(audits(site), "/review/audit", q="moon base", owner=other)
+
+
+def test_the_log_has_what_auditors_read_and_they_can_do_nothing(site: Site) -> None:
+    owner = site.owner()
+    decision = submit(site.agent(owner), claim("The lift is serviced in May", "ai_synthesis"), 202)
+    browser = audits(site, owner)
+    assert "claim.queued" in told(browser, "/review/audit/log")
+    told(browser, "/review/audit/log", 404, owner=site.owner())
+    assert browser.client.get(f"/review/items/{decision.queue_id}").headers["location"] == (
+        f"/review/audit/{decision.queue_id}"
+    )
+    assert browser.client.get("/review").headers["location"] == "/review/audit"
+    told(browser, "/review/sessions")
+    fields = browser.fields("/review/sessions") or {"csrf": ""}
+    refused = browser.client.post(f"/review/items/{decision.queue_id}/approve", data=fields)
+    assert "Auditors read; nothing was done." in is_page(refused, 403)
+    reviewing = Browser(site.caller())
+    reviewing.sign_in(site.token(Role.REVIEWER, owner)[1])
+    told(reviewing, "/review/audit", 403)
+
+    everything = audits(site)
+    told(everything, f"/review/audit/{decision.decision_id}")
+    caller = site.auditor(owner)
+    assert caller.get(f"/v1/decisions/{decision.decision_id}").status_code == 200
+    is_problem(caller.get("/v1/reviews/none"), 403)
+    log = told(everything, "/review/audit/log")
+    for path in (f"/review/audit/{decision.decision_id}", f"/v1/decisions/{decision.decision_id}"):
+        assert f"audit.read{path}" in log
+    assert "/v1/reviews/none" not in log
+
+
+def test_the_pages_read_well_on_every_screen(site: Site, windows: Chromium) -> None:
+    owner = site.owner("an-owner-with-rather-a-long-name")
+    decision = submit(site.agent(owner), claim("The bridge is closed in June", "ai_synthesis"), 202)
+    window = windows.window(site.running.url, calm=True)
+    sign_in_with(site, window, site.token(Role.AUDITOR, owner)[1])
+    for path in ("/review/audit", f"/review/audit/{decision.decision_id}", "/review/audit/log"):
+        page = window.go(path)
+        for size in (NARROW, DESKTOP):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            assert overflow(page) == 0, (path, size, widest(page))
+            for theme in ("light", "dark"):
+                page.emulate_media(color_scheme=theme)
+                assert faults_of_access(page) == [], (path, size, theme)
+
+
+@pytest.mark.on("sqlite")  # where the log is signed without being told to
+def test_the_browser_recomputes_the_receipt_and_sees_an_answer_that_was_altered(
+    site: Site, windows: Chromium
+) -> None:
+    owner = site.owner()
+    agent = site.agent(owner)
+    first = submit(agent, claim("The pool opens in May", "ai_synthesis"), 202).decision_id
+    second = submit(agent, claim("The sauna opens in May", "ai_synthesis"), 202).decision_id
+    reader = site.auditor(owner)
+    until(lambda: reader.get(f"/v1/receipts/{second}").status_code == 200)
+    window = windows.window(site.running.url, calm=True)
+    sign_in_with(site, window, site.token(Role.AUDITOR, owner)[1])
+    page = window.go(f"/review/audit/{first}")
+    said = page.locator(f"[data-decision={first}]")
+    said.locator(".chip").wait_for()
+    assert said.locator(".chip.good").inner_text() == "✓ proven"
+    assert "recomputed in this browser" in said.inner_text()
+
+    def alter(connection: Connection) -> None:
+        answer = decisions.get(connection, str(second), owners=None)
+        changed = str(answer).replace("in May", "in June")
+        connection.execute(
+            update(decisions.TABLE).where(decisions.TABLE.c.id == second).values(answer=changed)
+        )
+
+    site.store.writer.run([owner], alter).result()
+    page = window.go(f"/review/audit/{second}")
+    said = page.locator(f"[data-decision={second}]")
+    said.locator(".chip").wait_for()
+    assert said.locator(".chip.bad").inner_text() == "not proven"
+    assert "not the one that was given" in said.inner_text()
+    log = told(audits(site, owner), "/review/audit/log")
+    assert "whole Every entry continues the one before it" in log
+    log = told(audits(site, owner), "/review/audit/log", check="1")
+    assert "Something is not as it should be." in log
+    assert f"decision '{second}'" in log

@@ -1,0 +1,271 @@
+"""The tree over the log: every entry once and in order, signed as long as it only grows, held against its chains."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sqlite3
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from tests.claims import NOW, examined, submission_of
+from tests.conftest import THRESHOLD
+from vouchgate.gate import signing
+from vouchgate.gate.signing import LogKeyError, LogSigner, open_signer
+from vouchgate.ingest.transparency.verifier import (
+    NotProven,
+    Trust,
+    check_promise,
+    check_proof,
+    open_checkpoint,
+)
+from vouchgate.settings import Settings
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.engine import writing
+from vouchgate.storage.log import chain, keys, tree, tree_check
+from vouchgate.storage.log.tree import TreeMoved
+from vouchgate.storage.store import Store
+from vouchgate.workers.sequencer import Sequencer, SequencerResult
+
+SOON = timedelta(seconds=2)
+
+
+def store_claims(store: Store, *words: str, owner_id: str = "ann") -> list[Decided]:
+    """Claims that come in one transaction, if they may."""
+    sent = [store.writer.submit(submission_of(examined(each, owner_id=owner_id))) for each in words]
+    answers = [each.result(120) for each in sent]
+    assert all(isinstance(each, Decided) for each in answers)
+    return answers  # type: ignore[return-value]
+
+
+def settings_of(store: Store, tmp_path: Path, **more: str) -> Settings:
+    """With a key in a file."""
+    return Settings(log_key=str(tmp_path / "key"), **more)  # type: ignore[arg-type]
+
+
+def turn(store: Store, signer: LogSigner | None, at: object = NOW) -> dict[SequencerResult, int]:
+    """One turn of the sequencer."""
+    return dict(asyncio.run(Sequencer(store, signer).job.run_once(at)))  # type: ignore[arg-type]
+
+
+def problems(store: Store) -> list[str]:
+    with store.read() as connection:
+        return [*chain.verify(connection), *tree_check.verify(connection)]
+
+
+def test_entries_become_leaves_with_receipts(store: Store, tmp_path: Path) -> None:
+    store_claims(store, "Gate 1 is closed.", "Gate 2 is closed.")
+    signer = open_signer(settings_of(store, tmp_path), store, NOW)  # which logs its key
+    assert signer is not None
+    first = store_claims(store, "Lamp 1 is red.", "Lamp 2 is blue.", "Lamp 3 is green.", owner_id="bob")
+    with store.read() as connection:
+        assert tree.receipt(connection, str(first[0].answer.decision_id), owners=None) is None
+    assert turn(store, signer) == {SequencerResult.ADDED: 1, SequencerResult.SIGNED: 1}
+    assert turn(store, signer, NOW + SOON) == {}  # nothing is new
+    trust = Trust((signer.keys[0].key,))
+    for decided in first:
+        with store.read() as connection:
+            receipt = tree.receipt(connection, str(decided.answer.decision_id), owners=frozenset({"bob"}))
+            assert (
+                tree.receipt(connection, str(decided.answer.decision_id), owners=frozenset({"eve"})) is None
+            )
+        assert receipt is not None
+        check_proof(receipt.proof.encode(), receipt.leaf, trust)
+        leaf = json.loads(receipt.leaf)
+        assert leaf["commitment"] == chain.Document(decided.json.encode()).commitment(receipt.salt)
+        assert (leaf["policy"], leaf["subject"]) == (decided.answer.policy_digest, decided.answer.decision_id)
+        assert b"bob" not in receipt.leaf
+        assert decided.commit is not None
+        promise = signer.promise(decided.commit, decided.index).model_dump()
+        check_promise(promise, trust)
+        assert [promise[name] for name in ("owner", "seq", "digest")] == [
+            leaf[n] for n in ("owner", "seq", "digest")
+        ]
+        for name, other in (("seq", 9), ("owner", "x"), ("digest", "0" * 64), ("index", 1 - decided.index)):
+            with pytest.raises(NotProven):
+                check_promise(promise | {name: other}, trust)
+    assert problems(store) == []
+    with writing(store._engine) as connection:  # the owner of a leaf stays unknown when the salts are gone
+        connection.execute(text("UPDATE log_entry SET salt = NULL"))
+        assert [*tree_check.verify(connection)] == []
+        connection.rollback()
+
+
+def test_two_who_believe_they_hold_the_lease_add_nothing_twice(store: Store) -> None:
+    store_claims(store, "Gate 1 is closed.", "Gate 2 is closed.")
+    with store.read() as connection:
+        batches = [tree.next_batch(connection, most) for most in (1, 5)]
+    store.writer.run(["ann"], lambda connection: tree.add(connection, batches[0], NOW)).result(120)
+    with pytest.raises(TreeMoved):
+        store.writer.run(["ann"], lambda connection: tree.add(connection, batches[1], NOW)).result(120)
+    leased = [store.writer.run((), lambda c: tree.lease(c, "a", NOW + SOON, 5)).result(120) for _ in range(2)]
+    assert leased == [True, False]
+    assert turn(store, None, NOW + 4 * SOON) == {SequencerResult.ADDED: 1}
+    assert problems(store) == []
+    with store.read() as connection:
+        assert tree.size_of(connection) == 2
+
+
+@pytest.mark.on("sqlite")
+def test_a_tree_that_was_not_only_added_to_is_not_signed(
+    store: Store, database_url: str, tmp_path: Path
+) -> None:
+    settings = settings_of(store, tmp_path)
+    store_claims(store, *(f"Gate {number} is closed." for number in range(300)))
+    signer = open_signer(settings, store, NOW)
+    turn(store, signer)
+    with sqlite3.connect(database_url.removeprefix("sqlite:///")) as plain:
+        plain.execute(f"VACUUM INTO '{tmp_path}/backup.db'")
+    store_claims(store, "Lamp 1 is red.")
+    turn(store, signer, NOW + SOON)
+    restored = Store.open(f"sqlite:///{tmp_path}/backup.db", threshold=THRESHOLD)
+    store_claims(restored, "Lamp 2 is blue.", "Lamp 3 is green.", "Lamp 4 is grey.")  # as many, and others
+    assert turn(restored, signer, NOW + 2 * SOON)[SequencerResult.REFUSED] == 1
+    with pytest.raises(LogKeyError, match=r"not those that were signed|restored"):
+        open_signer(settings, restored, NOW)
+    keys.rename(restored, "log.example/second", actor="operator", now=NOW)
+    renamed = open_signer(settings, restored, NOW)
+    assert renamed is not None
+    assert (renamed.origin, len(renamed.keys)) == ("log.example/second", 1)
+    assert SequencerResult.SIGNED in turn(restored, renamed, NOW + 4 * SOON)
+    assert problems(restored) == []
+    restored.close()
+    with writing(store._engine) as connection:
+        connection.execute(text("UPDATE log_tile SET hashes = zeroblob(32) WHERE level = 1"))
+    sequencer = Sequencer(store, signer)
+    store_claims(store, "Lamp 5 is white.")
+    asyncio.run(sequencer.job.run_once(NOW + 4 * SOON))
+    assert "not those that were signed" in sequencer.problems()[0]
+
+
+@pytest.mark.on("sqlite")
+def test_keys_change_and_none_is_lost_in_silence(store: Store, tmp_path: Path) -> None:
+    settings, file = settings_of(store, tmp_path), tmp_path / "key"
+    with pytest.raises(LogKeyError, match="cannot be written"):
+        open_signer(Settings(log_key=str(tmp_path / "no" / "key")), store, NOW)  # type: ignore[arg-type]
+    first = open_signer(settings, store, NOW)
+    assert first is not None
+    assert file.stat().st_mode & 0o777 == 0o600
+    keys.add(store, signing.add_key(settings, first.origin).key, actor="operator", now=NOW)
+    both = open_signer(settings, store, NOW)
+    assert both is not None
+    turn(store, both)
+    with store.read() as connection:
+        last = tree.last_checkpoint(connection, published=True)
+    for key in both.keys:
+        open_checkpoint(last[1].encode(), Trust((key.key,)))  # type: ignore[index]
+    old = first.keys[0].key.key_id.hex()
+    kept = file.read_text()
+    file.write_text(kept.split("\n")[1])
+    with pytest.raises(LogKeyError, match=old):
+        open_signer(settings, store, NOW)
+    keys.retire(store, old, actor="operator", now=NOW)
+    again = open_signer(settings, store, NOW)
+    assert again is not None
+    assert [key.key for key in again.keys] == [both.keys[1].key]
+    with pytest.raises(ValueError, match="only key"):
+        keys.retire(store, again.keys[0].key.key_id.hex(), actor="operator", now=NOW)
+    with pytest.raises(LogKeyError, match="cannot change its name"):
+        open_signer(settings_of(store, tmp_path, log_origin="other.example"), store, NOW)
+    file.write_text("nonsense")
+    with pytest.raises(LogKeyError, match="cannot be read"):
+        open_signer(settings, store, NOW)
+    file.unlink()
+    with pytest.raises(LogKeyError, match="put it back"):
+        open_signer(settings, store, NOW)
+    assert problems(store) == []
+
+
+WAYS = [
+    (
+        "UPDATE log_leaf SET data = replace(data, 'claim.stored', 'claim.queued') WHERE number = 1",
+        "does not say",
+    ),
+    ("UPDATE log_leaf SET data = '{}' WHERE number = 1", "cannot be read"),
+    ("UPDATE log_leaf SET decision_id = NULL WHERE number = 1", "found by its decision"),
+    ("DELETE FROM log_leaf WHERE number = 1", "leaf 1 is missing"),
+    ("DELETE FROM log_leaf WHERE number = 2", "said to have 3"),
+    ("UPDATE owner SET sequenced = 2", "and 2 were added"),
+    ("UPDATE owner SET pseudonym = 'x'", "does not say"),
+    ("UPDATE tree SET size = 2", "said to have 2"),
+    ("UPDATE log_tile SET hashes = '' WHERE level = 0", "does not have the hashes"),
+    ("DELETE FROM log_tile", "tiles"),
+    ("INSERT INTO log_tile VALUES (0, 7, '')", "2 tiles"),
+    ("UPDATE log_checkpoint SET note = replace(note, 'vouchgate/', 'vouchgate/0')", "signed by no key"),
+    ("UPDATE log_checkpoint SET note = replace(note, '— ', '')", "Checkpoint"),
+    ("UPDATE log_checkpoint SET size = 2", "not of this tree"),
+    ("DELETE FROM log_key", "signed by no key"),
+]
+
+
+def test_no_way_of_altering_the_tree_passes(store: Store, tmp_path: Path) -> None:
+    store_claims(store, "Gate 1 is closed.", "Gate 2 is closed.")
+    turn(store, open_signer(settings_of(store, tmp_path), store, NOW))
+    assert problems(store) == []
+    for statement, says in WAYS:
+        with writing(store._engine) as connection:
+            connection.execute(text(statement))
+            found = [*tree_check.verify(connection)]
+            connection.rollback()
+        assert any(says in sentence for sentence in found), (statement, found)
+
+
+KILLED = """
+import asyncio, os, random, signal, sys, time
+from datetime import UTC, datetime
+from tests.claims import examined, submission_of
+from tests.conftest import THRESHOLD
+from vouchgate.gate.signing import open_signer
+from vouchgate.settings import Settings
+from vouchgate.storage.store import Store
+from vouchgate.workers import sequencer
+
+url, key = sys.argv[1:]
+sequencer.LEASE_SECONDS, sequencer.PAUSE = 0.01, sequencer.PAUSE * 0
+
+def work(number, ready):
+    store = Store.open(url, threshold=THRESHOLD)
+    signer = open_signer(Settings(log_key=key), store, datetime.now(UTC))
+    job = sequencer.Sequencer(store, signer).job
+    for count in range(100_000):
+        store.writer.submit(submission_of(examined(f"Lamp {number}x{count} hangs there."))).result(60)
+        asyncio.run(job.run_once(datetime.now(UTC)))
+        with store.read() as connection:
+            print(sequencer.tree.last_checkpoint(connection, published=True)[1].split("\\n")[1:3], flush=True)
+        os.write(ready, b".")
+
+for number in range(6):
+    begun, ready = os.pipe()
+    child = os.fork()
+    if not child:
+        work(number, ready)
+    os.read(begun, 1)
+    time.sleep(random.uniform(0, 0.1))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.on("sqlite")
+def test_killed_at_any_moment_it_loses_and_forks_nothing(
+    store: Store, database_url: str, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-c", KILLED, database_url, str(tmp_path / "key")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    seen = {
+        tuple(json.loads(line.replace("'", '"'))) for line in done.stdout.splitlines() if line.endswith("]")
+    }
+    assert len(seen) > 3, done.stderr
+    at = NOW + timedelta(days=3_650)
+    turn(store, open_signer(settings_of(store, tmp_path), store, at), at)
+    assert problems(store) == []
+    with store.read() as connection:
+        assert tree.size_of(connection) == connection.scalar(text("SELECT count(*) FROM log_entry"))
+        for size, root in seen:
+            assert base64.b64encode(tree.root_at(connection, int(size))).decode() == root
