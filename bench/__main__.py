@@ -72,6 +72,12 @@ def _spot_checks() -> None:
     spot_checks.run()
 
 
+def _log_proofs() -> None:
+    from bench import log_proofs
+
+    log_proofs.run()
+
+
 def _judgement(asked: argparse.Namespace) -> None:
     from bench import judgement
 
@@ -101,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, log, web, queue, amsb, harvest, spot-checks, judgement, import,"
-        " dedup; or all",
+        help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks, judgement,"
+        " import, dedup; or all",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -154,6 +160,7 @@ def main() -> None:
         "amsb": _amsb,
         "harvest": _harvest,
         "spot-checks": _spot_checks,
+        "log-proofs": _log_proofs,
         "judgement": partial(_judgement, asked),
         "import": partial(_import, asked),
         "dedup": partial(_dedup, asked),

@@ -30,12 +30,14 @@ from vouchgate.storage.dedup.reindex import Report
 from vouchgate.storage.store import Store
 from vouchgate.workers.changes import ChangeWatch
 from vouchgate.workers.documents import DocumentWorker
+from vouchgate.workers.log_mirror import LogMirror
 from vouchgate.workers.mail import MailSender
 from vouchgate.workers.recheck import Rechecker
 from vouchgate.workers.runner import AT_ONCE
 from vouchgate.workers.sequencer import Sequencer
 from vouchgate.workers.smtp import parse_server
 from vouchgate.workers.webhooks import Webhooks
+from vouchgate.workers.witnesses import Witnesses, parse_witness
 
 JUDGE_QUESTIONS_AT_ONCE = 8
 
@@ -60,12 +62,16 @@ class Service:
     document_worker: DocumentWorker
     signer: LogSigner | None
     sequencer: Sequencer
+    witnesses: Witnesses
+    log_mirror: LogMirror | None
 
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
         judge = () if self.judge is None else self.judge.problems()
-        workers = (*self.webhooks.problems(), *self.mail.problems(), *self.sequencer.problems())
-        return (*self.sources.git.problems(), *judge, *workers)
+        mirror = () if self.log_mirror is None else self.log_mirror.problems()
+        sending = (*self.webhooks.problems(), *self.mail.problems())
+        outsiders = (*self.sequencer.problems(), *self.witnesses.problems(), *mirror)
+        return (*self.sources.git.problems(), *judge, *sending, *outsiders)
 
 
 @contextmanager
@@ -132,7 +138,9 @@ def open_service(
             documents,
             document_worker,
             signer,
-            Sequencer(store, signer),
+            Sequencer(store, signer, publish=not settings.witnesses),
+            open_witnesses(settings, policy, store),
+            None if settings.log_mirror is None else LogMirror(store, settings.log_mirror),
         )
 
 
@@ -142,6 +150,13 @@ def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:
     outbound = None if settings.offline else outbound_of(settings, policy, 2 * AT_ONCE, 0.0)
     page = None if settings.public_url is None else f"{settings.public_url}/review"
     return Webhooks(store, outbound, page=page)
+
+
+def open_witnesses(settings: Settings, policy: Policy, store: Store) -> Witnesses:
+    """What shows the log to its witnesses, with a client of its own."""
+    witnesses = [parse_witness(each) for each in settings.witnesses]
+    needed = len(witnesses) if settings.witnesses_needed is None else settings.witnesses_needed
+    return Witnesses(store, outbound_of(settings, policy, AT_ONCE, 0.0), witnesses, needed)
 
 
 def open_mail(settings: Settings, store: Store) -> MailSender:

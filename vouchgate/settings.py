@@ -137,6 +137,9 @@ class Settings(_SettingsOfKinds):
     word_proofs: bool = False
     log_key: SecretStr | None = None  # the file that holds it, or the key itself
     log_origin: str | None = Field(default=None, pattern=r"^[^\s+]{1,255}$")
+    log_mirror: Path | None = None
+    witnesses: Words = ()
+    witnesses_needed: int | None = Field(default=None, ge=1)
     allow_networks: Words = ()
     citation_networks: Words = ()
     offline: bool = False
@@ -167,6 +170,7 @@ class Settings(_SettingsOfKinds):
         "citation_networks",
         "jira_projects",
         "linear_teams",
+        "witnesses",
         mode="before",
     )
     @classmethod
@@ -262,6 +266,26 @@ class Settings(_SettingsOfKinds):
             raise ValueError(f"{PREFIX}OIDC_ISSUER needs {PREFIX}PUBLIC_URL, to which people come back")
         if self.oidc_issuer is not None and self.offline:
             raise ValueError(f"{PREFIX}OIDC_ISSUER cannot be asked with {PREFIX}OFFLINE")
+        return self
+
+    @model_validator(mode="after")
+    def _witnesses(self) -> Self:
+        if not self.witnesses:
+            if self.witnesses_needed is not None:
+                raise ValueError(f"{PREFIX}WITNESSES_NEEDED is for {PREFIX}WITNESSES, and none are given")
+            return self
+        from vouchgate.workers.witnesses import parse_witness  # noqa: PLC0415  (few commands ask witnesses)
+
+        try:
+            keys = {parse_witness(each).key.public for each in self.witnesses}
+        except ValueError as error:
+            raise ValueError(f"{PREFIX}WITNESSES: {error}") from None
+        if len(keys) < (self.witnesses_needed or len(self.witnesses)):
+            raise ValueError(
+                f"{PREFIX}WITNESSES: these are {len(keys)} different witnesses, and more are needed"
+            )
+        if self.offline:
+            raise ValueError(f"{PREFIX}WITNESSES cannot be asked with {PREFIX}OFFLINE")
         return self
 
     @model_validator(mode="after")

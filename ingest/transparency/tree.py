@@ -35,13 +35,13 @@ class Edge:
     def root(self) -> bytes:
         """RFC 6962, section 2.1: the peaks of the tree, folded from the right."""
         root = b""
-        for tile in self.partial:
-            hashes = [tile[at : at + HASH_BYTES] for at in range(0, len(tile), HASH_BYTES)]
-            while hashes:
-                width = len(hashes) & -len(hashes)
-                peak = subtree(hashes[-width:])
+        for kept in self.partial:
+            tile = kept
+            while tile:
+                width = len(tile) & -len(tile)  # the least peak; both are multiples of a hash
+                peak = subtree(tile[-width:])
                 root = node_hash(peak, root) if root else peak
-                del hashes[-width:]
+                tile = tile[:-width]
         return root or EMPTY_ROOT
 
 
@@ -70,7 +70,7 @@ def grow(edge: Edge, leaves: Iterable[bytes]) -> tuple[Edge, dict[tuple[int, int
             tile = content[at : at + TILE_BYTES]
             changed[level, number + at // TILE_BYTES] = tile
             if len(tile) == TILE_BYTES:
-                above.append(subtree([tile[i : i + HASH_BYTES] for i in range(0, TILE_BYTES, HASH_BYTES)]))
+                above.append(subtree(tile))
         partial.append(content[len(content) - len(content) % TILE_BYTES :])
         added, level = above, level + 1
     return Edge(size, tuple(partial)), changed

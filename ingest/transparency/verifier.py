@@ -180,16 +180,17 @@ def hashes_of_tiles(read: Callable[[int, int, int], bytes], size: int) -> GetHas
         tile = kept[at]
         if len(tile) < width * HASH_BYTES:
             raise Malformed(f"The tile {tile_path(*at, width)} is too short.")
-        return subtree([tile[i * HASH_BYTES :][:HASH_BYTES] for i in range(begin, begin + (1 << above))])
+        return subtree(tile[begin * HASH_BYTES : (begin + (1 << above)) * HASH_BYTES])
 
     return get
 
 
-def subtree(hashes: Sequence[bytes]) -> bytes:
-    """The root over a number of neighbours that is a power of two."""
-    while len(hashes) > 1:
-        hashes = [node_hash(hashes[i], hashes[i + 1]) for i in range(0, len(hashes), 2)]
-    return hashes[0]
+def subtree(hashes: bytes) -> bytes:
+    """The root over a run of neighbours that is a power of two long."""
+    while len(hashes) > HASH_BYTES:
+        pairs = range(0, len(hashes), 2 * HASH_BYTES)
+        hashes = b"".join([hashlib.sha256(b"\x01" + hashes[i : i + 2 * HASH_BYTES]).digest() for i in pairs])
+    return hashes
 
 
 # --- Signed notes and checkpoints (signed-note, tlog-checkpoint, tlog-cosignature)
@@ -411,7 +412,7 @@ def check_promise(promise: Mapping[str, Any], log_keys: Iterable[Key]) -> None:
         entry = promised_entry(str(promise["owner"]), int(promise["seq"]), str(promise["digest"]))
         hashes = [unbase64(str(each), "A hash") for each in promise["hashes"][: MAX_PROOF_HASHES + 1]]
         index, note = int(promise["index"]), parse_note(str(promise["note"]).encode())
-    except (KeyError, TypeError, ValueError, UnicodeError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise Malformed("A promise has owner, seq, digest, index, hashes and note.") from error
     lines = note.text.split("\n")
     if len(lines) != 5 or lines[0] != PROMISE_HEADER:
@@ -470,18 +471,30 @@ def check_proof(
     return proof.index, checkpoint, seen
 
 
-def check_answer(leaf: bytes, salt: bytes, answer: bytes) -> None:
-    """That the entry commits to this answer, byte for byte as it was received; one newline that an editor put behind it
-    is passed over. Raises NotProven."""
+def check_answer(leaf: bytes, salt: bytes, answer: bytes, log_keys: Iterable[Key]) -> None:
+    """That the entry commits to this answer, byte for byte as it was received, but for a newline that an editor put
+    behind it. The promise at its end is no part of that, and must be of the same entry. Raises NotProven."""
     entry = _json(leaf, "The entry")
+    entry = entry if isinstance(entry, dict) else {}
     # A sha256 in lower hex; before a colon stands how it was made.
-    commitment = str(entry.get("commitment") if isinstance(entry, dict) else "").rpartition(":")[2]
-    if all(
-        hashlib.sha256(salt + each).hexdigest() != commitment for each in (answer, answer.removesuffix(b"\n"))
-    ):
+    commitment = str(entry.get("commitment")).rpartition(":")[2]
+    whole = answer.removesuffix(b"\n")
+    decided, promised, _ = whole.rpartition(b',"promise":')
+    for each in (answer, whole, decided + b"}"):
+        if hashlib.sha256(salt + each).hexdigest() == commitment:
+            break
+    else:
         raise NotProven(
             "The answer is not the one that was logged: it was altered, or belongs to another receipt."
         )
+    answered = _json(answer, "The answer") if promised else None
+    if isinstance(answered, dict) and "promise" in answered:
+        same = ("owner", "seq", "digest")
+        check_promise(answered["promise"], log_keys)
+        if [answered["promise"][each] for each in same] != [entry.get(each) for each in same]:
+            raise NotProven(
+                "The gate promised another entry than this one: it broke its promise. Keep both files."
+            )
 
 
 # --- Exports
@@ -722,6 +735,11 @@ def _check_receipt(
         leaf, proof, salt = _read(options.leaf, MAX_LEAF_BYTES), data, None
     else:
         receipt = _json(data, "The receipt")
+        if isinstance(receipt, dict) and "promise" in receipt:
+            check_promise(receipt["promise"], trusted[0])
+            return [
+                "It holds: the log promised this entry. A receipt for it is still to come: keep the answer until then."
+            ]
         if not isinstance(receipt, dict) or {str} != {type(receipt.get(each)) for each in ("leaf", "proof")}:
             raise Malformed("A receipt is JSON with leaf, salt and proof.")
         leaf, proof, salt = (
@@ -740,7 +758,7 @@ def _check_receipt(
             raise Malformed(
                 "The receipt has no salt, so no answer can be held against it: the text may be erased."
             )
-        check_answer(leaf, bytes.fromhex(salt), _read(options.answer, MAX_ANSWER_BYTES))
+        check_answer(leaf, bytes.fromhex(salt), _read(options.answer, MAX_ANSWER_BYTES), trusted[0])
         lines.append("The answer is the one that was logged.")
     return lines
 

@@ -12,7 +12,7 @@ import re
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, and_, bindparam, delete, func, select, text, tuple_, update
+from sqlalchemy import Connection, Table, and_, bindparam, delete, func, or_, select, text, tuple_, update
 
 from vouchgate.ingest.policy import canonical_json
 from vouchgate.ingest.transparency.tree import Edge, edge_of, grow, inclusion_proof
@@ -82,6 +82,13 @@ _PUT_CHECKPOINT = text(
     "ON CONFLICT DO NOTHING"
 ).bindparams(bindparam("at", type_=UtcTime), bindparam("published_at", type_=UtcTime))
 _PUBLISHED = CHECKPOINT.c.published_at.is_not(None)
+_LAST_PUBLISHED = select(func.coalesce(func.max(CHECKPOINT.c.size), -1)).where(_PUBLISHED).scalar_subquery()
+_UNPUBLISHED = select(CHECKPOINT.c.size, CHECKPOINT.c.signed_at).where(CHECKPOINT.c.size > _LAST_PUBLISHED)
+_SHOW = (
+    update(TREE)
+    .where(TREE.c.id == 1, TREE.c.witnesses_due_at <= bindparam("now"))
+    .values(witnesses_due_at=bindparam("until"))
+)
 _LAST = select(CHECKPOINT.c.size, CHECKPOINT.c.note).order_by(CHECKPOINT.c.size.desc()).limit(1)
 _ID = re.compile(r"(?:[a-z]+_)?[0-9a-f]{16,32}")  # what the gate makes; any other name may tell of somebody
 
@@ -243,13 +250,42 @@ def last_checkpoint(connection: Connection, *, published: bool, above: int = 0) 
 
 def put_checkpoint(connection: Connection, size: int, note: str, now: datetime, *, publish: bool) -> None:
     """Keeps a signed checkpoint. Of the published ones before it, one an hour is kept: anybody who has another still
-    gets a proof that the tree only grew."""
+    gets a proof that the tree only grew. Of those that are not, the first and the last are: since when one waits, and
+    what to show."""
     published_at = now if publish else None
     connection.execute(_PUT_CHECKPOINT, {"size": size, "note": note, "at": now, "published_at": published_at})
     last = last_checkpoint(connection, published=True)
     hour = now.replace(minute=0, second=0, microsecond=0)
     before = and_(_PUBLISHED, CHECKPOINT.c.size < (last or (0,))[0], CHECKPOINT.c.signed_at >= hour)
-    connection.execute(delete(CHECKPOINT).where(before))
+    first = connection.scalar(_UNPUBLISHED.order_by(CHECKPOINT.c.size).limit(1))
+    newest = connection.scalar(_NEWEST)
+    between = and_(
+        ~_PUBLISHED, CHECKPOINT.c.size.not_in([each for each in (first, newest) if each is not None])
+    )
+    connection.execute(delete(CHECKPOINT).where(or_(before, between)))
+
+
+def publish(connection: Connection, size: int, note: str, now: datetime) -> None:
+    """Publishes a checkpoint with the cosignatures that it got, whatever became of its row meanwhile."""
+    connection.execute(delete(CHECKPOINT).where(CHECKPOINT.c.size == size))
+    put_checkpoint(connection, size, note, now, publish=True)
+
+
+def next_unpublished(connection: Connection) -> datetime | None:
+    """When a checkpoint is to be shown to witnesses; None when the newest one is published."""
+    due = select(TREE.c.witnesses_due_at).where(_UNPUBLISHED.exists())
+    return connection.scalar(due)
+
+
+def unpublished_since(connection: Connection) -> datetime | None:
+    """Since when there is a checkpoint that is not published; None where there is none."""
+    row = connection.execute(_UNPUBLISHED.order_by(CHECKPOINT.c.size).limit(1)).one_or_none()
+    return None if row is None else row.signed_at
+
+
+def lease_witnesses(connection: Connection, now: datetime, until: datetime) -> bool:
+    """Takes the turn to show the newest checkpoint, until then; whether it was due."""
+    return connection.execute(_SHOW, {"now": now, "until": until}).rowcount == 1
 
 
 class Receipt(NamedTuple):

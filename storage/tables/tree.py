@@ -19,6 +19,10 @@ class TreeRow(SQLModel, table=True):
     size: int = Field(default=0, sa_type=BigInteger)
     due_at: datetime = Field(sa_type=UtcTime)  # of the next batch; while it is leased, when the lease ends
     lease: str | None = None
+    # when the newest checkpoint is shown to witnesses; while that is under way, when it may be tried again
+    witnesses_due_at: datetime = Field(
+        sa_type=UtcTime, sa_column_kwargs={"server_default": "2026-01-01 00:00:00"}
+    )
 
 
 class LeafRow(SQLModel, table=True):

@@ -79,6 +79,12 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
             *(asyncio.create_task(job.run(app.state.metrics.count_mails)) for job in service.mail.jobs),
             asyncio.create_task(service.document_worker.job.run(app.state.metrics.count_documents)),
             asyncio.create_task(service.sequencer.job.run(lambda results: None)),
+            asyncio.create_task(service.witnesses.job.run(lambda results: None)),
+            *(
+                asyncio.create_task(repeat("mirroring the log", mirror.step))
+                for mirror in [service.log_mirror]
+                if mirror is not None
+            ),
         ]
         yield
         app.state.hub.close()

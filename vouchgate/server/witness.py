@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
-import os
 import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
@@ -24,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from vouchgate.files import write_durably
 from vouchgate.ingest.transparency.note import (
     SigningKey,
     make_signing_key,
@@ -148,18 +148,7 @@ class Witness:
         return PlainTextResponse(line)
 
     def _save(self, seen: dict[str, str]) -> None:
-        """What is in the file is there whole, before or after."""
-        made = self._folder / "state.json.new"
-        with made.open("w") as file:
-            json.dump(seen, file)
-            file.flush()
-            os.fsync(file.fileno())
-        made.replace(self._folder / "state.json")
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        write_durably(self._folder / "state.json", json.dumps(seen).encode())
         self._seen = seen
 
 

@@ -39,13 +39,19 @@ class SequencerResult(StrEnum):
 
 
 class Sequencer:
-    """Makes the tree grow (`job`). `signer` None: without checkpoints."""
+    """Makes the tree grow (`job`). `signer` None: without checkpoints; `publish` False: witnesses see them first."""
 
     def __init__(
-        self, store: Store, signer: LogSigner | None, *, clock: Callable[[], datetime] = now_in_utc
+        self,
+        store: Store,
+        signer: LogSigner | None,
+        *,
+        publish: bool = True,
+        clock: Callable[[], datetime] = now_in_utc,
     ) -> None:
         self._store = store
         self._signer = signer
+        self._publish = publish
         self._trouble: tuple[str, ...] = ()
         due = partial(tree.next_due, signing=signer is not None)
         self.job = Job("adding to the log's tree", store, due, self._lease, self._work, POLL_SECONDS, clock)
@@ -83,7 +89,7 @@ class Sequencer:
         size, note = await asyncio.to_thread(signer.sign, self._store)
 
         def keep(connection: Connection) -> None:
-            tree.put_checkpoint(connection, size, note, at, publish=True)
+            tree.put_checkpoint(connection, size, note, at, publish=self._publish)
 
         await write(self._store, (), keep)
         self._trouble = ()

@@ -12,7 +12,6 @@ import pytest
 from tests.acceptance.site import Site, claim, is_problem, without_promises
 from vouchgate.client import Client
 from vouchgate.ingest.transparency.verifier import (
-    Trust,
     check_promise,
     check_proof,
     hashes_of_tiles,
@@ -31,7 +30,7 @@ def test_a_promise_is_kept(site: Site, owner: str) -> None:
     promise, decision_id = sent.json()["promise"], sent.json()["decision_id"]
     other = agent.post("/v1/claims/batch", json={"claims": [claim("The roof is grey")]}).json()["results"][0]
     with site.store.read() as connection:
-        trust = Trust(tuple(each.key for each in keys.known(connection)))
+        trust = [each.key for each in keys.known(connection)]
     for each in (promise, other["promise"]):
         check_promise(each, trust)
     assert (promise["owner"], promise["seq"]) == (other["promise"]["owner"], other["promise"]["seq"] - 1)

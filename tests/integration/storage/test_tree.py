@@ -20,7 +20,6 @@ from vouchgate.gate import signing
 from vouchgate.gate.signing import LogKeyError, LogSigner, open_signer
 from vouchgate.ingest.transparency.verifier import (
     NotProven,
-    Trust,
     check_promise,
     check_proof,
     open_checkpoint,
@@ -68,7 +67,7 @@ def test_entries_become_leaves_with_receipts(store: Store, tmp_path: Path) -> No
         assert tree.receipt(connection, str(first[0].answer.decision_id), owners=None) is None
     assert turn(store, signer) == {SequencerResult.ADDED: 1, SequencerResult.SIGNED: 1}
     assert turn(store, signer, NOW + SOON) == {}  # nothing is new
-    trust = Trust((signer.keys[0].key,))
+    trust = [signer.keys[0].key]
     for decided in first:
         with store.read() as connection:
             receipt = tree.receipt(connection, str(decided.answer.decision_id), owners=frozenset({"bob"}))
@@ -159,7 +158,7 @@ def test_keys_change_and_none_is_lost_in_silence(store: Store, tmp_path: Path) -
     with store.read() as connection:
         last = tree.last_checkpoint(connection, published=True)
     for key in both.keys:
-        open_checkpoint(last[1].encode(), Trust((key.key,)))  # type: ignore[index]
+        open_checkpoint(last[1].encode(), [key.key])  # type: ignore[index]
     old = first.keys[0].key.key_id.hex()
     kept = file.read_text()
     file.write_text(kept.split("\n")[1])

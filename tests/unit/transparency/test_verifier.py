@@ -13,6 +13,7 @@ import pytest
 
 from vouchgate.ingest.transparency import verifier
 from vouchgate.ingest.transparency.note import signing_key
+from vouchgate.ingest.transparency.promises import Commit
 from vouchgate.ingest.transparency.tree import Edge, grow, inclusion_proof
 from vouchgate.ingest.transparency.verifier import (
     COSIGNATURE,
@@ -29,9 +30,23 @@ LOG = signing_key("gate.example/log", b"L" * 32)
 WITNESS = signing_key("auditor.example/witness", b"W" * 32, COSIGNATURE)
 KEY, OF_WITNESS = ("--key", str(LOG.key)), ("--witness", str(WITNESS.key))
 ANSWER, SALT = b'{"decision_id":"d1","outcome":"stored"}', bytes(range(16))
+DIGEST = "ab" * 32
 LEAF = json.dumps(
-    {"action": "claim.stored", "commitment": f"1s:{hashlib.sha256(SALT + ANSWER).hexdigest()}"}
+    {
+        "action": "claim.stored",
+        "commitment": f"1s:{hashlib.sha256(SALT + ANSWER).hexdigest()}",
+        "owner": "o1",
+        "seq": 3,
+        "digest": DIGEST,
+    }
 ).encode()
+
+
+def answer_with(**changed: object) -> bytes:
+    """The answer as it goes out, with a promise."""
+    commit = Commit([("o0", 9, DIGEST), ("o1", 3, DIGEST), ("o2", 7, DIGEST)])
+    promise = commit.promise(1, "gate.example/log", LOG.sign_note).model_dump() | changed
+    return ANSWER[:-1] + b',"promise":' + json.dumps(promise).encode() + b"}"
 
 
 class Kept:
@@ -102,17 +117,27 @@ def test_a_receipt(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
         [kept.receipt(), "--key", keys, *OF_WITNESS],
         [kept.receipt(salt=None), *KEY, *OF_WITNESS, "--need", "1"],
         [proof, "--leaf", leaf, *KEY],
+        [kept.receipt(), *KEY, "--answer", kept.put("promised", answer_with())],
+        [kept.put("promised", answer_with()), *KEY],  # before there is a receipt
     ):
         assert main(arguments) == 0, capsys.readouterr()
     assert "auditor.example/witness at 2025-11-23 04:00:00 UTC" in capsys.readouterr().out
     other = base64.b64encode(LEAF.replace(b"stored", b"queued")).decode()
     deep = kept.put("deep", b"[" * 200_000)
     receipt, wrong_key = kept.receipt(), str(signing_key("gate.example/log", b"X" * 32).key)
+    theirs = Commit([("o1", 4, DIGEST)]).promise(0, "gate.example/log", LOG.sign_note)
+    another = answer_with(**theirs.model_dump())
     for status, said, arguments in (
         (1, "another root", [kept.receipt(leaf=other), *KEY]),
         (1, "not signed by a key", [receipt, "--key", wrong_key]),
         (1, "1 of your witnesses", [receipt, *KEY, *OF_WITNESS, "--need", "2"]),
         (1, "not the one that was logged", [receipt, *KEY, "--answer", kept.put("b", ANSWER.replace(b"d1", b"d2"))]),
+        (1, "it broke its promise", [receipt, *KEY, "--answer", kept.put("other", another)]),
+        (1, "another root", [receipt, *KEY, "--answer", kept.put("c", answer_with(seq=4))]),
+        (1, "another root", [kept.put("d", answer_with(digest="cd" * 32)), *KEY]),
+        (1, "not signed by a key", [kept.put("promised", answer_with()), "--key", wrong_key]),
+        (2, "A promise has", [kept.put("e", answer_with(index=float("inf"))), *KEY]),
+        (2, "A promise has", [kept.put("f", b'{"promise":[]}'), *KEY]),
         (2, "has no salt", [kept.receipt(salt=None), *KEY, "--answer", answer]),
         (2, "other way round", [receipt, "--key", str(WITNESS.key)]),
         (2, "mistyped", [receipt, "--key", str(LOG.key)[:-1] + "A"]),
