@@ -107,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks, judgement,"
-        " import, dedup; or all",
+        help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks,"
+        " judgement, import, dedup; or all",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
