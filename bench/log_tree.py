@@ -78,7 +78,7 @@ def run(entries: int = ENTRIES) -> None:
     print(f"commitment: {plain:.1f} us without a salt, {salted:.1f} us with one")
     with tempfile.TemporaryDirectory() as folder:
         store = Store.open(f"sqlite:///{folder}/log.db", threshold=load_policy().threshold)
-        signer = open_signer(Settings(log_key=f"{folder}/key"), store, datetime.now(UTC))  # type: ignore[arg-type]
+        signer = open_signer(Settings(log_key=f"{folder}/key"), store, datetime.now(UTC))
         assert signer is not None
         for claims in (1, 16, 256):
 

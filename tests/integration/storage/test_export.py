@@ -346,6 +346,9 @@ def test_the_command_writes_for_those_who_may(
     assert run("bobs", auditor) == 0
     assert check(tmp_path / "bobs") == 0
     assert json.loads((tmp_path / "bobs" / MANIFEST).read_text())["predicate"]["owners"] == ["bob"]
+    with module_store.read() as connection:
+        read = text("SELECT subject_id FROM log_entry WHERE owner_id = '' AND action = 'audit.read'")
+        assert connection.scalars(read).all() == ["audit%20export"]
     assert "12" not in capsys.readouterr().out.split("decisions")[0]
     assert run("all", since="2020-01-01", until=str(NOW.date() + timedelta(days=400))) == 0
     assert check(tmp_path / "all") == 0

@@ -147,7 +147,7 @@ def test_a_tree_that_was_not_only_added_to_is_not_signed(
 def test_keys_change_and_none_is_lost_in_silence(store: Store, tmp_path: Path) -> None:
     settings, file = settings_of(store, tmp_path), tmp_path / "key"
     with pytest.raises(LogKeyError, match="cannot be written"):
-        open_signer(Settings(log_key=str(tmp_path / "no" / "key")), store, NOW)  # type: ignore[arg-type]
+        open_signer(Settings(log_key=str(tmp_path / "no" / "key")), store, NOW)
     first = open_signer(settings, store, NOW)
     assert first is not None
     assert file.stat().st_mode & 0o777 == 0o600

@@ -253,7 +253,9 @@ def run(
     """Writes an export, signed with the log's key if there is one. Raises Failure as `write_export` and `scope`."""
     times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
     with open_store(settings) as store, store.read() as connection:
-        wanted = RulingFilter(owners=scope(connection, settings, owners or ()), **times)
+        wanted = RulingFilter(
+            owners=scope(store, connection, settings, owners or (), "audit export"), **times
+        )
         in_use = {each.id for each in log_keys.known(connection) if each.retired_at is None}
         keys = [key for key in read_keys(settings) if key.key.key_id.hex() in in_use]
         counts = write_export(connection, out, wanted, keys)

@@ -17,8 +17,10 @@ from vouchgate.review.rules import Act, is_allowed
 from vouchgate.settings import Settings
 from vouchgate.storage.identity import owners as known_owners
 from vouchgate.storage.identity import tokens
+from vouchgate.storage.log.reads import note_read
 from vouchgate.storage.queue import rulings
 from vouchgate.storage.queue.rulings import Ruling, RulingFilter
+from vouchgate.storage.store import Store
 
 COLUMNS = (*Ruling.model_fields, *Ruling.model_computed_fields)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet takes for the beginning of one (OWASP)
@@ -38,7 +40,11 @@ def run(
         raise Failure(f"--format: {form!r} is unknown; known are csv, jsonl", USAGE)
     times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
     with open_store(settings) as store, store.read() as connection:
-        wanted = RulingFilter(owners=scope(connection, settings, owners or ()), reviewer=reviewer, **times)
+        wanted = RulingFilter(
+            owners=scope(store, connection, settings, owners or (), "audit reviews"),
+            reviewer=reviewer,
+            **times,
+        )
         if form == "csv":
             write_line(csv_line(COLUMNS))
         for each in chain.from_iterable(rulings.walk(connection, wanted)):
@@ -59,9 +65,12 @@ def time_of(text: str | None, option: str) -> datetime | None:
         ) from error
 
 
-def scope(connection: Connection, settings: Settings, named: Sequence[str]) -> frozenset[str] | None:
+def scope(
+    store: Store, connection: Connection, settings: Settings, named: Sequence[str], what: str
+) -> frozenset[str] | None:
     """The owners that are meant, None for every one: those that are named, of those that a token audits if one is
-    given. Raises Failure for an owner that there is not, or that the token does not act for."""
+    given; then it is in the log `what` an auditor read. Raises Failure for an owner that there is not, or that the
+    token does not act for."""
     for owner in named:
         if not known_owners.is_known(connection, owner):
             raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
@@ -74,6 +83,7 @@ def scope(connection: Connection, settings: Settings, named: Sequence[str]) -> f
     for owner in named:
         if not principal.may_act_for(owner):
             raise Failure(f"this token does not act for {owner!r}")
+    note_read(store, principal, what, now=datetime.now(UTC))
     return wanted or (None if principal.any_owner else principal.owners)
 
 
