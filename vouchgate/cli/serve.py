@@ -23,6 +23,7 @@ from sqlalchemy import make_url
 from vouchgate.cli.identity.tokens import link_url
 from vouchgate.cli.output import Failure, say
 from vouchgate.cli.progress import of_the_index
+from vouchgate.gate.signing import key_file
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.transparency.verifier import ED25519, NotProven, parse_keys
@@ -30,7 +31,7 @@ from vouchgate.server.app import create_app
 from vouchgate.server.processes import Supervisor
 from vouchgate.server.witness import Witness, WitnessError, create_witness
 from vouchgate.service import Service, open_service
-from vouchgate.settings import Settings
+from vouchgate.settings import PREFIX, Settings
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.store import Store
 
@@ -63,8 +64,14 @@ def run(settings: Settings) -> int:
         def ready() -> None:
             say(f"listening on {address}")
 
+        key = key_file(settings)
+        made = key is not None and not key.exists()
         with of_the_index() as progress, open_service(settings, progress) as service:
             progress.close()
+            if service.signer is None:
+                say(f"The log is not signed: {PREFIX}LOG_KEY names no file for its key.")
+            elif made:
+                say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
             _first_start(service, address, port_of(listener))
             listen(listener)
             if settings.workers == 1:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import logging
 import os
 import secrets
 from collections.abc import Iterator
@@ -34,8 +33,6 @@ from vouchgate.storage.log import keys as known_keys
 from vouchgate.storage.log import tree
 from vouchgate.storage.log.tree import TreeBroken
 from vouchgate.storage.store import Store
-
-log = logging.getLogger(__name__)
 
 _LOOK = "Run `vouchgate log verify`, and compare with a backup; nothing is signed meanwhile"
 _MOST = 65_536  # bytes of a key file
@@ -106,7 +103,6 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
             f"with `vouchgate log keys --add` and `vouchgate log keys --retire {lost[0]}`, which everybody will see"
         )
     if not given and path is None:
-        log.info("the log is not signed: set %sLOG_KEY to a file that is to hold its key", PREFIX)
         return None
     wanted = (
         origin
@@ -118,7 +114,6 @@ def open_signer(settings: Settings, store: Store, now: datetime) -> LogSigner | 
                           "and the names in its keys")  # fmt: skip
     if not given:
         given = [add_key(settings, wanted)]
-        log.info("the log is signed with a new key, in %s: keep a copy of it in another place", path)
     for each in given:
         known_keys.add(store, each.key, actor="service", now=now)
     signer = LogSigner(wanted, tuple(given), path)
