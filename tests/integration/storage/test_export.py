@@ -187,6 +187,7 @@ def test_the_same_bytes_again(exported: Path, module_store: Store, tmp_path: Pat
         with pytest.raises(Failure, match="there already"):
             write_export(connection, tmp_path / "a" / "q4.zip", WHOLE, [KEY])
     assert (tmp_path / "a/q4.zip").read_bytes() == (tmp_path / "b/q4.zip").read_bytes()
+    assert (exported.stat().st_mode & 0o777, (tmp_path / "a/q4.zip").stat().st_mode & 0o777) == (0o700, 0o600)
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["q4.zip"]  # and nothing half done beside it
     with zipfile.ZipFile(tmp_path / "a/q4.zip") as packed:
         packed.extractall(tmp_path)

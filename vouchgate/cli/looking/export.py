@@ -278,9 +278,10 @@ def write_export(
     made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     try:
         folder = made / out.name.removesuffix(".zip")
-        folder.mkdir()
+        folder.mkdir(0o700)  # it holds what only some may read
         counts = Export(connection, folder, wanted, keys).write()
         if out.suffix == ".zip":
+            (made / "zip").touch(0o600)
             _zip(folder, made / "zip")
             folder = made / "zip"
         os.rename(folder, out)  # noqa: PTH104  (a folder, too)
@@ -290,7 +291,7 @@ def write_export(
 
 
 def _zip(folder: Path, target: Path) -> None:
-    with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED) as packed:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sorted(each for each in folder.rglob("*") if each.is_file()):
             info = zipfile.ZipInfo(path.relative_to(folder.parent).as_posix(), _ZIP_TIME)
             info.compress_type, info.external_attr, info.create_system = zipfile.ZIP_DEFLATED, 0o600 << 16, 3
