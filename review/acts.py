@@ -25,7 +25,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import head_start
 from vouchgate.review import record
 from vouchgate.review.answers import AlreadyGone, Rejected, Retracted
-from vouchgate.storage.claims import decisions, memories, source_texts
+from vouchgate.storage.claims import decisions, lineage, memories, source_texts
 from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.errors import RecordUnreadable, StorageError
 from vouchgate.storage.outgoing.outbox import Outbox
@@ -233,6 +233,7 @@ def keep_decision(
     """Writes a decision, the texts it rests on, and its log entry; what that commits to them with."""
     text = answer.model_dump_json()
     connection.execute(_INSERT_DECISION, decisions.row_of(answer, text, principal_id=by, at=now))
+    lineage.ROWS.write(connection, lineage.rows_of(answer))
     owner_id, decision_id = answer.evidence.claim.owner_id, str(answer.decision_id)
     source_texts.write(connection, source_texts.rows_of(owner_id, readings, policy, now))
     document = record.Document(text.encode())

@@ -20,6 +20,7 @@ class Act(StrEnum):
     READ_MEMORY = "read_memory"
     READ_DECISION = "read_decision"
     READ_EVENTS = "read_events"
+    READ_IMPACT = "read_impact"  # what rests on a source, waiting claims too
     READ_REVIEWS = "read_reviews"
     READ_RULINGS = "read_rulings"  # what waits and waited, with notes and votes
     REVIEW = "review"  # approve or reject
@@ -44,6 +45,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
     | {
         Act.READ_REVIEWS,
         Act.READ_RULINGS,
+        Act.READ_IMPACT,
         Act.REVIEW,
         Act.RETRACT,
         Act.RETRY_DELIVERY,
@@ -51,8 +53,9 @@ ALLOWED: dict[Role, frozenset[Act]] = {
         Act.READ_TEAM,
         Act.LET_STAND_IN,
     },
-    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_RULINGS, Act.READ_TEAM},
-    Role.ADMIN: _EVERYBODY | {Act.READ_EVENTS, Act.READ_TEAM, Act.MANAGE_TEAM, Act.LET_STAND_IN},
+    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_RULINGS, Act.READ_TEAM},
+    Role.ADMIN: _EVERYBODY
+    | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_TEAM, Act.MANAGE_TEAM, Act.LET_STAND_IN},
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 MODULES = {
     "server": (
         "alembic",
+        "cryptography",
         "fastapi",
         "fastapi_offline",
         "git",

@@ -23,7 +23,7 @@ from pydantic_core import CoreSchema
 
 from vouchgate.ingest.claims.citation import CitationName
 from vouchgate.ingest.claims.claim import MemoryType, Source
-from vouchgate.ingest.claims.delivery import DeliveryOp
+from vouchgate.ingest.claims.delivery import OWN_SINK, DeliveryOp
 from vouchgate.ingest.policy import (
     MAX_BATCH_CLAIMS,
     MAX_CITATIONS,
@@ -88,8 +88,8 @@ def _iso_time(value: object) -> object:
 
 def _no_webhook(sink: str) -> str:
     """Webhooks have ids like this. They get every memory by themselves, and nobody fetches anything in their place."""
-    if sink.startswith(sink_id("")):
-        raise ValueError(f"must not begin with {sink_id('')}")
+    if sink.startswith(sink_id("")) or sink == OWN_SINK:
+        raise ValueError(f"must not begin with {sink_id('')}, or be {OWN_SINK}, which is the gate itself")
     return sink
 
 

@@ -8,6 +8,9 @@ from pydantic import Field, JsonValue
 
 from vouchgate.ingest.claims.frozen import Frozen
 
+# The gate's own memories, by their ids: no store, and only asked to let one go.
+OWN_SINK = "vouchgate"
+
 
 class DeliveryOp(StrEnum):
     """What a store behind the gate is asked to do with one place of it."""

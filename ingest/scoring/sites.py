@@ -10,7 +10,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
@@ -86,6 +86,7 @@ def host_of(url: str) -> str:
     return host
 
 
+@lru_cache(maxsize=4096)
 def registrable_domain(host: str) -> str:
     """The domain that somebody registered, out of a host as `host_of` gives it; "" for a public suffix."""
     return _suffixes().privatesuffix(host) or ""

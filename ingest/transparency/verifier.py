@@ -756,7 +756,7 @@ def _check_receipt(
     if options.answer:
         if not isinstance(salt, str) or not re.fullmatch(r"[0-9a-f]{32}", salt):
             raise Malformed(
-                "The receipt has no salt, so no answer can be held against it: the text may be erased."
+                "The receipt has no salt, so no answer fits it: the text was erased, or not all of it is shown to you."
             )
         check_answer(leaf, bytes.fromhex(salt), _read(options.answer, MAX_ANSWER_BYTES), trusted[0])
         lines.append("The answer is the one that was logged.")

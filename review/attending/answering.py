@@ -124,7 +124,6 @@ def _take(
         "content": content,
         "words_digest": words_digest(content, item.memory_type),
         "cited": cited_key(sources[0].citation.key) if sources else None,
-        "cites": pending.cites_of(sources),
     }
     if content != item.content:
         index.remove(connection, item.owner_id, ItemKind.PENDING, item.id)  # by the text that it still has

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.delivery import OWN_SINK
 from vouchgate.ingest.claims.likeness import ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.claims.source import Found
@@ -115,5 +116,7 @@ def _memory_at_place(answer: ValidationResult) -> Neighbour | None:
 def _removes(name: str, answer: ValidationResult) -> str:
     known = _memory_at_place(answer)
     sink, _, place = name.partition(" ")
+    if sink == OWN_SINK:
+        return f"Retracts {place}. This cannot be taken back."
     retracts = "" if known is None else f", and retracts {known.id}"
     return f"Has {place} removed from {sink}{retracts}. This cannot be taken back."

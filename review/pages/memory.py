@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
+from vouchgate.ingest.claims.impact import Impact
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.pages.delivery import DeliveryView, delivery_views
@@ -100,6 +101,22 @@ class MemoryListQuery:
         """The address of this choice."""
         given = {"q": self.q, "source": self.source, **self.values, **more}
         return f"{PATH}?{urlencode({name: value for name, value in given.items() if value})}"
+
+
+@dataclass(frozen=True, slots=True)
+class RestsView:
+    """What else is known where memories of one source are listed: those that rest on nothing else, and what waits."""
+
+    alone: frozenset[str]
+    waiting: int
+    waiting_href: str
+
+
+def rests_view(found: Impact) -> RestsView:
+    """What is said beside the list of what rests on a source."""
+    query = 'source:"' + found.source.replace('"', "") + '"'
+    href = f"/review?{urlencode({'q': query})}"
+    return RestsView(frozenset(found.alone), found.counts.get("pending", 0), href)
 
 
 def _any(kind: type[MemoryType | Confidence | Label]) -> tuple[tuple[str, str], ...]:

@@ -27,6 +27,7 @@ class PublisherView:
     word: str
     since: Moment
     until: str
+    impact_href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,17 @@ class PreviewView:
     name: str
     shown: Pieces
     sentences: tuple[str, ...]
+    impact_href: str
 
 
 def href_of(publisher: str) -> str:
     """Where an owner trusts or bans this publisher."""
     return f"{PATH}?{urlencode({'publisher': publisher})}"
+
+
+def impact_href(source: str) -> str:
+    """Where an owner sees what rests on a source."""
+    return f"/review/memories?{urlencode({'source': source, 'state': 'all'})}"
 
 
 def publisher_views(said: Sequence[PublisherTrust], now: datetime) -> list[PublisherView]:
@@ -53,6 +60,7 @@ def publisher_views(said: Sequence[PublisherTrust], now: datetime) -> list[Publi
             word=WORDS[one.trust],
             since=moment(one.created_at, now),
             until=f"{one.until:%Y-%m-%d}",
+            impact_href=impact_href(f"site:{one.publisher}"),
         )
         for one in said
     ]
@@ -70,6 +78,7 @@ def preview_view(publisher: str, seen: Preview) -> PreviewView:
             f"{waiting}; had you trusted it, {stored}. What waits goes on waiting for you.",
             f"{rest}. Under a ban they are marked as stale when their sources are read again.",
         ),
+        impact_href=impact_href(f"site:{publisher}"),
     )
 
 

@@ -32,7 +32,7 @@ from vouchgate.ingest.scoring.score import (
 )
 from vouchgate.ingest.scoring.sites import host_of
 from vouchgate.review.pages.findings import FindingView, deciding, finding_views, worst
-from vouchgate.review.pages.publishers import href_of
+from vouchgate.review.pages.publishers import href_of, impact_href
 from vouchgate.review.pages.wording.links import LinkView, leads_elsewhere, link_of
 from vouchgate.review.pages.wording.text import MarkedSpan, Pieces, pieces, plain_line
 from vouchgate.review.pages.wording.times import Moment, age, moment_or_none
@@ -89,6 +89,7 @@ class SourceView:
     """
 
     heading: Pieces
+    impact_href: str  # what rests on it
     cited: Pieces
     cited_kind: str
     state_words: str
@@ -158,6 +159,7 @@ def source_view(
     publisher = found.site if found is not None and host_of(found.source_id) else ""
     return SourceView(
         heading=pieces(citation.value if found is None else found.source_id),
+        impact_href=impact_href(citation.key),
         cited=pieces(citation.value),
         cited_kind=label_of(citation.type),
         state_words=_state(reading),

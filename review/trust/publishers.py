@@ -13,24 +13,24 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.citations import names
 from vouchgate.ingest.claims.decision import Tier, ValidationResult
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.trust import OwnPublishers, PublisherTrust, Trust
 from vouchgate.ingest.pipeline import remake
 from vouchgate.ingest.policy import Policy
-from vouchgate.ingest.scoring.reputation import publishers_at, publishers_of
 from vouchgate.review import record
 from vouchgate.review.reading import own_owners, parse_decision
 from vouchgate.review.rules import Act
-from vouchgate.storage.claims import decisions, memories, publishers
+from vouchgate.storage.claims import decisions, lineage, memories, publishers
 from vouchgate.storage.queue import pending
 from vouchgate.storage.store import Store
 
 MOST = 500  # publishers of which one owner says anything
 MOST_DAYS = 3650
 DAYS = 365  # unless the owner says otherwise
-MOST_LOOKED_AT = 200  # waiting claims that a preview decides again, and newest memories that it looks through
+MOST_LOOKED_AT = 200  # waiting claims that a preview decides again
 
 _ACTIONS = {Trust.TRUSTED: Action.PUBLISHER_TRUSTED, Trust.BANNED: Action.PUBLISHER_BANNED}
 
@@ -43,8 +43,8 @@ class TooManyPublishers:
 @dataclass(frozen=True, slots=True)
 class Preview:
     """What bears on a publisher now: `waiting` claims cite it, of which `would_store` would have been stored had its
-    owner trusted it; `memories` of the newest rest on it, and would become stale when they are looked at under a ban.
-    At most MOST_LOOKED_AT of each are looked at."""
+    owner trusted it (of the newest MOST_LOOKED_AT); `memories` in force rest on it, and would become stale when they
+    are looked at under a ban."""
 
     waiting: int
     would_store: int
@@ -130,19 +130,20 @@ def preview(
     """What an owner's word on a publisher would bear on. Raises PermissionError as `decide`."""
     _refuse_others(principal, owner_id)
     own = frozenset({owner_id})
-    citing: list[ValidationResult] = []
+    wanted = names.wanted(f"site:{publisher}")
     with store.read() as connection:
-        wanted = pending.QueueFilter(owners=own, order="newest", away=True, limit=MOST_LOOKED_AT)
-        for item in pending.search(connection, wanted):
-            kept = parse_decision(decisions.get(connection, item.decision_id, owners=own))
-            if kept is not None and any(publisher in publishers_of(each) for each in kept.evidence.sources):
-                citing.append(kept)
-        stored = memories.search(connection, memories.MemoryFilter(owners=own, limit=MOST_LOOKED_AT), now)
+        stored = lineage.counts(connection, memories.TABLE, owner_id, wanted, {})
+        waits = lineage.counts(connection, pending.TABLE, owner_id, wanted, {})
+        newest = pending.QueueFilter(
+            owners=own, rests_on=wanted, order="newest", away=True, limit=MOST_LOOKED_AT
+        )
+        waiting = pending.search(connection, newest)
+        kept = [parse_decision(decisions.get(connection, each.decision_id, owners=own)) for each in waiting]
     trusting = policy.heeding(OwnPublishers(trusted=(publisher,)))
     return Preview(
-        waiting=len(citing),
-        would_store=sum(_is_stored(each, trusting, detector) for each in citing),
-        memories=sum(publisher in publishers_at(each.source_id or "") for each in stored),
+        waiting=waits.get("pending", {}).get("all", 0),
+        would_store=sum(each is not None and _is_stored(each, trusting, detector) for each in kept),
+        memories=stored.get("active", {}).get("all", 0),
     )
 
 

@@ -13,7 +13,7 @@ from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.waiting import Lane
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.rules import Rule
-from vouchgate.storage.claims import decisions, known_keys, memories, source_texts, standing_rulings
+from vouchgate.storage.claims import decisions, known_keys, lineage, memories, source_texts, standing_rulings
 from vouchgate.storage.dedup import similar, vectors
 from vouchgate.storage.queue import pending, rechecks, spot_checks
 from vouchgate.storage.sql import BulkInsert
@@ -44,6 +44,7 @@ class DecisionRows:
     spot_checks: Rows = field(default_factory=list)
     texts: Rows = field(default_factory=list)
     decisions: Rows = field(default_factory=list)
+    lineage: Rows = field(default_factory=list)
     ruling_acts: Rows = field(default_factory=list)
     idempotency: Rows = field(default_factory=list)
     log: Rows = field(default_factory=list)
@@ -55,6 +56,7 @@ class DecisionRows:
         """Notes a decision, of which `json` is the text, and what it rests on."""
         owner_id, at = examined.claim.owner_id, examined.capture_time
         self.decisions.append(decisions.row_of(answer, json, principal_id=principal_id, at=at))
+        self.lineage += lineage.rows_of(answer)
         self.ruling_acts += standing_rulings.act_rows(answer)
         if answer.tier is not Tier.BLOCKED:
             self.texts += source_texts.rows_of(owner_id, examined.readings, examined.policy, at)
@@ -97,7 +99,7 @@ class DecisionRows:
         item = pending.from_answer(
             answer, item_id=item_id, submitted_by=principal_id, limits=policy.queue, lane=lane
         )
-        self.pending.append(pending.row_of(item, words_digest, answer.evidence.sources))
+        self.pending.append(pending.row_of(item, words_digest))
         if examined.claim.removes:
             return
         self.vectors += vectors.rows_of(owner_id, ItemKind.PENDING, item_id, examined.embedding)
@@ -122,6 +124,7 @@ class DecisionRows:
             (rechecks.ROWS, self.rechecks),
             (spot_checks.ROWS, self.spot_checks),
             (_DECISIONS, self.decisions),
+            (lineage.ROWS, self.lineage),
             (standing_rulings.ACTS, self.ruling_acts),
             (_KEYS, self.idempotency),
         ):

@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from pydantic import Field
-from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, func, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, or_, select, text, update
 from sqlalchemy import insert as insert_into
 
+from vouchgate.ingest.citations import names
 from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
 from vouchgate.ingest.claims.delivery import DeliveryTarget
@@ -17,6 +18,7 @@ from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.scoring.score import confidence_of
+from vouchgate.storage.claims import lineage
 from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.outgoing.outbox import Outbox
@@ -44,14 +46,6 @@ _LOWER = _LEAVE.where(TABLE.c.status == MemoryStatus.ACTIVE.value).values(
     confidence=bindparam("as_confidence"),
     lowered_at=bindparam("at"),
     lowered_reason=bindparam("because"),
-)
-_HOW_MANY = func.count().label("how_many")
-_SOURCES = (
-    select(TABLE.c.source_id, _HOW_MANY)
-    .where(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.source_id.is_not(None))
-    .group_by(TABLE.c.source_id)
-    .order_by(_HOW_MANY.desc(), TABLE.c.source_id)
-    .limit(bindparam("most"))
 )
 _REPLACED_BY = select(TABLE).where(
     TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.superseded_by == bindparam("by_memory")
@@ -81,7 +75,9 @@ class MemoryFilter(Frozen):
     memory_type: MemoryType | None = None
     confidence: Confidence | None = None
     label: Label | None = None
-    source_id: str | None = None
+    source_id: str | None = (
+        None  # what it rests on, alone or with others, in any spelling: `ingest.citations.names`
+    )
     text: str | None = None  # substring; letters A to Z match in either case on every database
     stale: bool | None = None  # whether a source of it went away or changed, as far as is known
     lowered: bool | None = None  # whether its label or confidence was lowered when it was judged again
@@ -181,15 +177,11 @@ def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[
     texts = (wanted.source_id, wanted.text, wanted.after)
     if any(text is not None and not storable(text) for text in texts):
         return []
-    statement = select(TABLE).where(*_conditions(wanted, now)).order_by(TABLE.c.id.desc()).limit(wanted.limit)
+    # Of a source the few that rest on it are sorted; else all would be looked through in the order of their index.
+    of_few = wanted.source_id is not None and wanted.owners is not None
+    order = TABLE.c.id + "" if of_few else TABLE.c.id
+    statement = select(TABLE).where(*_conditions(wanted, now)).order_by(order.desc()).limit(wanted.limit)
     return [_memory(row, now) for row in connection.execute(statement).mappings()]
-
-
-def sources_of(connection: Connection, owner_id: str, most: int) -> list[tuple[str, int]]:
-    """What the owner's memories, of whatever status, rest on, and how many of them: at most so many source ids, the
-    most frequent first. Read from an index, whose every entry of the owner is counted."""
-    parameters = {"of_owner": owner_id, "most": most}
-    return [(row.source_id, row.how_many) for row in connection.execute(_SOURCES, parameters)]
 
 
 def supersede(
@@ -319,10 +311,11 @@ def _conditions(wanted: MemoryFilter, now: datetime) -> list[ColumnElement[bool]
         (TABLE.c.memory_type, wanted.memory_type),
         (TABLE.c.confidence, wanted.confidence),
         (TABLE.c.label, wanted.label),
-        (TABLE.c.source_id, wanted.source_id),
     ):
         if value is not None:
             conditions.append(column == str(value))
+    if wanted.source_id is not None:
+        conditions.append(lineage.rests_on(TABLE, names.wanted(wanted.source_id), wanted.owners))
     if wanted.stale is not None:
         since = TABLE.c.stale_since
         conditions.append(since.is_not(None) if wanted.stale else since.is_(None))

@@ -14,21 +14,23 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, func, or_, select
+from sqlalchemy import Connection, Table, bindparam, func, literal, or_, select
 
 from vouchgate.ingest.claims.claim import Claim
-from vouchgate.ingest.claims.delivery import DeliveryOp, DeliveryTarget
+from vouchgate.ingest.claims.delivery import OWN_SINK, DeliveryOp, DeliveryTarget
 from vouchgate.ingest.claims.likeness import AtPlace, ItemKind, Neighbour
+from vouchgate.ingest.claims.memory import MemoryStatus
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.storage import ids
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.outgoing.sink_consumers import Consumers
 from vouchgate.storage.sql import BulkInsert, PreparedSelect, among, fetch, time_of
-from vouchgate.storage.tables.claims import PendingRow
+from vouchgate.storage.tables.claims import MemoryRow, PendingRow
 from vouchgate.storage.tables.doors import DeliveryRow, WebhookRow
 
 TABLE: Table = DeliveryRow.metadata.tables["delivery"]
 _WEBHOOK: Table = WebhookRow.metadata.tables["webhook"]
+_MEMORY: Table = MemoryRow.metadata.tables["memory"]
 _PENDING: Table = PendingRow.metadata.tables["pending"]
 _ROWS = BulkInsert(TABLE)
 _LAST_SEQ = select(
@@ -75,6 +77,19 @@ _HELD = _PUT_AT.where(
     )
     .exists()
 )
+# The gate's own memories that these places name, as the statement below gives them.
+_OWN = select(
+    _MEMORY.c.owner_id,
+    literal(OWN_SINK),
+    _MEMORY.c.id,
+    _MEMORY.c.id,
+    _MEMORY.c.content,
+    _MEMORY.c.validity_horizon,
+).where(
+    among(_MEMORY.c.owner_id, "owner_ids"),
+    among(_MEMORY.c.id, "places"),
+    _MEMORY.c.status == MemoryStatus.ACTIVE.value,
+)
 # The memory that was put last at each place, if it is in force. CROSS JOIN makes SQLite start with what is asked for.
 _AT_PLACES = {
     "sqlite": """
@@ -115,12 +130,19 @@ class Outbox:
         asked = sorted({(c.owner_id, c.delivery.sink, c.delivery.place) for c in claims if c.delivery})
         if not asked:
             return
-        for owner_id, sink, place, memory_id, content, horizon in self._put_last(asked):
+        own = {(owner_id, place) for owner_id, sink, place in asked if sink == OWN_SINK}
+        stores = [one for one in asked if one[1] != OWN_SINK]
+        found = self._put_last(stores) if stores else []
+        if own:
+            named = {"owner_ids": {owner for owner, _ in own}, "places": {place for _, place in own}}
+            found += self._connection.execute(_OWN, named).all()
+        for owner_id, sink, place, memory_id, content, horizon in found:
             key = owner_id, f"{sink} {place}"
             one = Neighbour(kind=ItemKind.MEMORY, id=memory_id, content=content)
             self._known[key] = AtPlace(memory=one)
             self._horizons[key] = None if horizon is None else time_of(horizon)
-        self._consumers = Consumers(self._connection, {(owner, sink) for owner, sink, _ in asked})
+        if stores:
+            self._consumers = Consumers(self._connection, {(owner, sink) for owner, sink, _ in stores})
         names = {"owner_ids": {a[0] for a in asked}, "names": {f"{sink} {place}" for _, sink, place in asked}}
         for row in self._connection.execute(_REMOVALS, names):
             one = Neighbour(kind=ItemKind.PENDING, id=row.id, content=row.content)
@@ -147,7 +169,9 @@ class Outbox:
 
     def claimed(self, claim: Claim, token_id: str, at: datetime) -> None:
         """A claim was decided: a sink that nobody serves yet is from now on served by the claim's token."""
-        if claim.delivery is not None and self._consumers is not None:
+        if claim.delivery is None or claim.delivery.sink == OWN_SINK:
+            return
+        if self._consumers is not None:
             self._consumers.claimed(claim.owner_id, claim.delivery.sink, token_id, at)
 
     def note_waiting_removal(self, claim: Claim, item_id: str) -> None:
@@ -179,6 +203,8 @@ class Outbox:
         self, owner_id: str, delivery: DeliveryTarget, memory_id: str | None, at: datetime
     ) -> None:
         """What is at a place is to go; `memory_id` if the gate knew it."""
+        if delivery.sink == OWN_SINK:  # nobody else holds it there
+            return
         self._rows.append(_row(owner_id, delivery, DeliveryOp.REMOVE, memory_id, at))
 
     def note_left(

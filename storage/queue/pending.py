@@ -11,15 +11,16 @@ from typing import Any, Literal
 from pydantic import Field
 from sqlalchemy import ColumnElement, Connection, Select, Table, bindparam, insert, select, tuple_, update
 
+from vouchgate.ingest.citations.names import Wanted
 from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.likeness import ItemKind
-from vouchgate.ingest.claims.source import SourceReading
 from vouchgate.ingest.claims.waiting import Lane, PendingMemory, ReviewStatus
 from vouchgate.ingest.policy import QueueLimits
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.priority import cited_key, head_start, words_digest
+from vouchgate.storage.claims import lineage
 from vouchgate.storage.claims.memories import storable
 from vouchgate.storage.dedup import index, vectors
 from vouchgate.storage.identity.names import valid_name
@@ -124,6 +125,7 @@ class QueueFilter(Frozen):
     sender: str | None = None  # id of the principal that submitted it
     cited: str | None = None  # key of the first thing it cites
     memory_type: MemoryType | None = None
+    rests_on: Wanted | None = None
     query: Query = NO_QUERY
     me: str = ""  # the principal that asks, for `assigned:me`
     away: bool = False  # also what is snoozed or sent back, which a query can ask for, too
@@ -165,20 +167,9 @@ def from_answer(
     )
 
 
-def row_of(
-    item: PendingMemory, digest: str | None = None, sources: Iterable[SourceReading] = ()
-) -> dict[str, Any]:
-    """The item as the parameters of INSERT. `digest` is its `words_digest`, where that is known, and `sources` are
-    those of its decision."""
-    digest = digest or words_digest(item.content, item.memory_type)
-    return to_row(item) | {"words_digest": digest, "cites": cites_of(sources)}
-
-
-def cites_of(sources: Iterable[SourceReading]) -> str | None:
-    """Everything that a claim cites, by canonical form and as it is written, a line each and a line break around."""
-    cited = [reading.citation for reading in sources]
-    lines = dict.fromkeys(text for one in cited for text in (one.key, one.value))
-    return "\n".join(["", *lines, ""]) if lines else None
+def row_of(item: PendingMemory, digest: str | None = None) -> dict[str, Any]:
+    """The item as the parameters of INSERT. `digest` is its `words_digest`, where that is known."""
+    return to_row(item) | {"words_digest": digest or words_digest(item.content, item.memory_type)}
 
 
 def add(connection: Connection, item: PendingMemory) -> None:
@@ -246,6 +237,8 @@ def _listing(owner_id: str, wanted: QueueFilter, beyond: list[ColumnElement[bool
     ):
         if value is not None:
             conditions.append(column == value)
+    if wanted.rests_on is not None:
+        conditions.append(lineage.rests_on(TABLE, wanted.rests_on, frozenset({owner_id})))
     conditions += search_terms.conditions(wanted.query, me=wanted.me, now=wanted.now)
     if wanted.status is ReviewStatus.PENDING and not (wanted.away or wanted.query.names_away):
         conditions.append(search_terms.is_listed(wanted.now))
@@ -374,5 +367,5 @@ def _seen(item: PendingMemory) -> dict[str, Any]:
 
 def _item(row: Mapping[Any, Any]) -> PendingMemory:
     fields = to_fields(row)
-    del fields["words_digest"], fields["cites"]
+    del fields["words_digest"]
     return PendingMemory.model_validate(fields)

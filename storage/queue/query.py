@@ -72,7 +72,7 @@ class ByReason:
 
 @dataclass(frozen=True, slots=True)
 class BySource:
-    """What it cites: a citation in any spelling, a host, or a part of either."""
+    """What it rests on, as in `ingest.citations.names.wanted`, or what is in its text."""
 
     named: str
 

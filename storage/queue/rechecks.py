@@ -26,7 +26,7 @@ from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.policy import Policy, Recheck
 from vouchgate.ingest.rules import Rule
 from vouchgate.ingest.scoring.score import is_listed
-from vouchgate.storage.sql import BulkInsert
+from vouchgate.storage.sql import BulkInsert, among
 from vouchgate.storage.tables.claims import MetaRow, PendingRow, RecheckRow
 
 log = logging.getLogger(__name__)
@@ -65,6 +65,13 @@ _POSTPONE = (
         lease=None,
         readings=bindparam("learned"),
     )
+)
+_BRING_NOW = (
+    update(TABLE)
+    .where(
+        TABLE.c.owner_id == bindparam("of_owner"), among(TABLE.c.item_id, "items"), TABLE.c.lease.is_(None)
+    )
+    .values(due_at=bindparam("now"))
 )
 _REMOVE = delete(TABLE).where(_OF_ITEM)
 _NEXT = select(TABLE.c.due_at).where(_OF_KIND).order_by(TABLE.c.due_at).limit(1)
@@ -235,6 +242,13 @@ def bring_forward(connection: Connection, places: str, now: datetime, due: datet
         .values(due_at=due)
     )
     return brought.rowcount
+
+
+def bring_now(connection: Connection, *, owner_id: str, item_ids: Sequence[str], now: datetime) -> int:
+    """Has those of these items that are looked at again looked at now, but for what somebody looks at already; how
+    many. The caller holds the owner's lock."""
+    asked = {"of_owner": owner_id, "items": item_ids, "now": now}
+    return connection.execute(_BRING_NOW, asked).rowcount
 
 
 def hold_lease(connection: Connection, due: LeasedRecheck) -> bool:

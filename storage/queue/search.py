@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Table, false, func, or_, select
+from sqlalchemy import ColumnElement, Table, func, or_, select
 
-from vouchgate.ingest.citations.detection import detect_citations
+from vouchgate.ingest.citations import names
 from vouchgate.ingest.claims.waiting import Lane
-from vouchgate.ingest.scoring.priority import cited_key
+from vouchgate.storage.claims import lineage
 from vouchgate.storage.queue.query import (
     AssignedTo,
     ByAgent,
@@ -102,8 +102,6 @@ def _is_token(column: ColumnElement[str | None], named: str) -> Condition:
 
 
 def _cites(named: str) -> Condition:
-    keys = [citation.key for citation in detect_citations(named)]
-    columns = (TABLE.c.cites, TABLE.c.cited, TABLE.c.content)
-    written = [column.icontains(named, autoescape=True) for column in columns]
-    whole = [TABLE.c.cites.contains(f"\n{key}\n", autoescape=True) for key in keys]
-    return or_(false(), *written, *whole, *(TABLE.c.cited == cited_key(key) for key in keys))
+    return or_(
+        TABLE.c.content.icontains(named, autoescape=True), lineage.rests_on(TABLE, names.wanted(named), None)
+    )

@@ -51,8 +51,7 @@ class MemoryRow(SQLModel, table=True):
     __tablename__ = "memory"
     __table_args__ = (
         Index("memory_by_id", "id"),
-        # so that the newest of a source come first, without sorting
-        partial_index("memory_by_source", "owner_id", "source_id", "id", where="source_id IS NOT NULL"),
+        Index("memory_by_decision", "owner_id", "decision_id"),
         partial_index(
             "memory_due", "validity_horizon", where="status = 'active' AND validity_horizon IS NOT NULL"
         ),
@@ -92,6 +91,7 @@ class PendingRow(SQLModel, table=True):
     __table_args__ = (
         Index("pending_by_id", "id"),
         Index("pending_by_status", "owner_id", "status", "id"),
+        Index("pending_by_decision", "owner_id", "decision_id"),
         Index("pending_due", "status", "expires_at"),
         Index("pending_by_priority", "owner_id", "status", "priority_at", "id"),
         Index("pending_by_rule", "owner_id", "status", "rule", "priority_at", "id"),
@@ -144,7 +144,6 @@ class PendingRow(SQLModel, table=True):
     rule: str = Field(sa_type=SmallRuleNumber)
     cited: str | None = None
     priority_at: datetime = Field(sa_type=UtcTime)
-    cites: str | None = Field(default=None, sa_type=Text)  # storage.queue.pending.cites_of, as words_digest
     words_digest: str | None = None  # ingest.scoring.priority.words_digest; the domain type does without
     rejected_before: str | None = None
     removal_of: str | None = Field(
@@ -209,6 +208,18 @@ class DecisionRow(SQLModel, table=True):
     rule: str = Field(sa_type=RuleNumber)
     policy_digest: str
     answer: str = Field(sa_type=Text)
+
+
+class LineageRow(SQLModel, table=True):
+    """One name of something that a decision rests on; see `storage.claims.lineage`."""
+
+    __tablename__ = "lineage"
+    __table_args__ = {"sqlite_with_rowid": False}
+    owner_id: str = Field(primary_key=True)
+    name: str = Field(primary_key=True, sa_type=Text)
+    decision_id: str = Field(primary_key=True)
+    harvested: bool  # ingest.citations.names.Basis
+    others: int
 
 
 class PolicyRow(SQLModel, table=True):

@@ -19,7 +19,7 @@ import typer
 from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
 from vouchgate.cli.identity import people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
-from vouchgate.cli.looking import audit
+from vouchgate.cli.looking import audit, impact
 from vouchgate.cli.reviewing import mail
 from vouchgate.extras import missing
 
@@ -473,6 +473,7 @@ for part in (
     people,
     signing_in,
     operator,
+    impact,
     deliveries,
     imports,
     index,

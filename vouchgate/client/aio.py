@@ -66,6 +66,7 @@ class AsyncClient:
     corroborate = _asked(calls.corroborate)
     check_document = _asked(calls.check_document)
     memories = _asked(calls.memories)
+    impact = _asked(calls.impact)
     memory = _asked(calls.memory)
     evidence = _asked(calls.evidence)
     decision = _asked(calls.decision)

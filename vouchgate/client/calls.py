@@ -17,6 +17,7 @@ from vouchgate.client.models import Delivery, DeliveryState, DocumentReport, Own
 from vouchgate.client.steps import Call, HttpReply, Parameters, Value
 from vouchgate.ingest.claims.decision import Evidence, ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.impact import Impact
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.corroboration.history import Corroborated
 
@@ -180,6 +181,14 @@ def memories(
     `memory_type`, `confidence`, `label`, `source_id`, `status`, `stale`."""
     named: Parameters = {"text": q, "user_id": user_id, "limit": limit, "after": after, **filters}
     return Call("GET", "/v1/memories", answers.body_reader(Page[Memory]), parameters=_without_none(named))
+
+
+def impact(
+    source: str, *, user_id: str | None = None, limit: int | None = None, after: str | None = None
+) -> Call[Impact]:
+    """What rests on a source, in any spelling, and what was done since; for a reviewer, an auditor or an admin."""
+    named: Parameters = {"source": source, "user_id": user_id, "limit": limit, "after": after}
+    return Call("GET", "/v1/impact", answers.body_reader(Impact), parameters=_without_none(named))
 
 
 def memory(memory_id: str) -> Call[Memory]:

@@ -71,6 +71,7 @@ class Client:
     corroborate = _asked(calls.corroborate)
     check_document = _asked(calls.check_document)
     memories = _asked(calls.memories)
+    impact = _asked(calls.impact)
     memory = _asked(calls.memory)
     evidence = _asked(calls.evidence)
     decision = _asked(calls.decision)

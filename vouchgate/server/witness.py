@@ -49,6 +49,8 @@ from vouchgate.ingest.transparency.verifier import (
 
 log = logging.getLogger(__name__)
 
+MOST_SPLITS = 20  # that are kept: one proves it, and whoever has the log's key can make any number
+
 
 class WitnessError(Exception):
     """The witness cannot start; the message is one sentence."""
@@ -130,7 +132,8 @@ class Witness:
         )
         split = new.size == seen.size and new.root != seen.root
         if split:  # both are signed by the log: together they prove it
-            (self._folder / f"split-{sha256(data).hexdigest()[:16]}").write_bytes(data)
+            if len([*self._folder.glob("split-*")]) < MOST_SPLITS:
+                (self._folder / f"split-{sha256(data).hexdigest()[:16]}").write_bytes(data)
             log.error(
                 "SPLIT VIEW of %s: it signed two versions of its first %d entries", new.origin, new.size
             )

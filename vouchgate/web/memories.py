@@ -12,8 +12,10 @@ from starlette.responses import Response
 
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
-from vouchgate.review.pages.memory import memory_view, parse_query, rows_of
+from vouchgate.review.pages.memory import memory_view, parse_query, rests_view, rows_of
+from vouchgate.review.pages.publishers import impact_href
 from vouchgate.review.reading import parse_decision
+from vouchgate.review.trust import impact
 from vouchgate.review.vouching.confirming import confirm
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions, memories
@@ -28,7 +30,6 @@ router = APIRouter(include_in_schema=False)
 
 PAGE = 50
 MOST_TEXT = 200  # characters of a search
-MOST_SOURCES = 50  # that are offered while one types
 
 
 @router.get("/review/memories")
@@ -41,7 +42,9 @@ def listing(request: Request, visitor: SignedIn) -> Response:
     wanted = _filter(chosen.fields, visitor, request.query_params.get("after"))
     with service.store.read() as connection:
         found = memories.search(connection, wanted, now)
-        sources = memories.sources_of(connection, visitor.owner_id, MOST_SOURCES)
+    rests = None
+    if chosen.source:
+        rests = rests_view(impact.impact_of(service.store, visitor.owner_id, chosen.source, now, found=found))
     return html(
         request,
         "memories.html",
@@ -50,7 +53,8 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         chosen=chosen,
         selects=chosen.selects,
         filtered=chosen.filtered,
-        sources=[source_id for source_id, _ in sources],
+        sources=dict.fromkeys(one.source_id for one in found if one.source_id),
+        rests=rests,
         rows=rows_of(found, now),
         next_href=chosen.href(after=found[-1].id) if len(found) == PAGE else None,
     )
@@ -61,6 +65,16 @@ def _filter(fields: dict[str, Any], visitor: Visitor, after: str | None) -> Memo
         return MemoryFilter(owners=frozenset({visitor.owner_id}), after=after, limit=PAGE, **fields)
     except ValidationError as error:
         raise PageProblem(422, "This address names a choice that there is not.") from error
+
+
+@router.post("/review/memories/recheck")
+async def read_again(request: Request, visitor: SignedIn) -> Response:
+    """Has the sources of all that rests on one read again now."""
+    source, store = (await form(request, visitor)).get("source", "").strip(), service_of(request).store
+    if not source or not storable(source):
+        raise PageProblem(422, "Say which source.")
+    await run_in_threadpool(impact.recheck, store, visitor.owner_id, source, datetime.now(UTC))
+    return Response(status_code=303, headers={"Location": impact_href(source)})
 
 
 @router.get("/review/memories/{memory_id}")

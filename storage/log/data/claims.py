@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Row, Table, select
@@ -11,6 +13,7 @@ from vouchgate.ingest.claims.decision import Label
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.rules import CHANGE_REASON, NUMBERS, Rule
 from vouchgate.ingest.scoring.score import confidence_of
+from vouchgate.storage.claims import lineage
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.differences import (
     DECISION,
@@ -29,6 +32,7 @@ from vouchgate.storage.tables.doors import DeliveryRow
 MEMORY: Table = MemoryRow.metadata.tables["memory"]
 PENDING: Table = PendingRow.metadata.tables["pending"]
 ACT: Table = StandingRulingActRow.metadata.tables["standing_ruling_act"]
+LINEAGE = lineage.TABLE
 DELIVERY: Table = DeliveryRow.metadata.tables["delivery"]
 _DECIDED = (
     Action.CLAIM_STORED,
@@ -66,15 +70,50 @@ def number_of(answer: Any) -> int | None:
 def decisions(look: Look) -> None:
     """Every decision is as it was given, and what it made is there."""
     wanted = plain(DECISION).where(DECISION.c.owner_id == look.owner_id)
+    rests = _Lineage(look)
     for batch in batched(look.side_by_side(wanted, DECISION.c.id, _DECIDED)):
         made: dict[Table, dict[str, tuple[str, Entry]]] = {MEMORY: {}, PENDING: {}, ACT: {}}
         for key, rows, entries in batch:
-            _decision(look, key, rows, entries, made)
+            rests.compare(key, _decision(look, key, rows, entries, made))
         for table, column in ((MEMORY, "id"), (PENDING, "id"), (ACT, "decision_id")):
             there = look.there(table, column, made[table])
             for name, (decision, entry) in made[table].items():
                 if name not in there:
                     look.note(Kind.MISSING, table.name, name, entry=entry, why=f"decision {decision} made it")
+    rests.compare(None, None)
+
+
+class _Lineage:
+    """What each decision rests on, read in the order of the decisions."""
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+        order = (look.ordered(LINEAGE.c.decision_id), LINEAGE.c.name)
+        wanted = select(LINEAGE).where(LINEAGE.c.owner_id == look.owner_id).order_by(*order)
+        self._rows = groupby(look.rows(wanted), attrgetter("decision_id"))
+        self._next = next(self._rows, None)
+
+    def compare(self, key: str | None, answer: Any) -> None:
+        """Holds the rows up to this decision's (None: all that are left) against its answer, None of one that is gone
+        or altered."""
+        while self._next is not None and (key is None or self._next[0] <= key):
+            name, rows = self._next
+            there = {row.name: (row.harvested, row.others) for row in rows}
+            self._next = next(self._rows, None)
+            if name == key:
+                return self._differ(name, answer, there)
+            self._differ(name, None, there)
+        return None if key is None else self._differ(key, answer, {})
+
+    def _differ(self, decision: str, answer: Any, there: dict[str, tuple[bool, int]]) -> None:
+        if answer is None and decision in self._look.unusable:
+            return
+        made = [] if answer is None else lineage.rows_of_stored(answer)
+        expected = {row["name"]: (row["harvested"], row["others"]) for row in made}
+        for name in sorted(expected.keys() | there.keys()):
+            if expected.get(name) != there.get(name):
+                kind = Kind.MISSING if name not in there else Kind.ALTERED if name in expected else Kind.EXTRA
+                self._look.note(kind, LINEAGE.name, f"{decision} {name}")
 
 
 def _decision(
@@ -83,16 +122,20 @@ def _decision(
     rows: Sequence[Row[Any]],
     entries: Sequence[Entry],
     made: dict[Table, dict[str, tuple[str, Entry]]],
-) -> None:
+) -> Any:
+    """Notes what is wrong with a decision, and what it `made`; its answer, None of one that is gone or altered."""
     if not rows:
         look.unusable.add(key)
-        return look.note(Kind.MISSING, "decision", key, entry=entries[0])
+        look.note(Kind.MISSING, "decision", key, entry=entries[0])
+        return None
     if not entries:
-        return look.note(Kind.EXTRA, "decision", key)
+        look.note(Kind.EXTRA, "decision", key)
+        return None
     row, entry = rows[0], entries[0]
     if not entry.holds(chain.Document(row.answer.encode())):
         look.unusable.add(key)
-        return look.note(Kind.ALTERED, "decision", key, "answer", entry)
+        look.note(Kind.ALTERED, "decision", key, "answer", entry)
+        return None
     answer = parsed(row.answer)
     expected = {
         "created_at": entry.at,
@@ -126,7 +169,7 @@ def _decision(
         and answer["evidence"].get("standing_ruling")
     ):
         made[ACT][key] = key, entry
-    return None
+    return answer
 
 
 def memories(look: Look) -> None:

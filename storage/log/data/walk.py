@@ -32,6 +32,7 @@ _OF_OWNER: tuple[Check, ...] = (
 )
 _OWNED = (
     DECISION,
+    claims.LINEAGE,
     claims.MEMORY,
     claims.PENDING,
     own.TRUST,

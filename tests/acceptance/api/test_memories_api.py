@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, claim, is_problem, queue, store, submit
 from vouchgate.ingest.claims.decision import Evidence, ValidationResult
+from vouchgate.ingest.claims.impact import Impact
 from vouchgate.ingest.claims.memory import Memory
 
 pytestmark = pytest.mark.on("sqlite")
@@ -226,3 +229,42 @@ def test_an_auditor_of_any_owner_reads_everyones(site: Site, owner: str) -> None
     ):
         assert auditor.get(path).status_code == 200
     is_problem(auditor.delete(f"/v1/memories/{answer.memory_id}"), 403, "role_not_allowed")
+
+
+def test_what_rests_on_a_source_is_told_to_whom_it_concerns(site: Site, owner: str, tmp_path: Path) -> None:
+    other = site.owner("other")
+    mine = submit(site.agent(owner), claim("The north stairs are shut, see ADR-0777"), 201).memory_id
+    waits = submit(site.agent(owner), claim("The lift was built by ADR 777", "ai_synthesis"), 202).queue_id
+    theirs = submit(site.agent(other), claim("The west door is red, see ADR-777"), 201).memory_id
+    assert listed(site.agent(owner), source_id="adr-777") == [mine]
+    assert set(listed(site.auditor(), source_id="ADR-0777")) >= {mine, theirs}
+    for caller in (site.reviewer(owner), site.auditor(owner)):
+        found = caller.get("/v1/impact", params={"source": "adr 777"})
+        assert found.status_code == 200, found.text
+        told = Impact.model_validate_json(found.content)
+        assert ([one.id for one in told.memories], [one.id for one in told.waiting]) == ([mine], [waits])
+        assert (told.counts["active"], told.counts["pending"], told.next) == (1, 1, None)
+        assert is_problem(caller.get("/v1/impact", params={"source": "ADR-777", "user_id": other}), 403)
+        assert is_problem(caller.get("/v1/impact", params={"source": ""}), 422)
+        assert is_problem(caller.get("/v1/impact", params={"source": "a\x00b"}), 422)
+    assert is_problem(site.auditor().get("/v1/impact", params={"source": "ADR-777"}), 422)
+    sent = claim("It goes", delivery={"sink": "vouchgate", "place": str(mine), "op": "remove"})
+    assert is_problem(site.agent(owner).post("/v1/claims", json=sent), 422)
+
+    def run(*words: str) -> tuple[int, str]:
+        database = ("--database-url", site.url, "--owner", owner)
+        done = cli(*words, *database, cwd=tmp_path)
+        return done.returncode, (done.stdout + done.stderr).decode()
+
+    status, said = run("impact", "ADR 0777")
+    assert (status, said.splitlines()[0]) == (0, f"{owner}: 1 active, 1 pending, 2 alone")
+    assert f"{mine}  active" in said and f"{waits}  pending" in said and "rests on it alone" in said
+    assert Impact.model_validate_json(run("impact", "ADR-777", "--json")[1]).alone == (waits, mine)
+    assert run("impact", "ADR-7777") == (0, "Nothing rests on it.\n")
+    assert run("recheck", "--source", "adr 777") == (0, "2 to be looked at again now.\n")
+    why = ("memory", "retract", "--source", "adr 777", "--reason", "It was withdrawn.")
+    assert run(*why) == (0, f"{owner}: 1 proposed; 0 wait for that already.\n")
+    assert run(*why) == (0, f"{owner}: 0 proposed; 1 wait for that already.\n")
+    assert listed(site.agent(owner), source_id="ADR-777") == [mine]
+    unknown = cli("impact", "x", "--owner", "nobody", "--database-url", site.url, cwd=tmp_path)
+    assert "no owner" in unknown.stderr.decode()

@@ -73,6 +73,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
         {Role.REVIEWER},
         {"items": [{"action": "approve", "id": "x", "version": 1}]},
     ),
+    ("GET", "/v1/impact"): ({Role.REVIEWER, Role.AUDITOR, Role.ADMIN}, None),
     ("GET", "/v1/numbers"): ({Role.REVIEWER}, None),
     ("GET", "/v1/gaps"): ({Role.REVIEWER}, None),
     ("GET", "/v1/spot-checks/records"): ({Role.REVIEWER}, None),

@@ -184,14 +184,12 @@ HITS: list[dict[str, Any]] = [
     {"memory_type": MemoryType.PROCEDURE},
     {"confidence": Confidence.HIGH},
     {"label": Label.FACT},
-    {"source_id": "ADR-009"},
     {"text": "GATEWAY listens"},
     {"text": "port 8443."},
     {"memory_type": MemoryType.PROCEDURE, "label": Label.FACT, "text": "port"},
 ]
 MISSES: list[dict[str, Any]] = [
     {"memory_type": MemoryType.PREFERENCE},
-    {"source_id": "ADR-00"},
     {"memory_type": MemoryType.FACT, "label": Label.FACT},
     {"text": "listens  on"},
 ]
@@ -284,22 +282,3 @@ def test_what_ends_soon_is_a_filter_of_its_own(store: Store) -> None:
     assert found(store, NOW + timedelta(seconds=1), validity="ending") == [soon, later]
     everything = set(MemoryStatus)
     assert [m.id for m in found(store, validity="ending", statuses=everything)] == [soon.id, ended.id]
-
-
-def test_the_sources_of_an_owner_s_memories_are_counted(store: Store) -> None:
-    write(
-        store,
-        *(memory(f"a{n}", age=n, source_id="ADR-004") for n in range(3)),
-        *(memory(f"b{n}", age=n + 5, source_id=f"https://example.org/{n}") for n in range(2)),
-        memory("c", age=8),
-        memory("d", owner_id="bob", source_id="ADR-009"),
-    )
-
-    def sources(owner_id: str, most: int) -> list[tuple[str, int]]:
-        with store.read() as connection:
-            return memories.sources_of(connection, owner_id, most)
-
-    assert sources("ann", 2) == [("ADR-004", 3), ("https://example.org/0", 1)]
-    assert sources("ann", 10) == [("ADR-004", 3), ("https://example.org/0", 1), ("https://example.org/1", 1)]
-    assert sources("bob", 10) == [("ADR-009", 1)]
-    assert sources("nobody", 10) == []

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
-from vouchgate.storage.queue import pending
+from vouchgate.storage.queue import pending, rechecks
 from vouchgate.storage.tables.people import OpeningRow
 from vouchgate.wire import ClaimIn
 
@@ -293,6 +294,47 @@ def test_a_memory_is_taken_out_of_force_with_its_reason(service: Service) -> Non
         assert memory.id not in (await desk.get("/review/memories")).text
 
     run(service, "retracting", work)
+
+
+def test_what_rests_on_a_source_is_listed_and_read_again(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        agent = Principal(
+            id="agent-1",
+            name="agent",
+            role=Role.AGENT,
+            owners=frozenset({desk.owner}),
+            sources=frozenset({Source.USER}),
+        )
+        for said, source in (
+            ("The kiln is fired on Fridays, see ADR-0042 and ADR-41.", Source.USER),
+            ("The mill is shut, see ADR 42.", Source.AI_SYNTHESIS),
+        ):
+            sent = ClaimIn(content=said, memory_type=MemoryType.FACT, source=source)
+            examined_claim = await service.gate.examine(service.gate.examiner.build_claim(agent, sent))
+            service.store.writer.submit(submission_of(examined_claim)).result()
+        (memory,) = desk.memories()
+        page = (await desk.get(f"/review/memories/{memory.id}")).text
+        hrefs = [html.unescape(one) for one in re.findall('href="([^"]+)">What rests on it', page)]
+        assert hrefs == [f"/review/memories?source=adr%3A{number}&state=all" for number in (42, 41)]
+        for href in (*hrefs, "/review/memories?source=adr-0041"):
+            assert memory.id in (await desk.get(href)).text
+        listed = (await desk.get(hrefs[0])).text
+        assert "1 waiting rests on it, too" in listed
+        waiting = html.unescape(re.findall('href="(/review[?]q=[^"]+)"', listed)[0])
+        assert "The mill is shut" in (await desk.get(waiting)).text
+        assert "waiting rest" not in (await desk.get("/review/memories?source=ADR-41")).text
+        path = "/review/memories/recheck"
+        assert (await desk.post(path, source=" ")).status_code == 422
+        asked = await desk.post(path, source="ADR 42")
+        assert (asked.status_code, asked.headers["location"]) == (
+            303,
+            "/review/memories?source=ADR+42&state=all",
+        )
+        with service.store.read() as connection:
+            due = rechecks.next_recheck_at(connection, memory.owner_id, memory.id)
+        assert due is not None and due <= datetime.now(UTC)
+
+    run(service, "lineage", work)
 
 
 def test_a_source_that_went_back_on_it_is_shown_before_the_approval(

@@ -337,6 +337,33 @@ KINDS = [
     of("decision", f"created_at = {LATE}", "tier = 'tier_1'", "created_at"),
     of("decision", "answer = '{}'", "tier = 'tier_2'", "answer"),
     copied("decision", DECISION, id="'dec_ffff'"),
+    # what decisions rest on
+    of("lineage", "others = 7", "name LIKE 'adr:%'", "", key="decision_id"),
+    of("lineage", "harvested = (1 = 1)", "name LIKE 'adr:%'", "", key="decision_id"),
+    gone("lineage", "name LIKE 'adr:%'", key="decision_id"),
+    Tampering(
+        "lineage of another name",
+        "SELECT min(decision_id) FROM lineage",
+        "UPDATE lineage SET name = 'adr:99' WHERE decision_id = :key AND name LIKE 'adr:%'",
+        "missing",
+        "lineage",
+    ),
+    Tampering(
+        "lineage added",
+        "SELECT min(decision_id) FROM lineage",
+        "INSERT INTO lineage SELECT owner_id, 'adr:99', decision_id, harvested, others FROM lineage "
+        "WHERE decision_id = :key AND name LIKE 'adr:%'",
+        "extra",
+        "lineage",
+    ),
+    Tampering(
+        "lineage inserted for no decision",
+        "SELECT min(owner_id) FROM lineage",
+        "INSERT INTO lineage (owner_id, name, decision_id, harvested, others) "
+        "VALUES (:key, 'adr:1', 'dec_ffff', (1 = 2), 0)",
+        "extra",
+        "lineage",
+    ),
     # policies
     of("policy", "document = replace(document, '0.92', '0.10')", "1 = 1", "document", key="digest"),
     gone("policy", key="digest"),

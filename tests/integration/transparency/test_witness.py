@@ -22,12 +22,13 @@ from vouchgate.ingest.transparency.verifier import (
     Key,
     NotProven,
     check_consistency,
+    leaf_hash,
     open_checkpoint,
     parse_checkpoint,
     parse_key,
     parse_note,
 )
-from vouchgate.server.witness import Witness, WitnessError, create_witness
+from vouchgate.server.witness import MOST_SPLITS, Witness, WitnessError, create_witness
 
 GATE = signing_key("gate.example/log", b"L" * 32)
 OTHER = signing_key("other.example/log", b"O" * 32)
@@ -77,6 +78,9 @@ def test_it_signs_what_grew_and_nothing_else(tmp_path: Path) -> None:
             status, told = send(body)
             assert (status, said in told) == (expected, True), (expected, said, status, told)
         assert len(list(tmp_path.glob("split-*"))) == 1  # kept: the log's key signed both
+        for number in range(MOST_SPLITS + 3):
+            assert send(f"old 5\n\n{GATE.sign_checkpoint(5, leaf_hash(b'%d' % number))}")[0] == 409
+        assert len(list(tmp_path.glob("split-*"))) == MOST_SPLITS
         for old, new in ((5, 9), (9, 309)):
             status, line = send(log.shown(GATE, old, new))
             assert status == 200
@@ -120,7 +124,7 @@ PROGRAM = """
 import sys, uvicorn
 from pathlib import Path
 from vouchgate.ingest.transparency.verifier import parse_key
-from vouchgate.server.witness import Witness, create_witness
+from vouchgate.server.witness import MOST_SPLITS, Witness, create_witness
 witness = Witness(Path(sys.argv[1]), [parse_key(sys.argv[2])], "auditor.example")
 config = uvicorn.Config(create_witness(witness), port=0, log_level="critical")
 class Server(uvicorn.Server):

@@ -178,6 +178,8 @@ def test_a_log_that_was_put_back_rewritten_or_split_is_found(
             subprocess.run(listed, check=True, capture_output=True, text=True).stdout
             == "600 entries\n300 entries\n"
         )
+        left = ["git", "-C", str(tmp_path / "mirror"), "status", "--porcelain"]
+        assert subprocess.run(left, check=True, capture_output=True, text=True).stdout == "?? .lock\n"
         for name, count, said in (
             ("rolled", 2, "rolled back"),
             ("split", 295, "a split view"),

@@ -7,6 +7,8 @@ import hashlib
 import json
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -84,6 +86,13 @@ class Kept:
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     return Kept(tmp_path_factory.mktemp("kept"), 5, 300, 700)
+
+
+def test_it_is_a_command_of_its_own() -> None:
+    scripts = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]["scripts"]
+    assert (
+        EntryPoint("vouchgate-verify", scripts["vouchgate-verify"], "console_scripts").load() is verifier.run
+    )
 
 
 def test_the_file_works_alone(kept: Kept, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def run(settings: Settings, *, owner: str | None, days: int, as_json: bool) -> i
     with open_store(settings) as store, store.read() as connection:
         if owner is not None and not owners.is_known(connection, owner):
             raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
-        named = list(_owners(connection)) if owner is None else [owner]
+        named = list(all_owners(connection)) if owner is None else [owner]
         numbers = NumbersCounter().numbers_of(connection, named, now, days)
     if as_json:
         write_json(numbers.model_dump(mode="json"))
@@ -33,7 +33,8 @@ def run(settings: Settings, *, owner: str | None, days: int, as_json: bool) -> i
     return 0
 
 
-def _owners(connection: Connection) -> Iterator[str]:
+def all_owners(connection: Connection) -> Iterator[str]:
+    """Every owner, by name."""
     last = ""
     while found := owners.names(connection, last, _AT_ONCE):
         yield from found
