@@ -107,7 +107,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, log, web, queue, amsb, harvest, spot-checks, log-proofs,"
+        help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks,"
         " judgement, import, dedup; or all",
     )
     group = parser.add_argument_group("judgement")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -12,7 +13,7 @@ from sqlalchemy import Connection
 from vouchgate.ingest.claims.decision import RejectedBefore, ValidationResult
 from vouchgate.ingest.claims.likeness import SimilarMemory
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
-from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.dedup.signature import signature_keys
@@ -23,14 +24,14 @@ from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, stored_only
 from vouchgate.review.counts import QueueCounts, sum_facets
 from vouchgate.review.numbers import DAYS, Numbers, NumbersCounter
-from vouchgate.review.rules import Act, is_allowed, is_owner
+from vouchgate.review.rules import Act, is_allowed, is_owner, may_rule_on
 from vouchgate.review.undo import undo_refusal
 from vouchgate.review.vouching import voting
 from vouchgate.review.vouching.four_eyes import find_problem
 from vouchgate.review.vouching.owner_rules import NO_RULES, ONE, OwnerRules, Required
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.dedup import contradicting, index, similar
-from vouchgate.storage.queue import history, pending, rechecks, votes
+from vouchgate.storage.queue import history, pending, rechecks, rulings, votes
 from vouchgate.storage.queue.history import EVERYTHING, HistoryFilter
 from vouchgate.storage.queue.overview import Facets
 from vouchgate.storage.queue.pending import QueueFilter
@@ -52,7 +53,7 @@ class VoteCount:
 
 
 class QueueReader:
-    """The reading half of `review.queue.ReviewQueue`. Nothing here writes."""
+    """The reading half of `review.queue.ReviewQueue`. Nothing here writes but that a claim was looked at."""
 
     def __init__(self, store: Store, policy: Policy, rules: OwnerRules = NO_RULES) -> None:
         self._store = store
@@ -63,9 +64,9 @@ class QueueReader:
 
     def search(self, principal: Principal, wanted: QueueFilter | None = None) -> list[PendingMemory]:
         """Items that match, in the order asked for. Whatever owners `wanted` names, they are of the reviewer's own
-        queue; none for any other principal. An item past its time is listed until `expire` meets it, but cannot be
-        approved any more."""
-        owners = own_owners(principal, Act.READ_REVIEWS)
+        queue, or of owners that an auditor has by name; none for any other principal. An item past its time is listed
+        until `expire` meets it, but cannot be approved any more."""
+        owners = own_owners(principal, Act.READ_RULINGS)
         if not owners:
             return []
         with self._store.read() as connection:
@@ -130,12 +131,25 @@ class QueueReader:
             return self._numbers.numbers_of(connection, owners, now, days)
 
     def get_by_id(self, principal: Principal, item_id: str) -> PendingMemory | None:
-        """The item in whatever status; None when it is not in the principal's own queue."""
-        owners = own_owners(principal, Act.READ_REVIEWS)
-        if not owners:
+        """The item in whatever status; None when it is not in the principal's own queue, nor an auditor's to read."""
+        every = principal.any_owner and is_allowed(principal, Act.READ_RULINGS)
+        owners = None if every else own_owners(principal, Act.READ_RULINGS)
+        if not (every or owners):
             return None
         with self._store.read() as connection:
             return pending.get(connection, item_id, owners=owners)
+
+    def note_opened(self, principal: Principal, item: PendingMemory, now: datetime) -> None:
+        """Keeps when the person behind a reviewer first had a waiting item before them, which `get_by_id` gave. Nobody
+        waits for that: what cannot be kept is not known, and is in the program's log."""
+        if item.status is not ReviewStatus.PENDING or not may_rule_on(principal, item):
+            return
+        seen = (item.owner_id, item.id, principal.person or principal.id)
+        with self._store.read() as connection:
+            if rulings.is_opened(connection, *seen):
+                return
+        written = self._store.writer.run((), lambda connection: rulings.note_opened(connection, *seen, now))
+        written.add_done_callback(_tell_lost)
 
     def barred(self, principal: Principal, item: PendingMemory, now: datetime) -> str | None:
         """What stands against this reviewer vouching for an item which `get_by_id` gave, as things are."""
@@ -229,6 +243,11 @@ class QueueReader:
             return rechecks.next_recheck_at(connection, item.owner_id, item.id)
 
 
+def _tell_lost(written: Future[None]) -> None:
+    if not written.cancelled() and (error := written.exception()) is not None:
+        log.warning("when a claim was opened could not be kept: %s", error)
+
+
 def _millisecond(item: PendingMemory) -> int:
     return int((item.decided_at or item.created_at).timestamp() * 1000)
 
@@ -242,7 +261,9 @@ def parse_decision(text: str | None) -> ValidationResult | None:
 
 
 def own_owners(principal: Principal, act: Act) -> frozenset[str]:
-    """The owners this principal *is*, as far as it may do `act` at all."""
+    """The owners this principal *is*, as far as it may do `act` at all; those whose rulings an auditor may read."""
     if not is_allowed(principal, act):
         return frozenset()
+    if act is Act.READ_RULINGS and principal.role is Role.AUDITOR:
+        return principal.owners
     return frozenset(owner_id for owner_id in principal.owners if is_owner(principal, owner_id))

@@ -22,6 +22,7 @@ class Act(StrEnum):
     READ_EVENTS = "read_events"
     READ_IMPACT = "read_impact"  # what rests on a source, waiting claims too
     READ_REVIEWS = "read_reviews"
+    READ_RULINGS = "read_rulings"  # what waits and waited, with notes and votes
     REVIEW = "review"  # approve or reject
     RETRACT = "retract"
     ERASE = "erase"  # for good, with all that came of it
@@ -45,6 +46,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
     Role.REVIEWER: _EVERYBODY
     | {
         Act.READ_REVIEWS,
+        Act.READ_RULINGS,
         Act.READ_IMPACT,
         Act.REVIEW,
         Act.RETRACT,
@@ -55,7 +57,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
         Act.STOP,
         Act.LET_STAND_IN,
     },
-    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_TEAM},
+    Role.AUDITOR: _EVERYBODY | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_RULINGS, Act.READ_TEAM},
     Role.ADMIN: _EVERYBODY
     | {Act.READ_EVENTS, Act.READ_IMPACT, Act.READ_TEAM, Act.MANAGE_TEAM, Act.STOP, Act.LET_STAND_IN},
 }

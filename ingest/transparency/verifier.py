@@ -497,6 +497,191 @@ def check_answer(leaf: bytes, salt: bytes, answer: bytes, log_keys: Iterable[Key
             )
 
 
+# --- Exports
+
+SAID = ("tier", "outcome", "rule", "reason", "memory_id", "queue_id", "conflicting_memory_id")  # of an answer
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+DECISION_TYPE, EXPORT_TYPE = "urn:vouchgate:decision:v1", "urn:vouchgate:export:v1"
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+MANIFEST, MANIFEST_SIGNED = "manifest.json", "manifest.dsse.json"
+Decided = dict[
+    str, tuple[str, str | None, bool]
+]  # by decision: the commitment to it, its salt, whether it was erased
+DECIDED = frozenset(
+    ("claim.stored", "claim.queued", "claim.repeated", "claim.blocked", "claim.promoted", "claim.rechecked")
+) | {"review.edited"}  # actions whose subject is a decision
+
+
+def pae(body: bytes) -> bytes:
+    """What is signed of a DSSE envelope with this payload."""
+    return b"DSSEv1 %d %b %d %b" % (len(PAYLOAD_TYPE), PAYLOAD_TYPE.encode(), len(body), body)
+
+
+def open_envelope(data: bytes, keys: Iterable[Key]) -> bytes:
+    """The payload of a DSSE envelope that one of these keys signed; with no key, its signatures are not looked at.
+    Raises NotProven."""
+    told = _json(data, "An envelope")
+    if not isinstance(told, dict) or told.get("payloadType") != PAYLOAD_TYPE:
+        raise Malformed(f"An envelope is JSON with a payload of the type {PAYLOAD_TYPE}.")
+    body, given = unbase64(str(told.get("payload")), "A payload"), told.get("signatures")
+    if not isinstance(given, list) or len(given) > MAX_SIGNATURES or {type(each) for each in given} - {dict}:
+        raise Malformed("An envelope has a list of signatures.")
+    signed = {str(each.get("keyid")): unbase64(str(each.get("sig")), "A signature") for each in given}
+    named = {f"{key.name}+{key.key_id.hex()}": key.public for key in keys}
+    both = named.keys() & signed.keys()
+    if named and not (both and all(_holds(named[each], signed[each], pae(body)) for each in both)):
+        raise NotProven("An envelope is not signed by a key of the log that you trust.")
+    return body
+
+
+def lines_of(path: Path) -> Iterable[bytes]:
+    """The lines of a file, without their ends. Raises Malformed for one that is too long."""
+    with path.open("rb") as file:
+        while line := file.readline(MAX_ANSWER_BYTES + 2):
+            if len(line) > MAX_ANSWER_BYTES:
+                raise Malformed(f"A line of {path.name} has more than {MAX_ANSWER_BYTES:,} bytes.")
+            yield line.removesuffix(b"\n")
+
+
+def check_files(folder: Path, keys: Sequence[Key]) -> int:
+    """That every file of an export is as its manifest says, and that there is no other; how many. Raises NotProven."""
+    manifest, sealed = (
+        _read(folder / MANIFEST, MAX_ANSWER_BYTES),
+        _read(folder / MANIFEST_SIGNED, 2 * MAX_ANSWER_BYTES),
+    )
+    written = json.dumps(_json(sealed, "An envelope"), separators=(",", ":")).encode() + b"\n"
+    if open_envelope(sealed, keys) != manifest or written != sealed:
+        raise NotProven(f"{MANIFEST} was altered: {MANIFEST_SIGNED} holds another.")
+    told = _json(manifest, "The manifest")
+    try:
+        listed = {str(each["name"]): str(each["digest"]["sha256"]) for each in told["subject"]}
+        if (told["_type"], told["predicateType"]) != (STATEMENT_TYPE, EXPORT_TYPE):
+            raise Malformed("The manifest is not that of an export.")
+    except (KeyError, TypeError):
+        raise Malformed("The manifest is an in-toto Statement about files.") from None
+    found = [each for each in folder.rglob("*") if each.is_symlink() or not each.is_dir()]
+    for each in found:
+        if each.is_symlink() or not each.is_file():
+            raise NotProven(f"{each.name!a} is no plain file.")
+    there = {each.relative_to(folder).as_posix() for each in found}
+    for name in sorted(there ^ {*listed, MANIFEST, MANIFEST_SIGNED}):
+        raise NotProven(f"{name!a} is {'not in the manifest' if name in there else 'missing'}.")
+    for name, digest in sorted(listed.items()):
+        with (folder / name).open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise NotProven(f"{name!a} was altered: it is not what the manifest says.")
+    return len(listed)
+
+
+def check_chains(folder: Path) -> Decided:
+    """That each owner's entries in `log.jsonl` continue one another; what they say of decisions. Raises NotProven."""
+    last: dict[str, tuple[int, str]] = {}
+    decided: Decided = {}
+    for line in lines_of(folder / "log.jsonl"):
+        entry = _json(line, "A line of log.jsonl")
+        try:
+            owner, seq, previous = entry["owner_id"], entry["seq"], entry["previous"]
+            said = [
+                owner,
+                seq,
+                *(entry[each] for each in ("at", "actor", "action", "subject_id", "content_digest")),
+            ]
+            made = hashlib.sha256(json.dumps([*said, previous]).encode()).hexdigest()
+            if made != entry["digest"] or last.get(owner, (seq - 1, previous)) != (seq - 1, previous):
+                raise NotProven(
+                    f"Entry {seq!a} of the log of {owner!a} was altered, or one before it is missing."
+                )
+            last[owner] = seq, made
+            if entry["action"] in DECIDED:
+                decided[entry["subject_id"]] = entry["content_digest"], entry["salt"], entry["erased"] is True
+        except (KeyError, TypeError):
+            raise Malformed("A line of log.jsonl lacks a part of an entry.") from None
+    return decided
+
+
+def check_decisions(folder: Path, keys: Sequence[Key], decided: Decided) -> int:
+    """That the log commits to every decision, that every one that it tells of is there, and that an envelope says so of
+    each; how many there are. Raises NotProven."""
+    left = {name: (commitment, salt) for name, (commitment, salt, erased) in decided.items() if not erased}
+    count, policies = len(left), {each.stem for each in (folder / "policies").glob("*.json")}
+    answers, envelopes = lines_of(folder / "decisions.jsonl"), iter(lines_of(folder / "decisions.dsse.jsonl"))
+    for answer in answers:
+        told = _json(open_envelope(next(envelopes, b""), keys), "A statement")
+        try:
+            ((name, digest),) = ((each["name"], each["digest"]["sha256"]) for each in told["subject"])
+            commitment, salt = left.pop(name, ("", None))
+            salted, policy = bytes.fromhex(salt or "") + answer, told["predicate"]["policy"]
+        except (KeyError, TypeError, ValueError):
+            raise Malformed("A statement is about one decision, which the log commits to.") from None
+        said = _json(answer, "A decision")
+        if digest != hashlib.sha256(answer).hexdigest() or not isinstance(said, dict):
+            raise NotProven(f"{name!a} was altered: it is not what its statement says.")
+        if any(told["predicate"].get(each) != said.get(each) for each in SAID):
+            raise NotProven(f"The statement about {name!a} says something else than the decision.")
+        if hashlib.sha256(salted).hexdigest() != commitment.rpartition(":")[2]:
+            raise NotProven(f"{name!a} is not a decision that the log commits to.")
+        if policy not in policies:
+            raise NotProven(f"The policy of {name!a} is missing.")
+    if next(envelopes, None) is not None or left:
+        raise NotProven(
+            f"{len(left)} decisions that the log tells of are missing, such as {min(left, default='')!a}."
+        )
+    return count
+
+
+def check_receipts(folder: Path, decided: Decided, *trusted: Any) -> int:
+    """That every receipt holds, and that its entry is the one in `log.jsonl`; how many there are. Raises NotProven."""
+    seen, checkpoint, opened = set(), b"", Checkpoint("", 0, EMPTY_ROOT)
+    for line in lines_of(folder / "receipts.jsonl"):
+        receipt = _json(line, "A receipt")
+        try:
+            leaf, proof = unbase64(receipt["leaf"], "The leaf"), parse_proof(receipt["proof"].encode())
+            entry, name = _json(leaf, "The entry"), receipt["decision_id"]
+            same = (entry["commitment"], receipt["salt"], entry["subject"]) == (*decided[name][:2], name)
+        except (KeyError, TypeError, AttributeError, UnicodeError):
+            raise Malformed(
+                "A receipt is JSON with decision_id, leaf, salt and proof of a decision."
+            ) from None
+        if proof.checkpoint != checkpoint:  # one for all, as exports are made
+            opened, checkpoint = open_checkpoint(proof.checkpoint, *trusted)[0], proof.checkpoint
+        check_inclusion(proof.index, opened.size, leaf_hash(leaf), proof.hashes, opened.root)
+        if not same or name in seen:
+            raise NotProven(f"The receipt of {name!a} is that of another entry, or there twice.")
+        seen.add(name)
+    return len(seen)
+
+
+def _check_export(
+    options: argparse.Namespace, *trusted: Any
+) -> list[str]:  # Any: as `open_checkpoint` has it
+    folder, keys = Path(options.folder), trusted[0]
+    files = check_files(folder, keys)
+    for path in (folder / "policies").glob("*"):
+        if hashlib.sha256(_read(path, MAX_ANSWER_BYTES)).hexdigest() != path.stem:
+            raise NotProven(f"{path.name!a} is not the policy that its name says.")
+    decided = check_chains(folder)
+    count = check_decisions(folder, keys, decided)
+    holds = f"It holds: {files:,} files are as the manifest says, and {count:,} decisions as the log commits to them."
+    if not keys:
+        return [
+            holds,
+            "NO KEY was given, so no signature and no receipt was checked: anybody could have made this.",
+        ]
+    missing, erased = len(decided) - check_receipts(folder, decided, *trusted), len(decided) - count
+    lines = [holds]
+    if missing:
+        lines.append(f"No receipt of {missing:,} decisions: no checkpoint covered them yet.")
+    if erased:
+        lines.append(
+            f"{erased:,} more were erased: the log still commits to them, and what they said is gone."
+        )
+    if (folder / "checkpoint").is_file():
+        checkpoint, seen = open_checkpoint(_read(folder / "checkpoint", MAX_NOTE_BYTES), *trusted)
+        lines.append(f"The log {checkpoint.origin} had {checkpoint.size:,} entries. Keep its checkpoint.")
+        lines.append(_witnessed(seen, *trusted))
+    return lines
+
+
 # --- The command
 
 
@@ -615,37 +800,44 @@ def _witnessed(seen: dict[str, int], _: object, witnesses: Sequence[Key], needed
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; its exit status: 0 it holds, 1 it does not, 2 it could not be read or was called wrongly."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    growth = given[:1] == ["checkpoint"]
-    told = "Checks offline that a later checkpoint of a log only added to an earlier one."
+    mode = given[0] if given[:1] in (["checkpoint"], ["export"]) else ""
+    growth = "Checks offline that a later checkpoint of a log only added to an earlier one."
+    export = "Checks offline everything in an export of a gate."
+    told = f"Checks a receipt of a gate offline. There are also checkpoint: {growth} And export: {export}"
     parser = argparse.ArgumentParser(
-        "vouchgate-verify" + " checkpoint" * growth,
-        description=told
-        if growth
-        else f"Checks a receipt of a gate offline. `vouchgate-verify checkpoint -h`: {told[0].lower()}{told[1:]}",
+        f"vouchgate-verify {mode}".strip(),
+        description={"checkpoint": growth, "export": export}.get(mode, told),
         epilog="Exit status: 0 it holds, 1 it does not, 2 it could not be read.",
     )
-    if growth:
-        parser.add_argument("old", help="the checkpoint that you kept")
-        parser.add_argument("new", help="a later one")
-        parser.add_argument("--proof", required=True, help="folder with a mirror of the log's tiles")
-    else:
-        parser.add_argument("receipt", help="receipt.json, or a .tlog-proof with --leaf")
-        parser.add_argument(
-            "--answer", help="file with the gate's answer as received, which the receipt is for"
-        )
-        parser.add_argument("--leaf", help="file with the entry's bytes, for a bare .tlog-proof")
+    match mode:
+        case "checkpoint":
+            parser.add_argument("old", help="the checkpoint that you kept")
+            parser.add_argument("new", help="a later one")
+            parser.add_argument("--proof", required=True, help="folder with a mirror of the log's tiles")
+        case "export":
+            parser.add_argument("folder", help="the export, unpacked")
+        case _:
+            parser.add_argument("receipt", help="receipt.json, or a .tlog-proof with --leaf")
+            parser.add_argument(
+                "--answer", help="file with the gate's answer as received, which the receipt is for"
+            )
+            parser.add_argument("--leaf", help="file with the entry's bytes, for a bare .tlog-proof")
     parser.add_argument(
-        "--key", action="append", required=True, help="the log's key, or a file of keys; repeat it"
+        "--key",
+        action="append",
+        default=[],
+        required=mode != "export",
+        help="the log's key, or a file of keys; repeat it",
     )
     parser.add_argument(
         "--witness", action="append", default=[], help="the same for each witness that you trust"
     )
     parser.add_argument("--need", type=int, help="how many of them must have cosigned; all, unless you say")
-    options = parser.parse_args(given[growth:])
+    options = parser.parse_args(given[bool(mode) :])
     try:
         witnesses = parse_keys(options.witness, COSIGNATURE)
         needed = len(witnesses) if options.need is None else options.need
-        check = _check_growth if growth else _check_receipt
+        check = {"checkpoint": _check_growth, "export": _check_export}.get(mode, _check_receipt)
         print("\n".join(check(options, parse_keys(options.key, ED25519), witnesses, needed)))
     except (Malformed, OSError, RuntimeError) as error:
         print(f"It cannot be checked. {error}", file=sys.stderr)

@@ -6,21 +6,40 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Row, Table, and_, bindparam, func, select, tuple_
 
 from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.transparency.verifier import DECIDED
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.ids import decision_id, new_id_suffix
 from vouchgate.storage.sql import limited_to
-from vouchgate.storage.tables.claims import DecisionRow
+from vouchgate.storage.tables.claims import DecisionRow, LogRow
+from vouchgate.storage.tables.tree import LeafRow
 
 TABLE: Table = DecisionRow.metadata.tables["decision"]
+_LEAF: Table = LeafRow.metadata.tables["log_leaf"]
+_LOG: Table = LogRow.metadata.tables["log_entry"]
 _BY_ID = select(TABLE.c.answer).where(TABLE.c.id == bindparam("wanted"))
 _PAGE = (
     select(TABLE.c.owner_id, TABLE.c.id, TABLE.c.answer)
     .where(tuple_(TABLE.c.owner_id, TABLE.c.id) > tuple_(bindparam("last_owner"), bindparam("last_id")))
     .order_by(TABLE.c.owner_id, TABLE.c.id)
     .limit(bindparam("most"))
+)
+_WITH_LEAVES = (
+    select(TABLE, _LEAF.c.number, _LEAF.c.data, _LOG.c.salt)
+    .select_from(
+        TABLE.outerjoin(
+            _LEAF.join(
+                _LOG,
+                and_(
+                    _LOG.c.owner_id == _LEAF.c.owner_id, _LOG.c.seq == _LEAF.c.seq, _LOG.c.action.in_(DECIDED)
+                ),
+            ),
+            and_(_LEAF.c.owner_id == TABLE.c.owner_id, _LEAF.c.decision_id == TABLE.c.id),
+        )
+    )
+    .order_by(TABLE.c.owner_id, TABLE.c.id)
 )
 
 
@@ -64,6 +83,21 @@ def since(
         (row.principal_id, row.answer)
         for row in connection.execute(wanted.order_by(TABLE.c.id.desc()).limit(most))
     ]
+
+
+def between(
+    connection: Connection, owners: frozenset[str] | None, since: datetime | None, until: datetime | None
+) -> Iterator[Row[Any]]:
+    """The rows of these owners' decisions (None: every owner's) from `since` on and before `until`, by owner and age,
+    each with the `number` and the text (`data`) of its leaf in the tree and the `salt` of its entry, None where
+    there is none (yet). Some in memory
+    at a time; needs one reading transaction."""
+    statement = limited_to(owners, _WITH_LEAVES, TABLE)
+    if since is not None:
+        statement = statement.where(TABLE.c.created_at >= since)
+    if until is not None:
+        statement = statement.where(TABLE.c.created_at < until)
+    yield from connection.execute(statement, execution_options={"yield_per": 500})
 
 
 def _within(owner_id: str | None, first: datetime | None) -> list[ColumnElement[bool]]:

@@ -43,7 +43,7 @@ _MEMORY: dict[str, Any] = {
     "status": STATUS,
 }
 _ITEM: dict[str, Any] = {
-    **dict.fromkeys(("note", "question", "cited", "cites", "words_digest", "rejected_before")),
+    **dict.fromkeys(("note", "question", "cited", "words_digest", "rejected_before")),
     "content": "",
     "reason": "",
     "details": {},

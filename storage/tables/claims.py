@@ -14,6 +14,9 @@ from sqlmodel import Field, SQLModel
 
 from vouchgate.storage.columns import Float32s, RuleNumber, SmallRuleNumber, UtcTime, partial_index
 
+# An index is used only where a query spells its condition alike.
+RULED = "action IN ('review.approved', 'review.rejected', 'review.let_go', 'review.voted', 'review.objected')"
+
 
 class OwnerRow(SQLModel, table=True):
     """One row per owner: what a writer locks, the end of the owner's log chain, and the queue's count."""
@@ -261,6 +264,7 @@ class LogRow(SQLModel, table=True):
     that erases salts."""
 
     __tablename__ = "log_entry"
+    __table_args__ = (partial_index("log_entry_rulings", "owner_id", "at", where=RULED),)
     owner_id: str = Field(primary_key=True)
     seq: int = Field(primary_key=True, sa_type=BigInteger)
     at: datetime = Field(sa_type=UtcTime)

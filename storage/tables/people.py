@@ -55,6 +55,17 @@ class VoteRow(SQLModel, table=True):
     acts_for: str = ""  # the person in whose stead; empty: in their own right
 
 
+class OpeningRow(SQLModel, table=True):
+    """When a person first had a waiting claim before them on a page; see `storage.queue.rulings`."""
+
+    __tablename__ = "opening"
+    __table_args__ = {"sqlite_with_rowid": False}
+    owner_id: str = Field(primary_key=True)
+    item_id: str = Field(primary_key=True)
+    viewer: str = Field(primary_key=True)  # a person's id; of a token of nobody, that token's
+    opened_at: datetime = Field(sa_type=UtcTime)
+
+
 class MembershipRow(SQLModel, table=True):
     """A role of a person or a token for an owner; see `storage.identity.memberships`. The member is first in the key,
     because every request asks whom its token may act for."""

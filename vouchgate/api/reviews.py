@@ -56,6 +56,7 @@ from vouchgate.wire import ApproveIn, OwnerId, RejectIn, Text, UndoIn, Wire
 router = APIRouter(prefix="/v1/reviews", route_class=JsonRoute, tags=["reviews"])
 
 ReviewReader = Annotated[Principal, Depends(caller(Act.READ_REVIEWS))]
+RulingReader = Annotated[Principal, Depends(caller(Act.READ_RULINGS))]
 Reviewer = Annotated[Principal, Depends(caller(Act.REVIEW))]
 
 
@@ -202,7 +203,7 @@ _BATCH: TypeAdapter[ReviewBatchOut] = TypeAdapter(ReviewBatchOut)
 @router.get("", responses=problem_responses())
 def list_reviews(
     request: Request,
-    principal: ReviewReader,
+    principal: RulingReader,
     *,
     user_id: Annotated[OwnerId | None, Query()] = None,
     status: ReviewStatus = ReviewStatus.PENDING,
@@ -216,8 +217,9 @@ def list_reviews(
     after: Annotated[str | None, Query(pattern=r"^rev_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> ReviewPage:
-    """The items of every owner that the caller rules for, or of the one that `user_id` names; what presses most first
-    unless another order is asked for. What is snoozed or sent back is left out, unless `q` asks for it."""
+    """The items of every owner that the caller rules for or audits by name, or of the one that `user_id` names; what
+    presses most first unless another order is asked for. What is snoozed or sent back is left out, unless `q`
+    asks for it."""
     wanted = QueueFilter(
         status=status,
         rule=rule,
@@ -229,12 +231,14 @@ def list_reviews(
         after=after,
         limit=limit,
     )
+    if principal.any_owner and user_id is None:
+        raise ProblemError(422, "owner_needed", "Name the owner whose items to list, with `user_id`.")
     items = service_of(request).queue.search(narrowed(principal, user_id), wanted)
     return ReviewPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 
 @router.get("/{item_id}", responses=problem_responses(404, 410))
-def get_review(request: Request, item_id: str, principal: ReviewReader) -> ReviewOut:
+def get_review(request: Request, item_id: str, principal: RulingReader) -> ReviewOut:
     """One item with the version an act must name, why it stands where it does, and what is similar. Its decision
     has the evidence."""
     service = service_of(request)

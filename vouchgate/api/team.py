@@ -1,4 +1,5 @@
-"""Where an admin says who acts for an owner. Owners and other admins are the operator's to make."""
+"""Where an admin says who acts for an owner, and everybody sees who their token makes them. Owners and other admins are
+the operator's to make."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from vouchgate.api.base import JsonRoute, caller, owner_refused, owners_in_scope, problem_responses
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate.incoming import owner_for
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.review.rules import Act
 from vouchgate.server.state import service_of
@@ -21,6 +23,7 @@ router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["team"])
 
 TeamReader = Annotated[Principal, Depends(caller(Act.READ_TEAM))]
 TeamAdmin = Annotated[Principal, Depends(caller(Act.MANAGE_TEAM))]
+Anybody = Annotated[Principal, Depends(caller(Act.READ_SELF))]
 StandInGiver = Annotated[Principal, Depends(caller(Act.LET_STAND_IN))]
 Who = Annotated[Text, Field(min_length=1, max_length=64)]  # a person's name or id, or a token's id
 GivenRole = Literal[Role.AGENT, Role.RECORDER, Role.REVIEWER, Role.AUDITOR]  # no call makes an admin
@@ -191,3 +194,33 @@ def _membership(
     except ValueError as error:
         raise ProblemError(422, "member_refused", str(error)) from error
     return Membership(owner_id=owner_id, member_id=member_id, role=role, since=datetime.now(UTC))
+
+
+class WhoOut(BaseModel):
+    """Who the service takes the caller for. `owners` it may act for, every one when `any_owner` is true, and with
+    `new_owners` those that nobody has made yet. `person`: the id of who is behind the token, left out where
+    that is not known."""
+
+    id: str
+    name: str
+    role: Role
+    owners: list[str]
+    any_owner: bool
+    new_owners: bool = Field(exclude_if=lambda may: not may)
+    person: str | None = Field(exclude_if=lambda found: found is None)
+    sources: list[Source]
+
+
+@router.get("/whoami", responses=problem_responses())
+async def whoami(principal: Anybody) -> WhoOut:
+    """Who this token makes the caller: so that a program can see that it was given the right one."""
+    return WhoOut(
+        id=principal.id,
+        name=principal.name,
+        role=principal.role,
+        owners=sorted(principal.owners),
+        any_owner=principal.any_owner,
+        new_owners=principal.new_owners,
+        person=principal.person,
+        sources=sorted(principal.sources),
+    )

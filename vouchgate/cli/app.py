@@ -19,7 +19,7 @@ import typer
 from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
 from vouchgate.cli.identity import modes, people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
-from vouchgate.cli.looking import impact
+from vouchgate.cli.looking import audit, impact
 from vouchgate.cli.reviewing import erasing, mail
 from vouchgate.extras import missing
 
@@ -481,6 +481,7 @@ for part in (
     mcp,
     mcp_gate,
     records,
+    audit,
     webhooks,
     mail,
     erasing,

@@ -36,7 +36,6 @@ from vouchgate.api import (
     spot_checks,
     standing_rulings,
     team,
-    whoami,
 )
 from vouchgate.review.ending.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
@@ -146,7 +145,6 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         operations.router,
         modes.router,
         team.router,
-        whoami.router,
     ):
         app.include_router(router)
     app.add_api_route("/", _to_the_pages, include_in_schema=False)

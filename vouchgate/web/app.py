@@ -39,6 +39,7 @@ from vouchgate.web import (
     views,
 )
 from vouchgate.web.audit import pages as audit
+from vouchgate.web.audit import rulings as audit_rulings
 from vouchgate.web.audit.access import own_page
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (
@@ -125,6 +126,7 @@ _ROUTERS = tuple(
         standing_rulings,
         numbers,
         views,
+        audit_rulings,  # before what takes any word for an id
         audit,
     )
 )

@@ -89,6 +89,18 @@ def pane(request: Request, visitor: SignedIn, item_id: str) -> Response:
     )
 
 
+@router.post("/review/items/{item_id}/opened")
+async def opened(request: Request, visitor: SignedIn, item_id: str) -> Response:
+    """Keeps that the visitor has the claim before them: the script says so of what was in sight beside the list."""
+    await form(request, visitor)
+    queue = service_of(request).queue
+    shown = await run_in_threadpool(queue.get_by_id, visitor.principal, item_id)
+    if shown is None:
+        raise PageProblem(404, "There is no such claim.")
+    await run_in_threadpool(queue.note_opened, visitor.principal, shown, datetime.now(UTC))
+    return Response(status_code=204)
+
+
 @router.post("/review/items/{item_id}/approve")
 async def approve(request: Request, visitor: SignedIn, item_id: str) -> Response:
     """Stores the claim, or the visitor's own wording of it."""
@@ -197,6 +209,7 @@ def _page(
     if shown is None:
         with service.store.read() as connection:
             raise gone(connection, item_id, frozenset(visitor.owners), "There is no such claim.")
+    service.queue.note_opened(visitor.principal, shown, now)
     read = read_item(service, shown, now, me=visitor.principal.id)
     wanted = listing.as_filter()
     following = None if wanted is None else service.queue.neighbours(visitor.principal, shown.id, wanted)

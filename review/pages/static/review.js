@@ -98,12 +98,19 @@
   function put(row, html) {
     pane().classList.remove("waiting");
     if (!shows(row)) unsee();
-    glance ||= setTimeout(() => pane().classList.add("seen"), GLANCE);
+    glance ||= setTimeout(() => { pane().classList.add("seen"); opened(row.dataset.id); }, GLANCE);
     if (pane().dataset.shows === `${shownAs(row)}${html}`) return;
     pane().dataset.shows = `${shownAs(row)}${html}`;
     pane().innerHTML = html; // of our own server, which escaped what is of others
     pane().scrollTop = 0;
     members(row);
+  }
+
+  const told = new Set(); // ids of claims that were in sight, of which the server knows
+  function opened(id) {
+    if (document.hidden) return;
+    if (!told.has(id)) fetch(`/review/items/${id}/opened`, { method: "POST", body: new URLSearchParams({ csrf }) }).catch(() => {});
+    told.add(id);
   }
 
   const shownAs = (row) => `${keyOf(row)} ${row.dataset.named ?? ""} `;

@@ -51,6 +51,7 @@ def _tree() -> None:
         sa.Column("size", sa.BigInteger(), nullable=False),
         sa.Column("due_at", _TIME, nullable=False),
         sa.Column("lease", sa.String(), nullable=True),
+        sa.Column("witnesses_due_at", _TIME, nullable=False, server_default="2026-01-01 00:00:00"),
     )
     op.execute("INSERT INTO tree (id, size, due_at) VALUES (1, 0, '2026-01-01 00:00:00')")
     op.create_table(

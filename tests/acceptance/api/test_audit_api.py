@@ -119,6 +119,40 @@ def test_an_auditor_sees_its_owners_alone(site: Site, owner: str) -> None:
     assert {owner, other, ""} <= everyone
 
 
+def test_an_auditor_reads_items_with_their_notes_and_who_ruled(site: Site, owner: str) -> None:
+    other, agent, reviewer = site.owner(), site.agent(owner), site.reviewer(owner)
+    names = ("oak", "elm", "ash", "fir")
+    items = [queue(agent, f"The {name} beam carries the roof of the {name} barn") for name in names]
+    rows = [{"action": "reject", "id": one, "version": 1, "reason": "who knows"} for one in items[:3]]
+    assert reviewer.post("/v1/reviews/batch", json={"items": rows}).status_code == 200
+    done = {"version": 1, "note": "I saw it"}
+    assert reviewer.post(f"/v1/reviews/{items[3]}/approve", json=done).status_code == 200
+    auditor, everybodys = site.auditor(owner), site.auditor()
+    for caller, params in ((auditor, {}), (everybodys, {"user_id": owner})):
+        listed = caller.get("/v1/reviews", params={"status": "approved"} | params).json()["items"]
+        assert [one["note"] for one in listed] == ["I saw it"]
+        assert caller.get(f"/v1/reviews/{items[0]}").json()["note"] == "who knows"
+    is_problem(everybodys.get("/v1/reviews"), 422, "owner_needed")
+    is_problem(site.auditor(other).get(f"/v1/reviews/{items[0]}"), 404, "not_found")
+    is_problem(auditor.get("/v1/audit/reviews", params={"user_id": other}), 403, "owner_not_allowed")
+    whole = auditor.get("/v1/audit/reviews").json()
+    told = [(one["item_id"], one["what"], one["together"]) for one in whole["items"]]
+    assert told == [*((one, "rejected", 3) for one in items[:3]), (items[3], "approved", 1)]
+    first = auditor.get("/v1/audit/reviews", params={"limit": 1}).json()
+    assert (first["items"], whole["next"]) == (whole["items"][:3], None)  # one act is on one page
+    after = auditor.get("/v1/audit/reviews", params={"after": first["next"]}).json()
+    assert after == {"items": whole["items"][3:], "next": None}
+    params = {"user_id": owner, "to": whole["items"][0]["at"]}
+    assert everybodys.get("/v1/audit/reviews", params=params).json()["items"] == []
+    for wrong in (
+        {"from": "0001-01-01T00:00+14:00"},
+        {"from": "soon"},
+        {"after": "1:a\x00"},
+        {"reviewer": "\x00"},
+    ):
+        assert auditor.get("/v1/audit/reviews", params=wrong).status_code == 422, wrong
+
+
 def test_only_auditors_and_admins_read_the_log(site: Site, owner: str) -> None:
     for caller in (site.agent(owner), site.reviewer(owner)):
         is_problem(caller.get("/v1/audit/events"), 403, "role_not_allowed")

@@ -89,11 +89,11 @@ def test_the_log_has_what_auditors_read_and_they_can_do_nothing(site: Site) -> N
     told(everything, f"/review/audit/{decision.decision_id}")
     caller = site.auditor(owner)
     assert caller.get(f"/v1/decisions/{decision.decision_id}").status_code == 200
-    is_problem(caller.get("/v1/reviews/none"), 403)
+    is_problem(caller.get("/v1/numbers"), 403)
     log = told(everything, "/review/audit/log")
     for path in (f"/review/audit/{decision.decision_id}", f"/v1/decisions/{decision.decision_id}"):
         assert f"audit.read{path}" in log
-    assert "/v1/reviews/none" not in log
+    assert "/v1/numbers" not in log
 
 
 def test_the_pages_read_well_on_every_screen(site: Site, windows: Chromium) -> None:

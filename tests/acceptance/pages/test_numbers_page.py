@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,3 +102,38 @@ def test_the_command_and_the_metrics_say_it_too(site: Site, owner: str, tmp_path
     assert "there is no owner" in refused
     metrics = site.caller().get("/metrics").text
     assert 'vouchgate_review_wait_seconds_bucket{le="60.0"} 2.0' in metrics
+
+
+def test_an_auditor_sees_how_people_rule(site: Site, owner: str, windows: Chromium, tmp_path: Path) -> None:
+    token = site.token(Role.REVIEWER, owner)[1]
+    window = windows.window(site.running.url)
+    sign_in_with(site, window, token)
+    with window.page.expect_response("**/opened") as told:  # what is in sight beside the list
+        window.go("/review")
+    assert told.value.status == 204
+    item = window.page.locator(".row[aria-current]").get_attribute("data-id")
+    body = {"version": 1, "reason": '=HYPERLINK("http://evil.example")'}
+    assert site.caller(token).post(f"/v1/reviews/{item}/reject", json=body).status_code == 200
+    done = cli("audit", "reviews", "--owner", owner, "--database-url", site.url, cwd=tmp_path)
+    rows = list(csv.DictReader(done.stdout.decode().splitlines()))
+    assert [row["what"] for row in rows] == ["approved", "rejected", "rejected"], done.stderr
+    assert [row["item_id"] for row in rows if row["look_seconds"]] == [item]
+    assert rows[-1]["note"].startswith("'=")
+    for wrong in (("--from", "soon"), ("--format", "xml"), ("--owner", "nobody-at-all")):
+        assert cli("audit", "reviews", "--database-url", site.url, *wrong, cwd=tmp_path).returncode != 0
+    auditor = windows.window(site.running.url)
+    sign_in_with(site, auditor, site.token(Role.AUDITOR, owner)[1])
+    page = auditor.go("/review/audit/rulings")
+    lines = page.locator("tbody tr").all_inner_texts()
+    cells = [line.split("\t")[1:6] for line in lines]
+    assert [each[:4] for each in cells] == [["2", "1", "1", "0"], ["1", "0", "1", "0"]]
+    assert [each[4] == "not known" for each in cells] == [True, False]
+    assert page.locator("nav a[aria-current]").inner_text() == "Rulings"
+    for size in (PHONE, DESKTOP):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        assert overflow(page) == 0, (size, widest(page))
+        assert faults_of_access(page) == [], size
+    auditor.expect("404")
+    assert (
+        "no such owner for you" in auditor.go("/review/audit/rulings?owner=bob").locator("main").inner_text()
+    )

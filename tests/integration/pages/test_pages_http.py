@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, event, select
+from sqlmodel import col
 
 from tests.claims import submission_of
 from tests.desk import Desk, add, claim_words, run
@@ -23,6 +24,7 @@ from vouchgate.review.ending.erasing import BY_OPERATOR, Erased
 from vouchgate.service import Service, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.queue import pending, rechecks
+from vouchgate.storage.tables.people import OpeningRow
 from vouchgate.wire import ClaimIn
 
 pytestmark = pytest.mark.on("sqlite")
@@ -59,6 +61,8 @@ def test_what_a_page_asks_does_not_grow_with_its_rows(service: Service) -> None:
                 await desk.act(do=f"reject:{item.id}:{item.version}", canned="Not true")
             desk.add(claim_words(1000 + many), Source.USER)
             first = desk.waiting()[0]
+            await desk.get(f"/review/items/{first.id}")  # that it was opened is written once
+            service.store.writer.run((), lambda connection: None).result()
             for name, path in (
                 ("queue", "/review"),
                 ("item", f"/review/items/{first.id}"),
@@ -425,6 +429,29 @@ def test_what_the_list_shows_in_part_is_not_approved_from_it(service: Service) -
         assert answer["waiting"] == 0
 
     run(service, "cut", work)
+
+
+def test_a_claim_is_opened_by_its_page_and_by_the_script_not_by_what_is_read_ahead(service: Service) -> None:
+    async def work(desk: Desk) -> None:
+        desk.fill(3)
+        one, two, three = desk.waiting()
+        await desk.get("/review")
+        await desk.get(f"/review/items/{three.id}/pane")
+        for _ in range(2):
+            assert (await desk.get(f"/review/items/{one.id}")).status_code == 200
+            assert (await desk.post(f"/review/items/{two.id}/opened")).status_code == 204
+        assert (await desk.post("/review/items/rev_0/opened")).status_code == 404
+        assert (
+            await desk.http.post(f"/review/items/{three.id}/opened", data={"csrf": "guessed"})
+        ).status_code == 403
+        service.store.writer.run((), lambda connection: None).result()  # behind them
+        with service.store.read() as connection:
+            opened = connection.execute(
+                select(col(OpeningRow.item_id)).where(col(OpeningRow.owner_id) == desk.owner)
+            ).all()
+        assert {row.item_id for row in opened} == {one.id, two.id}
+
+    run(service, "opened", work)
 
 
 def test_what_is_said_of_an_item_without_ruling_on_it(service: Service) -> None:

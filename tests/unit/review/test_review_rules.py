@@ -55,6 +55,13 @@ TABLE: dict[Act, dict[Role, bool]] = {
         Role.AUDITOR: NO,
         Role.ADMIN: NO,
     },
+    Act.READ_RULINGS: {
+        Role.AGENT: NO,
+        Role.RECORDER: NO,
+        Role.REVIEWER: YES,
+        Role.AUDITOR: YES,
+        Role.ADMIN: NO,
+    },
     Act.REVIEW: {Role.AGENT: NO, Role.RECORDER: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
     Act.RETRACT: {Role.AGENT: NO, Role.RECORDER: NO, Role.REVIEWER: YES, Role.AUDITOR: NO, Role.ADMIN: NO},
     Act.READ_OWN_PENDING: {

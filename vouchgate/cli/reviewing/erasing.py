@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vouchgate.cli import operator
+from vouchgate.cli.looking.impact import memory
 from vouchgate.cli.output import USAGE, Failure, complain, say, show_table
 
 if TYPE_CHECKING:
     from vouchgate.review.ending.erasing import Answer, Erasing
     from vouchgate.settings import Settings
 
-memory = typer.Typer(name="memory", help="What is stored.", rich_markup_mode=None)
 retention = typer.Typer(name="retention", help="What is kept for a time only.", rich_markup_mode=None)
 
 
 def register(app: typer.Typer) -> None:
     """Adds these commands."""
-    app.add_typer(memory)
     app.add_typer(retention)
 
 

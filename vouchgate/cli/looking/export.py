@@ -1,0 +1,312 @@
+"""`vouchgate audit export`: a period of an owner's records as files that others can check."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sqlalchemy import Connection, Table, and_, select
+
+from vouchgate.cli.database import open_store
+from vouchgate.cli.looking.reviews import COLUMNS, csv_line, scope, time_of
+from vouchgate.cli.output import Failure, hint, one_line, say
+from vouchgate.gate.signing import read_keys
+from vouchgate.ingest.transparency import verifier
+from vouchgate.ingest.transparency.attestation import (
+    PREFIXES,
+    Json,
+    decision_provenance,
+    decision_statement,
+    envelope,
+    ruling_provenance,
+    statement,
+)
+from vouchgate.ingest.transparency.note import SigningKey
+from vouchgate.ingest.transparency.tree import inclusion_proof
+from vouchgate.ingest.transparency.verifier import (
+    DECIDED,
+    EXPORT_TYPE,
+    MANIFEST,
+    MANIFEST_SIGNED,
+    GetHash,
+    Proof,
+)
+from vouchgate.settings import Settings
+from vouchgate.storage.claims import decisions
+from vouchgate.storage.log import keys as log_keys
+from vouchgate.storage.log import tree
+from vouchgate.storage.log.chain import TABLE as LOG
+from vouchgate.storage.queue import rulings
+from vouchgate.storage.queue.rulings import RulingFilter
+from vouchgate.storage.sql import limited_to
+from vouchgate.storage.tables.claims import PolicyRow
+
+_POLICY: Table = PolicyRow.metadata.tables["policy"]
+_TILES_KEPT = 1_000  # receipts after which what was read of the tree is let go: at most some MB
+_LOG = ("owner_id", "seq", "at", "actor", "action", "subject_id", "content_digest", "previous", "digest")
+_DECISION = (
+    *(
+        "decision_id",
+        "owner_id",
+        "at",
+        "principal",
+        "tier",
+        "outcome",
+        "rule",
+        "reason",
+        "label",
+        "confidence",
+    ),
+    *("content", "policy", "memory_id", "queue_id", "conflicting_memory_id", "sha256"),
+)
+_ENTRIES = select(LOG, decisions.TABLE.c.answer).select_from(
+    LOG.outerjoin(
+        decisions.TABLE,
+        and_(decisions.TABLE.c.owner_id == LOG.c.owner_id, decisions.TABLE.c.id == LOG.c.subject_id),
+    )
+)
+_ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the first that a zip can say
+
+
+class Export:
+    """Writes one export into an empty folder, out of one reading transaction; a batch of rows in memory at a time.
+    The same records, checkpoint and key give the same bytes."""
+
+    def __init__(
+        self, connection: Connection, folder: Path, wanted: RulingFilter, keys: Sequence[SigningKey]
+    ) -> None:
+        self._connection, self._folder, self._wanted, self._keys = connection, folder, wanted, keys
+        self._size, self._checkpoint = tree.last_checkpoint(connection, published=True) or (0, "")
+        self._policies: set[str] = set()
+        self._get: GetHash = self._hashes()
+        self._proved = 0
+
+    def write(self) -> dict[str, int]:
+        """Writes all files; how many decisions, entries and rulings there are."""
+        with ExitStack() as opened:
+            self._files = {
+                name: opened.enter_context((self._folder / name).open("wb"))
+                for name in (
+                    *(
+                        "decisions.jsonl",
+                        "decisions.csv",
+                        "decisions.dsse.jsonl",
+                        "receipts.jsonl",
+                        "log.jsonl",
+                    ),
+                    *("log.csv", "reviews.jsonl", "reviews.csv", "prov.json"),
+                )
+            }
+            with closing(_Bundles(self._files["prov.json"])) as bundles:
+                counts = {
+                    "decisions": self._decisions(bundles),
+                    "entries": self._entries(),
+                    "rulings": self._rulings(bundles),
+                }
+        self._beside()
+        self._manifest(counts)
+        return counts
+
+    def _put(self, name: str, line: str) -> None:
+        self._files[name].write(line.encode("utf-8", "replace") + b"\n")
+
+    def _decisions(self, bundles: _Bundles) -> int:
+        count, wanted = 0, self._wanted
+        self._put("decisions.csv", csv_line(_DECISION))
+        for row in decisions.between(self._connection, wanted.owners, wanted.since, wanted.until):
+            self._receipt(row)
+            if not row.answer:  # it was erased
+                continue
+            count += 1
+            self._policies.add(row.policy_digest)
+            self._put("decisions.jsonl", row.answer)
+            about = {
+                "owner": row.owner_id,
+                "principal": row.principal_id,
+                "at": row.created_at.isoformat(),
+                "policy": row.policy_digest,
+            }
+            answer, digest = _object(row.answer), hashlib.sha256(row.answer.encode()).hexdigest()
+            said = decision_statement(row.id, digest, about, answer)
+            self._put("decisions.dsse.jsonl", _json(envelope(said, self._keys)))
+            told = json.loads(said)["predicate"]
+            cells = {**told, "decision_id": row.id, "owner_id": row.owner_id, "sha256": digest}
+            self._put("decisions.csv", csv_line([cells[name] for name in _DECISION]))
+            bundles.add(f"vg:bundle.{row.id}", decision_provenance(row.id, about, answer))
+        return count
+
+    def _hashes(self) -> GetHash:
+        """Of the tree under the checkpoint; neighbours share most of their proofs."""
+        return lru_cache(maxsize=10_000)(tree.hashes(self._connection, self._size))
+
+    def _receipt(self, row: Any) -> None:  # Any: of `decisions.between`
+        if row.number is None or row.number >= self._size:
+            return
+        self._proved += 1
+        if self._proved % _TILES_KEPT == 0:
+            self._get = self._hashes()
+        hashes = tuple(inclusion_proof(self._get, row.number, self._size))
+        proof = Proof(row.number, hashes, self._checkpoint.encode())
+        leaf = base64.b64encode(row.data.encode()).decode()
+        salt = None if row.salt is None else row.salt.hex()
+        self._put(
+            "receipts.jsonl", _json({"decision_id": row.id, "leaf": leaf, "salt": salt, "proof": str(proof)})
+        )
+
+    def _entries(self) -> int:
+        count, statement_ = (
+            0,
+            limited_to(self._wanted.owners, _ENTRIES, LOG).order_by(LOG.c.owner_id, LOG.c.seq),
+        )
+        if self._wanted.since is not None:
+            statement_ = statement_.where(LOG.c.at >= self._wanted.since)
+        if self._wanted.until is not None:
+            statement_ = statement_.where(LOG.c.at < self._wanted.until)
+        self._put("log.csv", csv_line(_LOG))
+        for row in self._connection.execute(statement_, execution_options={"yield_per": 500}):
+            entry = {name: getattr(row, name) for name in _LOG} | {"at": row.at.isoformat()}
+            more: Json = {}
+            if row.action in DECIDED:
+                more = {"salt": None if row.salt is None else row.salt.hex(), "erased": row.answer == ""}
+            self._put("log.jsonl", _json(entry | more))
+            self._put("log.csv", csv_line(entry.values()))
+            count += 1
+        return count
+
+    def _rulings(self, bundles: _Bundles) -> int:
+        count = 0
+        self._put("reviews.csv", csv_line(COLUMNS))
+        for together in rulings.walk(self._connection, self._wanted):
+            for each in together:
+                ruling = each.model_dump(mode="json")
+                self._put("reviews.jsonl", _json(ruling))
+                self._put("reviews.csv", csv_line(ruling.values()))
+                bundles.add(f"vg:bundle.{each.item_id}.{each.seq}", ruling_provenance(ruling))
+                count += 1
+        return count
+
+    def _beside(self) -> None:
+        """What stands beside the records: policies, checkpoint, keys, the verifier."""
+        (self._folder / "policies").mkdir()
+        for digest in sorted(self._policies):
+            document = self._connection.scalar(select(_POLICY.c.document).where(_POLICY.c.digest == digest))
+            if document is not None:
+                (self._folder / "policies" / f"{digest}.json").write_bytes(document.encode())
+        if self._checkpoint:
+            (self._folder / "checkpoint").write_bytes(self._checkpoint.encode())
+        known = sorted(str(each.key) for each in log_keys.known(self._connection))
+        (self._folder / "keys.txt").write_text("".join(f"{key}\n" for key in known))
+        (self._folder / "vouchgate_verify.py").write_bytes(Path(verifier.__file__).read_bytes())
+        told = files("vouchgate.cli.looking").joinpath("templates/VERIFY.md").read_bytes()
+        (self._folder / "VERIFY.md").write_bytes(told)
+
+    def _manifest(self, counts: dict[str, int]) -> None:
+        digests = []
+        for path in sorted(each for each in self._folder.rglob("*") if each.is_file()):
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digests.append((path.relative_to(self._folder).as_posix(), digest))
+        wanted = self._wanted
+        about = {
+            "owners": None if wanted.owners is None else sorted(wanted.owners),
+            "from": None if wanted.since is None else wanted.since.isoformat(),
+            "to": None if wanted.until is None else wanted.until.isoformat(),
+            "checkpoint": self._checkpoint or None,
+            **counts,
+        }
+        said = statement(EXPORT_TYPE, digests, about)
+        (self._folder / MANIFEST).write_bytes(said.encode())
+        (self._folder / MANIFEST_SIGNED).write_text(_json(envelope(said, self._keys)) + "\n")
+
+
+class _Bundles:
+    """A PROV-JSON document that is written bundle by bundle."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._between = file, ""
+        self._file.write(b'{"prefix":%b,"bundle":{' % _json(PREFIXES).encode())
+
+    def add(self, name: str, bundle: Json) -> None:
+        self._file.write(
+            f"{self._between}\n{json.dumps(name)}:{_json({'prefix': PREFIXES, **bundle})}".encode()
+        )
+        self._between = ","
+
+    def close(self) -> None:
+        self._file.write(b"\n}}\n")
+
+
+def run(
+    settings: Settings, out: Path, *, since: str | None, until: str | None, owners: Sequence[str] | None
+) -> int:
+    """Writes an export, signed with the log's key if there is one. Raises Failure as `write_export` and `scope`."""
+    times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
+    with open_store(settings) as store, store.read() as connection:
+        wanted = RulingFilter(
+            owners=scope(store, connection, settings, owners or (), "audit export"), **times
+        )
+        in_use = {each.id for each in log_keys.known(connection) if each.retired_at is None}
+        keys = [key for key in read_keys(settings) if key.key.key_id.hex() in in_use]
+        counts = write_export(connection, out, wanted, keys)
+    told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
+    say(f"{one_line(str(out))}: {told}. VERIFY.md in it says how to check it.")
+    if not keys:
+        hint("It is not signed: no key of the log is here (VOUCHGATE_LOG_KEY).")
+    return 0
+
+
+def write_export(
+    connection: Connection, out: Path, wanted: RulingFilter, keys: Sequence[SigningKey]
+) -> dict[str, int]:
+    """Writes an export as a folder, or as one file where the name ends with `.zip`: whole, or not at all. How many
+    decisions, entries and rulings it has. Raises Failure where something is there already."""
+    if out.exists() or out.is_symlink():
+        raise Failure(f"{one_line(str(out))} is there already; name a folder or file that is not")
+    if not out.parent.is_dir():
+        raise Failure(f"there is no folder {one_line(str(out.parent))}")
+    made = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        folder = made / out.name.removesuffix(".zip")
+        folder.mkdir(0o700)  # it holds what only some may read
+        counts = Export(connection, folder, wanted, keys).write()
+        if out.suffix == ".zip":
+            (made / "zip").touch(0o600)
+            _zip(folder, made / "zip")
+            folder = made / "zip"
+        os.rename(folder, out)  # noqa: PTH104  (a folder, too)
+    finally:
+        shutil.rmtree(made)
+    return counts
+
+
+def _zip(folder: Path, target: Path) -> None:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+            info = zipfile.ZipInfo(path.relative_to(folder.parent).as_posix(), _ZIP_TIME)
+            info.compress_type, info.external_attr, info.create_system = zipfile.ZIP_DEFLATED, 0o600 << 16, 3
+            with path.open("rb") as file, packed.open(info, "w", force_zip64=True) as entry:
+                shutil.copyfileobj(file, entry, 2**20)
+
+
+def _object(text: str) -> Json:
+    """A decision; of one that cannot be understood nothing is told but its bytes."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
