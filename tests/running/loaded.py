@@ -24,6 +24,8 @@ for needed in (
     "encodings.idna",
     "fastapi.telemetry._runtime",
     "numpy",
+    "psycopg",
+    "sqlalchemy.dialects.postgresql.psycopg",
     "uvicorn.lifespan.on",
     "uvicorn.loops.uvloop",
     "uvicorn.protocols.http.httptools_impl",
@@ -32,6 +34,7 @@ for needed in (
     "pytest",
     "hypothesis",
     "tests.running.racers",
+    "tests.mailing",
     "tests.rechecking",
     "tests.reviews",
 ):
