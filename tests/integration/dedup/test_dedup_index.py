@@ -87,7 +87,11 @@ def near_claims(draw: st.DrawFn) -> list[tuple[str, bool]]:
 
 # What a threshold changes is which keys are looked up and written, by the same statements: on PostgreSQL, the one of
 # the most keys.
-@pytest.fixture(scope="module", params=[*(("sqlite", each) for each in THRESHOLDS), ("postgresql", 0.8)])
+@pytest.fixture(
+    scope="module",
+    params=[*(("sqlite", each) for each in THRESHOLDS), ("postgresql", 0.8)],
+    ids=lambda given: f"{given[0]}-{given[1]}",
+)
 def exact_store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Store, float]]:
