@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import cache
 
 from vouchgate.ingest.check import Findings
@@ -84,3 +85,9 @@ def submission_of(one: Examined, *, principal_id: str = "agent-1", key: str | No
         idempotency=None if key is None else Idempotency(key, digest),
         started=time.perf_counter(),
     )
+
+
+def alike(one: frozenset[str], other: frozenset[str], threshold: Fraction) -> bool:
+    """`jaccard(one, other) >= threshold`, in whole numbers: it is asked of every pair."""
+    shared = len(one & other)
+    return shared * threshold.denominator >= (len(one) + len(other) - shared) * threshold.numerator

@@ -14,7 +14,7 @@ from fractions import Fraction
 import pytest
 from sqlalchemy import Connection, func, select
 
-from tests.claims import NOW, examined, policy, submission_of
+from tests.claims import NOW, alike, examined, policy, submission_of
 from tests.integration.dedup.test_dedup_templates import flood
 from tests.reviews import all_memories, assert_consistent, reviewer
 from tests.running.processes import FORKED
@@ -90,12 +90,6 @@ def in_force(store: Store) -> dict[str, dict[str, tuple[str, frozenset[str]]]]:
                 words = (row.memory_type, tokens(row.content))
                 found.setdefault(row.owner_id, {})[row.id] = words
     return found
-
-
-def alike(one: frozenset[str], other: frozenset[str], threshold: Fraction) -> bool:
-    """`jaccard(one, other) >= threshold`, in whole numbers: it is asked of every pair."""
-    shared = len(one & other)
-    return shared * threshold.denominator >= (len(one) + len(other) - shared) * threshold.numerator
 
 
 def assert_exact(store: Store, threshold: Fraction) -> int:

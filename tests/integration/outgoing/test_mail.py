@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import signal
 import ssl
@@ -22,6 +21,7 @@ from tests.conftest import THRESHOLD
 from tests.mailing import TAKEN, Post, post_office
 from tests.rechecking import Clock
 from tests.reviews import history
+from tests.running.processes import FORKED
 from tests.running.racers import Report, race
 from tests.webhooking import PAGE, queue
 from vouchgate.ingest.claims.log import Action
@@ -162,7 +162,7 @@ def test_a_process_that_is_killed_sends_one_mail_too_few_at_most(
     mail = desk.mail("ann", schedule=HOURLY)
     queue(desk.store, 1)
     arguments = (database_url, str(desk.post.port))
-    process = multiprocessing.get_context("spawn").Process(target=work_and_die, args=arguments)
+    process = FORKED.Process(target=work_and_die, args=arguments)
 
     def kill(*_asked: str) -> str:
         os.kill(int(process.pid or 0), signal.SIGKILL)

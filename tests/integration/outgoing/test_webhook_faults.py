@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import signal
 from collections import Counter
@@ -20,6 +19,7 @@ from tests.claims import NOW
 from tests.conftest import THRESHOLD
 from tests.hostile import LOOPBACK, hostile
 from tests.reviews import history, queue_of, reviewer
+from tests.running.processes import FORKED
 from tests.running.racers import Report, race
 from tests.web import Answer, Asked, WebServer
 from tests.webhooking import LATER, PATH, READY, Desk, open_desk, queue
@@ -252,7 +252,7 @@ def work_and_die(url: str) -> None:
 def test_what_a_killed_process_sent_is_sent_again_under_the_same_id(desk: Desk, database_url: str) -> None:
     hook, _ = desk.hook()
     items = queue(desk.store, 2)
-    process = multiprocessing.get_context("spawn").Process(target=work_and_die, args=(database_url,))
+    process = FORKED.Process(target=work_and_die, args=(database_url,))
 
     def kill(_asked: Asked) -> Answer:
         os.kill(int(process.pid or 0), signal.SIGKILL)

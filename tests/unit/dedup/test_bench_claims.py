@@ -10,6 +10,7 @@ import pytest
 from bench.claims import PLANTED, Generator
 from bench.dedup_truth import Truth
 from bench.floods import FLOODS, Flood, FloodGenerator
+from tests.claims import alike
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.language.words import tokens
 
@@ -44,7 +45,7 @@ def test_a_planted_claim_is_near_the_one_it_was_made_of(kind: str) -> None:
 @pytest.mark.parametrize("flood", FLOODS, ids=lambda flood: str(flood.name))
 def test_no_two_claims_of_a_flood_reach_the_threshold(flood: Flood) -> None:
     sets = [tokens(text) for text in FloodGenerator(flood, 1).claims(250, THRESHOLD)]
-    assert all(jaccard(one, other) < THRESHOLD for one, other in combinations(sets, 2))
+    assert not any(alike(one, other, THRESHOLD) for one, other in combinations(sets, 2))
     assert max(len(words) for words in sets) >= flood.words - 2  # the frame may hold a mark of its own
 
 
@@ -52,7 +53,7 @@ def test_a_flood_leaves_out_what_reaches_the_threshold() -> None:
     few_values = Flood("few values", 30, (lambda random: str(random.randrange(40)),) * 2)
     source = FloodGenerator(few_values, 1)
     sets = [tokens(text) for text in source.claims(10, THRESHOLD)]  # no value twice
-    assert all(jaccard(one, other) < THRESHOLD for one, other in combinations(sets, 2))
+    assert not any(alike(one, other, THRESHOLD) for one, other in combinations(sets, 2))
     with pytest.raises(RuntimeError, match="too few values"):
         source.claims(100, THRESHOLD)
 
@@ -67,8 +68,10 @@ def test_brute_force_is_the_comparison_of_every_pair(threshold: Fraction) -> Non
     truth = Truth(texts, threshold)
     pairs = 0
     for text, own in zip(texts, sets, strict=True):
-        expected = {number for number, other in enumerate(sets) if jaccard(own, other) >= threshold}
+        expected = {number for number, other in enumerate(sets) if alike(own, other, threshold)}
         assert truth.matches(text) == expected
         pairs += len(expected) - 1
     assert pairs > 100
+    for own, other in combinations(sets[:40], 2):
+        assert alike(own, other, threshold) is (jaccard(own, other) >= threshold)
     assert truth.matches("words that are nowhere in it") == frozenset()
