@@ -12,12 +12,13 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 from sqlalchemy import Connection, Row, Table, and_, bindparam, or_, select
 
+from vouchgate.ingest.citations import names
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.log import Action, LogEntry
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.claims.waiting import PendingMemory
-from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.claims import decisions, lineage, memories
 from vouchgate.storage.identity.grants import TOKEN
 from vouchgate.storage.identity.names import valid_name
 from vouchgate.storage.ids import decision_id, new_id_suffix
@@ -105,7 +106,8 @@ def story_of(
 
 class DecisionFilter(Frozen):
     """Which decisions to list. What is None does not restrict; `owners` None means every owner. `agent` is the id or
-    the name of a token; `text` is looked for in all that was answered, letters A to Z in either case."""
+    the name of a token; `text` is looked for in all that was answered, letters A to Z in either case, or is what it
+    rests on, in any spelling."""
 
     owners: frozenset[str] | None
     text: str | None = None
@@ -141,7 +143,11 @@ def search(connection: Connection, wanted: DecisionFilter) -> tuple[list[Row[Any
     window = select(_DECISION).where(*conditions).order_by(column.id.desc())
     last = connection.scalar(window.with_only_columns(column.id).offset(MOST_LOOKED_AT - 1).limit(1), asked)
     if wanted.text:
-        window = window.where(column.answer.icontains(_as_json(wanted.text), autoescape=True))
+        held = column.answer.icontains(_as_json(wanted.text), autoescape=True)
+        rests = lineage.TABLE.c
+        same = and_(rests.owner_id == column.owner_id, rests.decision_id == column.id)
+        named = select(rests.name).where(same, lineage.named(names.wanted(wanted.text))).correlate(_DECISION)
+        window = window.where(or_(held, named.exists()))
     if last is not None:
         window = window.where(column.id >= last)
     rows = list(connection.execute(window.limit(wanted.limit), asked))

@@ -39,6 +39,8 @@ def test_an_auditor_finds_a_claim_by_anything_and_reads_all_of_it_and_nothing_of
     browser = audits(site, owner)
     for query in (SAID, "CAFé OPENS", "opening hours", "a", str(decision.decision_id)[4:]):
         assert "opens at" in told(browser, "/review/audit", q=query), query
+    queue(agent, "The pier is closed in winter (ADR-7)")
+    assert "The pier" in told(browser, "/review/audit", q="adr 0007")
     found = browser.client.get("/review/audit", params={"q": stored})
     assert (found.status_code, found.headers["location"]) == (303, f"/review/audit/{stored}")
     assert "No decision fits" in told(browser, "/review/audit", q="moon base")
