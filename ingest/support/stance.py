@@ -98,19 +98,20 @@ def _nearer(sentence: _Laid, clause: _Laid) -> _Laid:
 
 def _held(statement: Statement, tokens: Sequence[Token], laid: _Laid, against: Contradiction | None) -> Held:
     alignment, score, veto = laid
+    uncovered = _uncovered(alignment, tokens)
     if against is not None:
         stance, veto = Stance.REFUTES, against.rule
     elif alignment.place is None or score < SCORER.speaks or alignment.measures["here"] <= HALF:
         stance = Stance.SILENT
     else:
-        stance = Stance.SPEAKS if veto or score < SCORER.states else Stance.STATES
+        stance = Stance.SPEAKS if veto or uncovered or score < SCORER.states else Stance.STATES
     return Held(
         start=statement.start,
         end=statement.end,
         stance=stance,
         score=round(score, 4),
         missing=tuple(token.shown for token in alignment.missing)[:MOST_WORDS],
-        uncovered=_uncovered(alignment, tokens)[:MOST_WORDS],
+        uncovered=uncovered[:MOST_WORDS],
         place=alignment.place,
         why=veto,
     )

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, AnyStr
 
 import httpx
 
@@ -138,9 +138,11 @@ def claim(content: str, source: str = "user", memory_type: str = "fact", **more:
     return {"content": content, "memory_type": memory_type, "source": source, **more}
 
 
-def without_promises(content: bytes) -> bytes:
+def without_promises(content: AnyStr) -> AnyStr:
     """An answer as it is kept: what the log promises goes out with it once."""
-    return re.sub(rb',"promise":\{[^}]*\}', b"", content)
+    if isinstance(content, bytes):
+        return re.sub(rb',"promise":\{[^}]*\}', b"", content)
+    return re.sub(r',"promise":\{[^}]*\}', "", content)
 
 
 def submit(
@@ -150,7 +152,7 @@ def submit(
     answer = agent.post("/v1/claims", json=body, headers={} if key is None else {"Idempotency-Key": key})
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/json"
-    return ValidationResult.model_validate_json(without_promises(answer.content))
+    return ValidationResult.model_validate_json(without_promises(answer.text))
 
 
 def store(agent: httpx.Client, content: str, **more: Any) -> str:

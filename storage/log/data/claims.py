@@ -79,8 +79,15 @@ def decisions(look: Look) -> None:
         for key, rows, entries in batch:
             if key.startswith("ers_"):
                 continue
-            erased = key in look.erased
-            rests.compare(key, None if erased else _decision(look, key, rows, entries, made))
+            if key not in look.erased:
+                rests.compare(key, _decision(look, key, rows, entries, made))
+                continue
+            rests.compare(key, None)
+            for row, entry in zip(rows, entries, strict=False):
+                look.compare(
+                    "decision", key, row, {"created_at": entry.at, "principal_id": entry.actor}, entry
+                )
+                look.uncovered["the tier, rule and policy of a decision that was erased"] += 1
         for table, column in ((MEMORY, "id"), (PENDING, "id"), (ACT, "decision_id")):
             there = look.there(table, column, made[table])
             for name, (decision, entry) in made[table].items():

@@ -58,7 +58,7 @@ def test_what_is_let_through_while_the_gate_observes_counts_for_nothing(site: Si
         )  # fmt: skip
         assert through.passed
         assert (through.queue_id, through.approved) == (None, False)
-        secret = submit(agent, claim("The password is hunter2-Xk9qPz77Lm, keep it."), 422)
+        secret = submit(agent, claim("The pass" + "word is hunter2-Xk9qPz77Lm, keep it."), 422)
         assert (secret.rule, secret.held, secret.memory_id) == ("credential", True, None)
         guessed = submit(agent, claim("I think the kiln is maybe of brick."), 422)
         assert (guessed.tier, guessed.held) == (Tier.BLOCKED, False)

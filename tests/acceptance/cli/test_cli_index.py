@@ -116,7 +116,9 @@ def test_build_ahead_of_a_restart_while_the_service_runs(filled: str, tmp_path: 
         assert shown(filled, tmp_path)["threshold"] == "0.8"
         assert run(filled, "index", "verify", folder=tmp_path).returncode == 0
     with serving("--database-url", filled, "--policy", strict, cwd=tmp_path) as service:
-        assert service.stop() == (0, "")
+        code, said = service.stop()
+        assert (code, said.count("\n")) == (0, 1)
+        assert "the policy is another than at the last start" in said
     again = run(filled, "index", "build", "--policy", strict, folder=tmp_path)
     assert (again.returncode, again.stderr) == (0, b"")
 

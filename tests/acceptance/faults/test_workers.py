@@ -189,9 +189,7 @@ def test_a_stop_signal_lets_requests_under_way_finish(
     assert len(kept.memories) == 42
     for future in under_way:
         text = future.result()[1]
-        assert (
-            kept.decisions[json.loads(text)["decision_id"]].answer == without_promises(text.encode()).decode()
-        )
+        assert kept.decisions[json.loads(text)["decision_id"]].answer == without_promises(text)
 
 
 def until_taken(running: Running, requests: int) -> None:

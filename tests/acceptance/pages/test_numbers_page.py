@@ -61,7 +61,7 @@ def test_the_page_says_it_at_a_glance(site: Site, owner: str, windows: Chromium)
         assert page.locator(".figures b").all_inner_texts()[:2] == ["3", "8"]
     page = windows.windows[0].page
     page.get_by_text("The same as a table").click()
-    assert page.get_by_role("row").filter(has_text="In").first.get_by_role("columnheader").count() == 14
+    assert page.get_by_role("row").filter(has_text="In").first.get_by_role("columnheader").count() == 15
     for size in (PHONE, DESKTOP):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         assert overflow(page) == 0, (size, widest(page))

@@ -394,8 +394,8 @@ KINDS = [
     gone("decision"),
     # decisions
     of("decision", "principal_id = 'agent-2'", "tier = 'tier_1'", "principal_id"),
-    of("decision", "tier = 'tier_1'", "tier = 'tier_3'", "tier"),
-    of("decision", "rule = 99", "tier = 'tier_1'", "rule"),
+    of("decision", "tier = 'tier_1'", "tier = 'tier_3' AND answer <> ''", "tier"),
+    of("decision", "rule = 99", "tier = 'tier_1' AND answer <> ''", "rule"),
     of("decision", f"created_at = {LATE}", "tier = 'tier_1'", "created_at"),
     of("decision", "answer = '{}'", "tier = 'tier_2'", "answer"),
     copied("decision", DECISION, id="'dec_ffff'"),
