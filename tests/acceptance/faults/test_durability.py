@@ -180,7 +180,9 @@ def check_through_api(ledger: Ledger, where: Where, database_url: str) -> None:
     auditor = Caller(where, make_token(database_url, Role.AUDITOR, any_owner=True))
     singles = [(sent, reply) for sent, reply in ledger.answered if not sent.batch]
     for _, reply in dice.sample(singles, min(SAMPLE, len(singles))):
-        assert auditor.ask("GET", f"/v1/decisions/{reply.json['decision_id']}").body == reply.body
+        assert auditor.ask("GET", f"/v1/decisions/{reply.json['decision_id']}").body == without_promises(
+            reply.body
+        )
         if (memory_id := reply.json["memory_id"]) is not None:
             read = auditor.ask("GET", f"/v1/memories/{memory_id}")
             assert read.json["content"] == reply.json["evidence"]["claim"]["content"]
@@ -189,5 +191,5 @@ def check_through_api(ledger: Ledger, where: Where, database_url: str) -> None:
     callers = {token: Caller(where, token) for token in {sent.token for sent, _ in keyed}}
     for sent, reply in [*retried, *dice.sample(keyed, min(SAMPLE, len(keyed)))]:
         answer = callers[sent.token].ask("POST", sent.path, sent.body, sent.key)
-        assert (answer.status, answer.body) == (reply.status, reply.body)
+        assert (answer.status, without_promises(answer.body)) == (reply.status, without_promises(reply.body))
         assert sent.batch or answer.headers["idempotency-replayed"] == "true"
