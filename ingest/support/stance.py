@@ -72,7 +72,7 @@ def stances(
         if not statement.whole and not best[0].measures.get("crossed"):  # no clause shows that
             best = _nearer(best, _lay(text, statement.start, statement.end, source))
         against = next((c for c in conflicts if statement.start <= c.claim_start < statement.end), None)
-        found.append(_held(statement, tokens, best, against))
+        found.append(_held(statement, tokens, best, against, text))
     return tuple(found)
 
 
@@ -96,9 +96,11 @@ def _nearer(sentence: _Laid, clause: _Laid) -> _Laid:
     return clause if own else sentence
 
 
-def _held(statement: Statement, tokens: Sequence[Token], laid: _Laid, against: Contradiction | None) -> Held:
+def _held(
+    statement: Statement, tokens: Sequence[Token], laid: _Laid, against: Contradiction | None, text: str
+) -> Held:
     alignment, score, veto = laid
-    uncovered = _uncovered(alignment, tokens)
+    uncovered = _uncovered(alignment, tokens, text)
     if against is not None:
         stance, veto = Stance.REFUTES, against.rule
     elif alignment.place is None or score < SCORER.speaks or alignment.measures["here"] <= HALF:
@@ -117,10 +119,12 @@ def _held(statement: Statement, tokens: Sequence[Token], laid: _Laid, against: C
     )
 
 
-def _uncovered(alignment: Alignment, tokens: Sequence[Token]) -> tuple[str, ...]:
+def _uncovered(alignment: Alignment, tokens: Sequence[Token], text: str) -> tuple[str, ...]:
     own = {token.start for token in tokens}
-    # A capital at the start may make a name of anything: a source that has the word nowhere has not its subject.
-    opens = next((token.start for token in tokens if token.content and token.shown[:1].isupper()), -1)
+    # A capital at the start may make a name of anything: a source that has the word nowhere has not its subject. What
+    # stands before a colon, as the head of a column does before its cell, is no subject.
+    first = next((token for token in tokens if token.content and token.shown[:1].isupper()), None)
+    opens = -1 if first is None or text[first.end : first.end + 1] == ":" else first.start
     absent = [
         token.shown
         for token in alignment.absent

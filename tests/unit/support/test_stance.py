@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.running.hangs import given_up_after
@@ -191,6 +191,7 @@ texts = st.lists(words, max_size=40).map(" ".join) | st.text(max_size=120)
 
 
 @given(texts, texts, st.text(max_size=30))
+@example("Amazon block relay", "The The The block relay", "")  # its subject is nowhere, and was not missed
 def test_any_text_can_be_held_against_any_other(claim: str, source: str, title: str) -> None:
     at = 0
     for each in held(claim, source, title):
