@@ -72,7 +72,7 @@ def stances(
         if not statement.whole and not best[0].measures.get("crossed"):  # no clause shows that
             best = _nearer(best, _lay(text, statement.start, statement.end, source))
         against = next((c for c in conflicts if statement.start <= c.claim_start < statement.end), None)
-        found.append(_held(statement, tokens, best, against, text))
+        found.append(_held(statement, tokens, best, against))
     return tuple(found)
 
 
@@ -96,43 +96,39 @@ def _nearer(sentence: _Laid, clause: _Laid) -> _Laid:
     return clause if own else sentence
 
 
-def _held(
-    statement: Statement, tokens: Sequence[Token], laid: _Laid, against: Contradiction | None, text: str
-) -> Held:
+def _held(statement: Statement, tokens: Sequence[Token], laid: _Laid, against: Contradiction | None) -> Held:
     alignment, score, veto = laid
-    uncovered = _uncovered(alignment, tokens, text)
+    absent, opener = _uncovered(alignment, tokens)
     if against is not None:
         stance, veto = Stance.REFUTES, against.rule
     elif alignment.place is None or score < SCORER.speaks or alignment.measures["here"] <= HALF:
         stance = Stance.SILENT
     else:
-        stance = Stance.SPEAKS if veto or uncovered or score < SCORER.states else Stance.STATES
+        stance = Stance.SPEAKS if veto or absent or score < SCORER.states else Stance.STATES
     return Held(
         start=statement.start,
         end=statement.end,
         stance=stance,
         score=round(score, 4),
         missing=tuple(token.shown for token in alignment.missing)[:MOST_WORDS],
-        uncovered=uncovered[:MOST_WORDS],
+        uncovered=(absent if stance is Stance.STATES else (*opener, *absent))[:MOST_WORDS],
         place=alignment.place,
         why=veto,
     )
 
 
-def _uncovered(alignment: Alignment, tokens: Sequence[Token], text: str) -> tuple[str, ...]:
+def _uncovered(alignment: Alignment, tokens: Sequence[Token]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names, numbers and identifiers that the source has nowhere; and the word that opens the statement, if it is one
+    more: of 3,020 labelled rows 24 are stated but for that, 19 of them rightly, so it tells what lacks and no more."""
     own = {token.start for token in tokens}
-    # A capital at the start may make a name of anything: a source that has the word nowhere has not its subject. What
-    # stands before a colon, as the head of a column does before its cell, is no subject.
-    first = next((token for token in tokens if token.content and token.shown[:1].isupper()), None)
-    opens = -1 if first is None or text[first.end : first.end + 1] == ":" else first.start
-    absent = [
-        token.shown
-        for token in alignment.absent
-        if token.start in own and (token.number or token.name or token.identifier or token.start == opens)
-    ]
+    # A capital at the start may make a name of anything: a source that has the word nowhere has not its subject.
+    opens = next((token.start for token in tokens if token.content and token.shown[:1].isupper()), -1)
+    here = [token for token in alignment.absent if token.start in own]
+    absent = [token.shown for token in here if token.number or token.name or token.identifier]
     if alignment.measures.get("universals"):
         absent += [token.shown for token in universals(tokens)]
-    return tuple(dict.fromkeys(absent))
+    opener = [token.shown for token in here if token.start == opens and token.shown not in absent]
+    return tuple(dict.fromkeys(absent)), tuple(opener)
 
 
 @dataclass(frozen=True, slots=True)

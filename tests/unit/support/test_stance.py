@@ -191,7 +191,7 @@ texts = st.lists(words, max_size=40).map(" ".join) | st.text(max_size=120)
 
 
 @given(texts, texts, st.text(max_size=30))
-@example("Amazon block relay", "The The The block relay", "")  # its subject is nowhere, and was not missed
+@example("Amazon block relay", "The The The block relay", "")  # what opens it may be missing, no name may
 def test_any_text_can_be_held_against_any_other(claim: str, source: str, title: str) -> None:
     at = 0
     for each in held(claim, source, title):
