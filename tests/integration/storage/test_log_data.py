@@ -312,7 +312,8 @@ def copied(table: str, columns: str, **changed: str) -> Tampering:
     """A row that nobody made, like one that is there."""
     names = ["id" if name == "id" else name for name in columns.split()]
     values = [changed.get(name, name) for name in names]
-    first = f"SELECT min({changed.get('by', 'id')}) FROM {table}"  # noqa: S608
+    there = " WHERE status <> 'erased'" if table == "memory" else ""
+    first = f"SELECT min({changed.get('by', 'id')}) FROM {table}{there}"  # noqa: S608
     does = f"INSERT INTO {table} ({', '.join(names)}) SELECT {', '.join(values)} FROM {table} WHERE id = :key"  # noqa: S608
     return Tampering(f"{table} inserted", first, does, "extra", table)
 
@@ -460,7 +461,9 @@ KINDS = [
     of("memory", "label = 'UNVOUCHED'", "label = 'INFERENCE' AND approved_by IS NOT NULL", "label"),
     gone("memory", "label = 'UNVOUCHED'"),
     # memories
-    of("memory", "label = 'FACT', confidence = 'high'", "label = 'INFERENCE'", "label"),
+    of(
+        "memory", "label = 'FACT', confidence = 'high'", "label = 'INFERENCE' AND status <> 'erased'", "label"
+    ),
     of("memory", "status = 'active', superseded_by = NULL", "status = 'superseded'", "status"),
     of("memory", "status = 'active', retracted_reason = NULL", "status = 'retracted'", "status"),
     of("memory", "retracted_reason = 'wrong'", "status = 'retracted'", "retracted_reason"),
@@ -470,7 +473,7 @@ KINDS = [
     of("memory", "stale_reason = 'The page is fine.'", "stale_since IS NOT NULL", "stale_reason"),
     of("memory", f"validity_horizon = {LATE}", "validity_horizon IS NOT NULL", "validity_horizon"),
     of("memory", "source_id = 'ADR-009'", "source_id IS NOT NULL", "source_id"),
-    of("memory", "details = '{}'", "label = 'INFERENCE'", "details"),
+    of("memory", "details = '{}'", "label = 'INFERENCE' AND status <> 'erased'", "details"),
     gone("memory", "approved_by IS NULL AND status = 'active'"),
     gone("memory", "approved_by IS NOT NULL AND status = 'active'"),
     copied("memory", MEMORY, id="'mem_ffff'"),
