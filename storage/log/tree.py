@@ -46,7 +46,7 @@ _LEAVES = BulkInsert(LEAF)
 _BEHIND = OWNER.c.log_seq > OWNER.c.sequenced
 SAYS = [*(c for c in ENTRY.c if c.name != "owner_id"), OWNER.c.owner_id, OWNER.c.pseudonym, TOKEN.c.role,
         TOKEN.c.person_id, DECISION.c.policy_digest]  # fmt: skip
-DECIDED = and_(DECISION.c.owner_id == ENTRY.c.owner_id, DECISION.c.id == ENTRY.c.subject_id)
+OF_SUBJECT = and_(DECISION.c.owner_id == ENTRY.c.owner_id, DECISION.c.id == ENTRY.c.subject_id)
 _OWNERS = PreparedSelect(
     select(OWNER.c.owner_id, OWNER.c.sequenced, OWNER.c.log_seq)
     .where(_BEHIND)
@@ -59,7 +59,7 @@ _NEW = PreparedSelect(
     .select_from(
         ENTRY.join(OWNER, OWNER.c.owner_id == ENTRY.c.owner_id)
         .outerjoin(TOKEN, TOKEN.c.id == ENTRY.c.actor)
-        .outerjoin(DECISION, DECIDED)
+        .outerjoin(DECISION, OF_SUBJECT)
     )
     .where(
         ENTRY.c.owner_id == bindparam("of_owner"),
