@@ -7,6 +7,7 @@ that was made for another size than there is adds nothing.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from datetime import datetime, timedelta
@@ -309,6 +310,11 @@ class Receipt(NamedTuple):
     leaf: bytes
     salt: bytes | None
     proof: str
+
+    def fields(self, *, salted: bool = True) -> dict[str, str | None]:
+        """As it is given in JSON; without `salted` it tells nothing of the text that the leaf commits to."""
+        salt = self.salt.hex() if salted and self.salt is not None else None
+        return {"leaf": base64.b64encode(self.leaf).decode(), "salt": salt, "proof": self.proof}
 
 
 def receipt(connection: Connection, decision_id: str, *, owners: frozenset[str] | None) -> Receipt | None:
