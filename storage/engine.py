@@ -83,7 +83,8 @@ def open_engine(url: str, *, vectors: bool = False) -> Engine:
 def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
     if url.database in (None, "", ":memory:") or "mode" in url.query:
         raise StorageError("a SQLite database must be a file; write sqlite:///file.db")
-    arguments: dict[str, Any] = {"isolation_level": None}
+    # As many statements as a writer has are kept prepared: of each table that claims write some ten sizes.
+    arguments: dict[str, Any] = {"isolation_level": None, "cached_statements": 256}
     if "timeout" not in url.query:
         arguments["timeout"] = BUSY_SECONDS
     patience = _patience(url)
