@@ -27,7 +27,7 @@ from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.sayings import SayingsCache
 from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
 from vouchgate.storage.dedup import builds, index
-from vouchgate.storage.engine import is_busy, reading
+from vouchgate.storage.engine import is_busy, look_at_files, reading
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from vouchgate.storage.identity.owners import SERVICE_OWNER, lock_owners
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
@@ -92,6 +92,9 @@ class Writer:
         self._engine = engine
         self._allow = allow
         self._said = SayingsCache()
+        self.wrote_at = float(
+            "-inf"
+        )  # by the monotonic clock, when a transaction was committed, if the last one was
         self._connection: Connection | None = None  # of the writer thread alone
         self._waiting: deque[Unit] = deque()
         self._change = threading.Condition()
@@ -230,8 +233,14 @@ class Writer:
                 if self._engine.dialect.name == "postgresql":
                     raise _CommitLost(results) from error
                 raise
+            try:
+                look_at_files(self._connection)
+            except StorageError as error:
+                raise StoreUnknown(str(error)) from error
+            self.wrote_at = time.monotonic()
             return results
         except Exception:
+            self.wrote_at = float("-inf")
             self._drop_connection()
             raise
 
