@@ -29,7 +29,7 @@ from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.sayings import SayingsCache
 from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
 from vouchgate.storage.dedup import builds, index, similar
-from vouchgate.storage.engine import is_busy, reading
+from vouchgate.storage.engine import is_busy, look_at_files, reading
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from vouchgate.storage.identity.owners import SERVICE_OWNER, lock_owners
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
@@ -98,6 +98,8 @@ class Writer:
         self._said = SayingsCache()
         self._tails = similar.TailCache()
         self._indexing: set[str] = set()  # owners whose tails are about to be indexed
+        # When a transaction was committed, by the monotonic clock, if the last one was.
+        self.wrote_at = float("-inf")
         self._connection: Connection | None = None  # of the writer thread alone
         self._waiting: deque[Unit] = deque()
         self._change = threading.Condition()
@@ -236,9 +238,15 @@ class Writer:
                 if self._engine.dialect.name == "postgresql":
                     raise _CommitLost(results) from error
                 raise
+            try:
+                look_at_files(self._connection)
+            except StorageError as error:
+                raise StoreUnknown(str(error)) from error
+            self.wrote_at = time.monotonic()
             self._index_tails()
             return results
         except Exception:
+            self.wrote_at = float("-inf")
             self._drop_connection()
             self._tails.clear()
             raise
