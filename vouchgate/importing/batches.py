@@ -16,8 +16,8 @@ from xxhash import xxh3_64_intdigest
 
 from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.importing.formats import Format, RowFile, Unreadable
-from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row
+from vouchgate.importing.formats import Format, RowFile
+from vouchgate.importing.rows import BadRow, Defaults, ImportRow, Unreadable, claim_from_row
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.people import Principal
@@ -40,6 +40,12 @@ class PreparedRow:
     origin: str | None
     claim: Claim
     key: Idempotency
+
+
+def prepared(row: ImportRow, claim: Claim, key: Idempotency) -> PreparedRow:
+    """The row as this claim."""
+    origin = None if claim.secrets else row.origin  # where it may stand as well
+    return PreparedRow(row.place, row.saved_at, origin, claim, key)
 
 
 @dataclass(slots=True)
@@ -122,8 +128,7 @@ class Batches:
             if isinstance(claim, BadRow):
                 batch.bad.append(claim)
             else:
-                origin = None if claim.secrets else row.origin  # where it may stand as well
-                read.append(PreparedRow(row.place, row.saved_at, origin, claim, self._keys.of(claim)))
+                read.append(prepared(row, claim, self._keys.of(claim)))
         batch.position = self._rows.position
         known: frozenset[str] = frozenset()
         if self._store is not None and read:
