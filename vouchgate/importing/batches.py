@@ -54,6 +54,7 @@ class Batch:
 
     ready: list[PreparedRow] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
+    order: dict[str, int] = field(default_factory=dict)  # of the places of all rows
     before: int = 0  # sent by an earlier run
     position: int = 0  # bytes of the file that were read
     error: str | None = None
@@ -145,6 +146,7 @@ class Batches:
         """The next rows that can be read, with a note in the batch of those that cannot."""
         try:
             for row in islice(self._going, BATCH):
+                batch.order[row.place] = len(batch.order)
                 if isinstance(row, BadRow):
                     batch.bad.append(row)
                 elif row.owner is None and not self._owner_known:

@@ -289,12 +289,12 @@ class _AuditRun:
         read, if it cannot."""
         done = 0
         async for batch in batches:
-            for bad in batch.bad:
-                self.bad(bad)
             looked = await examine_all(self.examiner, batch.ready)
+            refused = [examined for examined in looked if isinstance(examined, BadRow)]
+            for bad in sorted([*batch.bad, *refused], key=lambda row: batch.order[row.place]):
+                self.bad(bad)
             for row, examined in zip(batch.ready, looked, strict=True):
                 if isinstance(examined, BadRow):
-                    self.bad(examined)
                     self.auditor.skip(row.claim)
                 else:
                     told = self.auditor.observe(row, examined)
