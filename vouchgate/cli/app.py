@@ -28,6 +28,8 @@ PORTS = {"min": 0, "max": 65535}
 
 # Exceptions whose message says what is wrong. By name, so that nothing is loaded to ask.
 _EXPECTED = {
+    "vouchgate.importing.bulk.run.BulkError",
+    "vouchgate.importing.rows.Unreadable",
     "vouchgate.sources.repositories.RepositoryError",
     "vouchgate.settings.SettingsError",
     "vouchgate.ingest.data.policy_file.PolicyError",
