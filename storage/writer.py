@@ -296,14 +296,15 @@ class Writer:
     def _is_on_disk(self, results: object) -> bool:
         """Whether a transaction that may have been committed was, as far as its decisions tell."""
         answers = results if isinstance(results, list) else []
-        decision_ids = [a.answer.decision_id for a in answers if isinstance(a, Decided)]
-        if not decision_ids or decision_ids[0] is None:
+        decided = next((each.answer for each in answers if isinstance(each, Decided)), None)
+        if decided is None or decided.decision_id is None:
             return False
+        owners = frozenset({decided.evidence.claim.owner_id})
         end = time.monotonic() + _ASK_SECONDS
         while time.monotonic() < end:
             try:
                 with reading(self._engine) as connection:
-                    return decisions.get(connection, decision_ids[0], owners=None) is not None
+                    return decisions.get(connection, decided.decision_id, owners=owners) is not None
             except DBAPIError:
                 time.sleep(0.1)  # it is starting again, or gone: asked once more, then not known
         return False

@@ -230,6 +230,56 @@ def restore(
     )
 
 
+@db.command("partition", epilog="Example: vouchgate db partition --into 16 --database-url postgresql://…")
+def db_partition(
+    into: Annotated[int, typer.Option(min=2, metavar="N", help="How many partitions each large table gets.")],
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Cut the large tables of a PostgreSQL database into partitions by owner. Stop the services first.
+
+    It is one transaction, which keeps what is there or changes nothing. It takes as long as copying the tables, and as
+    much room again until it is done.
+    """
+    from vouchgate.settings import database_to_open
+    from vouchgate.storage.engine import migrate, open_engine, writing
+    from vouchgate.storage.tables.partitions import partition
+
+    engine = open_engine(database_to_open(operator.settings_from(database_url=database_url)))
+    try:
+        migrate(engine)
+        with writing(engine) as connection:
+            counted = partition(connection, into)
+    finally:
+        engine.dispose()
+    for name, rows in counted.items():
+        say(f"{name}: {rows:,} rows in {into} partitions")
+
+
+@db.command("doctor", epilog="Example: vouchgate db doctor --distributed --statements statements.txt")
+def db_doctor(
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="What does not go by owner, in tables and statements.")
+    ] = False,
+    statements: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="SQL that a service sent, one statement a line, as PostgreSQL logs it."
+        ),
+    ] = None,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Tell whether the database can be spread over machines by owner.
+
+    Names each table, unique index, trigger and sequence, and each way in which a statement finds rows, that does not go
+    by owner, and why that may be so. The exit status is 1 when for one of them nobody has said why.
+    """
+    from vouchgate.cli.looking import distributed as command
+
+    if not distributed:
+        raise typer.BadParameter("say what to look at: --distributed", param_hint="--distributed")
+    raise typer.Exit(command.run(operator.settings_from(database_url=database_url), statements))
+
+
 Owner = Annotated[str | None, typer.Option(metavar="ID", help="Only this owner's. [default: all]")]
 
 
