@@ -38,7 +38,8 @@ def _started(*arguments: str, folder: str) -> tuple[subprocess.Popen[str], float
 
 def _processor(program: subprocess.Popen[str]) -> float:
     try:
-        return sum(psutil.Process(program.pid).cpu_times()[:2])
+        times = psutil.Process(program.pid).cpu_times()
+        return float(times.user + times.system)
     except psutil.NoSuchProcess:
         return float("nan")
 

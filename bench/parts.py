@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -70,7 +70,7 @@ class _Clock:
     """The time of one thread by part, of which one is under way at a time."""
 
     def __init__(self) -> None:
-        self.spent: Counter[str] = Counter()
+        self.spent: defaultdict[str, float] = defaultdict(float)
         self._open: list[list[Any]] = []  # part, when it began, what others took of it
 
     def begin(self, part: str) -> None:
@@ -171,7 +171,7 @@ def run() -> None:
     main["HTTP, framework, event loop"] = loop - sum(main.values())
     writer = _clocks.pop("vouchgate-writer").spent
     rest = whole - sum(main.values()) - sum(writer.values())
-    for name, spent in (("event loop", main), ("writer", writer), ("others", Counter({"all": rest}))):
+    for name, spent in (("event loop", main), ("writer", writer), ("others", {"all": rest})):
         print(f"  {name} {sum(spent.values()) * 1e6 / claims:.0f}")
-        for part, seconds in spent.most_common():
+        for part, seconds in sorted(spent.items(), key=lambda each: -each[1]):
             print(f"    {seconds * 1e6 / claims:6.0f}  {part}")

@@ -101,7 +101,9 @@ class Store:
                 self._watch = self._watch or self._engine.raw_connection()
                 cursor = self._watch.cursor()
                 cursor.execute("PRAGMA data_version")
-                return str(cursor.fetchone()[0])
+                ((version,),) = cursor.fetchall()  # to the end, or it would go on reading
+                cursor.close()
+                return str(version)
             except (SQLAlchemyError, sqlite3.Error) as error:
                 raise StorageError(f"the database cannot be read: {error}") from error
 
