@@ -36,6 +36,18 @@ def _http() -> None:
     http_load.run()
 
 
+def _parts() -> None:
+    from bench import parts
+
+    parts.run()
+
+
+def _idle() -> None:
+    from bench import idle
+
+    idle.run()
+
+
 def _log() -> None:
     from bench import log_tree
 
@@ -113,8 +125,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks,"
-        " judgement, import, bulk, dedup; or all",
+        help="text, documents, gate-documents, http, parts, idle, log, log-proofs, web, queue, amsb, harvest,"
+        " spot-checks, judgement, import, bulk, dedup; or all",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -160,6 +172,8 @@ def main() -> None:
         "documents": _documents,
         "gate-documents": _gate_documents,
         "http": _http,
+        "parts": _parts,
+        "idle": _idle,
         "log": _log,
         "web": _web,
         "queue": _queue,

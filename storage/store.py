@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from fractions import Fraction
 from typing import Self
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import PoolProxiedConnection
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.policy import Policy, canonical_json
@@ -24,6 +27,8 @@ from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.writer import Writer
 
+_SNAPSHOT = text("SELECT pg_current_snapshot()::text")
+
 
 class Store:
     """What the service holds: reads through `read`, writes through `writer`, claims through `comparer`, which hands
@@ -31,6 +36,8 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self._watch: PoolProxiedConnection | None = None  # of `version`, on SQLite
+        self._watched = threading.Lock()
         self.writer = Writer(engine)
         self.comparer = Comparer(self.read, self.writer)
         self._probe = WriteProbe(self.writer)
@@ -90,6 +97,23 @@ class Store:
         not."""
         self._probe.look()
 
+    def version(self) -> str:
+        """Another text than before when somebody committed something since, in whatever process: who found nothing to
+        do need not look again before. Raises StorageError."""
+        if self.dialect == "postgresql":
+            with self.read() as connection:
+                return str(connection.scalar(_SNAPSHOT))
+        with self._watched:  # a connection of its own, which never commits anything
+            try:
+                self._watch = self._watch or self._engine.raw_connection()
+                cursor = self._watch.cursor()
+                cursor.execute("PRAGMA data_version")
+                ((version,),) = cursor.fetchall()  # to the end, or it would go on reading
+                cursor.close()
+                return str(version)
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                raise StorageError(f"the database cannot be read: {error}") from error
+
     def save_policy(self, policy: Policy, now: datetime) -> None:
         """Keeps the policy for replays; once for every digest."""
         self.writer.run((), lambda c: policies.save(c, policy.digest, policy.document, now)).result()
@@ -135,6 +159,10 @@ class Store:
         """Writes what still waits, then closes every connection."""
         self.comparer.close()
         self.writer.close()
+        with self._watched:
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
         self._engine.dispose()
 
 
