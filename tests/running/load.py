@@ -271,15 +271,22 @@ def reviewer(caller: Caller, number: int, ledger: Ledger, stop: threading.Event)
 
 
 class Load:
-    """One thread for each of these tokens, from the beginning of the block to `finish`."""
+    """One thread for each of these tokens, from the beginning of the block to `finish`.
+    `connect` makes the caller of a token."""
 
     def __init__(
-        self, where: Where, agents: Sequence[str], reviewers: Sequence[str], owners: Sequence[str]
+        self,
+        where: Where,
+        agents: Sequence[str],
+        reviewers: Sequence[str],
+        owners: Sequence[str],
+        *,
+        connect: Callable[[Where, str], Caller] = Caller,
     ) -> None:
         self.ledger = Ledger()
         self._where = where
         self._stop = threading.Event()
-        self._callers = [Caller(where, token) for token in (*agents, *reviewers)]
+        self._callers = [connect(where, token) for token in (*agents, *reviewers)]
         self._threads = []
         for number, caller in enumerate(self._callers):
             if number < len(agents):
@@ -287,6 +294,12 @@ class Load:
             else:
                 act = partial(reviewer, caller, number, self.ledger, self._stop)
             self._threads.append(threading.Thread(target=self._run, args=(act,), daemon=True))
+
+    def add(self, act: Callable[[threading.Event], None]) -> None:
+        """One thread more, ahead of the block: it is given what tells it to stop."""
+        self._threads.append(
+            threading.Thread(target=self._run, args=(partial(act, self._stop),), daemon=True)
+        )
 
     def _run(self, act: Callable[[], None]) -> None:
         try:
