@@ -161,7 +161,8 @@ class Actor:
             sent = {"content": f"# Ports\n\n{text}.\n", "user_id": "check", "name": "ports.md"}
             reply = self.caller.ask("POST", "/v1/documents", sent, f"document {number}")
             self.told.expect("documents are taken", reply, 202)
-            self.told.documents.append(reply.json["id"])
+            if reply.status == 202:
+                self.told.documents.append(reply.json["id"])
 
     def delivers(self, dice: Random) -> None:
         """Sends a claim for a store of its own, and fetches for it what may be written."""
