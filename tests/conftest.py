@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -136,8 +138,13 @@ class Postgresql:
         )
 
     def start(self) -> None:
-        """Starts the server again after a crash."""
-        self._server.ensure_postgres_running()
+        """Starts the server again after a crash, however long it takes to recover: the package waits for 10 s."""
+        with suppress(subprocess.SubprocessError):
+            self._server.ensure_postgres_running()
+        while True:
+            with suppress(psycopg.OperationalError), psycopg.connect(self.url("postgres")):
+                return
+            time.sleep(0.1)
 
 
 @pytest.fixture(scope="session")

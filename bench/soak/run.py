@@ -63,7 +63,7 @@ class Soak:
         self.kind, self.url, self.server = database
         self.options, self.folder = options, folder
         self.dice, self.pages = seeded(f"{options.seed} {self.kind}"), Pages(f"{options.seed} {self.kind}")
-        self.told, self.where = Told(), Where()
+        self.told, self.where = Told(), Where(patience=4 * PATIENCE)
         self.broken, self.note = self.told.broken, self.told.note
         ways = ["kill", "term", "worker"] + ["database"] * (self.server is not None)
         self._ways, self._since = cycle(ways), 0.0
