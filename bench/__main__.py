@@ -100,6 +100,12 @@ def _soak(asked: argparse.Namespace) -> None:
         raise SystemExit(status)
 
 
+def _bulk(asked: argparse.Namespace) -> None:
+    from bench import bulk
+
+    bulk.run(asked.rows or bulk.SIZES[-2])
+
+
 def _dedup(asked: argparse.Namespace) -> None:
     from bench import dedup
 
@@ -118,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         metavar="NAME",
         help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks,"
-        " judgement, import, dedup; or all of these. And soak, which is not among them and takes an hour",
+        " judgement, import, bulk, dedup; or all of these. And soak, which is not among them and takes an hour",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -129,7 +135,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="rows that people judged, as JSONL",
     )
-    group = parser.add_argument_group("import")
+    group = parser.add_argument_group("import, bulk")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
     group = parser.add_argument_group("soak", "--picture FILE draws it")
     group.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="how long: 3600")
@@ -182,6 +188,7 @@ def main() -> None:
         "log-proofs": _log_proofs,
         "judgement": partial(_judgement, asked),
         "import": partial(_import, asked),
+        "bulk": partial(_bulk, asked),
         "dedup": partial(_dedup, asked),
     }
     names = asked.names or list(benches)
