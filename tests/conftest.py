@@ -11,6 +11,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import make_url
 
-from tests.running.patience import be_patient
+from tests.running.patience import be_patient, until
 from tests.running.phrases import share_phrases
 from tests.running.statements import share_statements
 from vouchgate.storage.engine import migrate, open_engine
@@ -146,8 +147,15 @@ class Postgresql:
         subprocess.run([*command, "stop"], check=True, user=self.user, stdout=quiet, stderr=quiet)
 
     def start(self) -> None:
-        """Starts the server again after a crash."""
-        self._server.ensure_postgres_running()
+        """Starts the server again after a crash, however long it takes to recover: the package waits for 10 s."""
+        with suppress(subprocess.SubprocessError):
+            self._server.ensure_postgres_running()
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.url("postgres")):
+            return True
+        return False
 
 
 @pytest.fixture(scope="session")
