@@ -20,6 +20,7 @@ from hypothesis import settings
 from sqlalchemy import make_url
 
 from tests.running.patience import be_patient
+from tests.running.phrases import share_phrases
 from tests.running.statements import share_statements
 from vouchgate.storage.engine import migrate, open_engine
 from vouchgate.storage.store import Store
@@ -32,6 +33,7 @@ DATABASES = ("sqlite", "postgresql")
 settings.register_profile("vouchgate", deadline=None)
 settings.load_profile("vouchgate")
 be_patient()
+share_phrases()
 share_statements()
 
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
