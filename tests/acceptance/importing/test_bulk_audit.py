@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import io
 import json
 import os
 import pickle
@@ -28,14 +27,13 @@ from pyarrow import parquet
 from tests.memories import LONG, ROWS
 from vouchgate.cli.check import LOCAL
 from vouchgate.cli.importing import bulk
-from vouchgate.cli.importing.run import ImportRequest
-from vouchgate.cli.importing.run import audit as audit_here
+from vouchgate.cli.importing.run import ImportRequest, audit
 from vouchgate.cli.output import Failure
 from vouchgate.importing.bulk import cluster, run
 from vouchgate.importing.bulk.cluster import check_workers, secured
 from vouchgate.importing.bulk.parts import count_lines, divide, read_part
 from vouchgate.importing.bulk.run import BulkError
-from vouchgate.importing.bulk.tasks import Plan
+from vouchgate.importing.bulk.tasks import Plan, number_of
 from vouchgate.importing.formats import Format
 from vouchgate.importing.labels import RowLabel
 from vouchgate.importing.lines import MAX_LINE_BYTES
@@ -164,7 +162,8 @@ def test_both_ways_give_the_same(small: Path, dask: str, capsys: pytest.CaptureF
             times = [{**row, "created_at": datetime(2026, 1, 1, tzinfo=UTC)} for row in some]
             writer.write_table(pa.Table.from_pylist(times, schema=writer.schema))
     settings = Settings(offline=True)
-    here, there = partial(audit_here, settings=settings), partial(bulk.run, settings=settings, where=dask)
+    here = partial(audit, settings=settings)
+    there = partial(here, dask=dask)
     for each in (file, table):
         expected = answers(here, each)
         assert answers(there, each) == expected
@@ -196,10 +195,9 @@ def test_a_file_in_parts_is_the_file(tmp_path: Path) -> None:
                 before += count_lines(part)
             assert [row for part in parts for row in read_part(part)] == rows
             assert before == count_lines(whole)
-            odd = {number for number, _ in rows if number % 2}
-            assert [row for part in parts for row in read_part(part, only=odd)] == [
-                r for r in rows if r[0] in odd
-            ]
+            odd = {number_of(row) for row in rows if number_of(row) % 2}
+            some = [row for part in parts for row in read_part(part, only=odd)]
+            assert some == [row for row in rows if number_of(row) in odd]
     part = divide(str(file), Format.JSONL)[0]
     file.write_bytes(content + b"\n")
     with pytest.raises(Unreadable, match="is not the file that was begun with"):
@@ -216,7 +214,7 @@ def test_a_file_in_parts_is_the_file(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_said_at_once(small: Path, dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     file = small / "rows.jsonl"
-    told = partial(bulk.run, settings=Settings(), report=None)
+    told = partial(audit, settings=Settings(), report=None)
     for content, where, says in (
         (b"no JSON", dask, "nothing to report"),
         (b"", dask, "nothing to report"),
@@ -230,9 +228,9 @@ def test_what_cannot_be_done_is_said_at_once(small: Path, dask: str, monkeypatch
     ):
         file.write_bytes(content)
         with pytest.raises((BulkError, Failure), match=says):
-            told(requested(file), where=where)
+            told(requested(file), dask=where)
     with pytest.raises(Failure, match="standard input"):
-        told(requested(Path("-")), where=dask)
+        told(requested(Path("-")), dask=dask)
     with pytest.raises(Failure, match="the folder of a work tree"):
         bulk.settings_sent(Settings(repo=("https://me:secret@git.example.org/a.git",)))
     half = (small / "ca.pem", None, None)
@@ -306,13 +304,13 @@ def test_a_worker_is_killed_and_knows_no_secret(tmp_path: Path, monkeypatch: pyt
                 os.kill(killed[-1], signal.SIGKILL)
 
         for tell in (lambda _done, _of: None, kill):
-            lines = io.StringIO()
-            found.append((run.audit(client, plan, parts, lines=lines, tell=tell), lines.getvalue()))
+            with run.audit(client, plan, parts, tell, answers=True) as (whole, count, bad, lines):
+                found.append((whole, count, bad, list(lines)))
         assert len(killed) == 1
         assert found[0] == found[1]
         client.run(partial(setattr, importlib.metadata, "version"), lambda name: "0.0.9")
         with pytest.raises(
-            BulkError, match=r"has 0\.0\.9 of vouchgate, and here is .*: install the same on both"
+            BulkError, match=r"has 0\.0\.9 vouchgate, and here is .*: install the same on both"
         ):
             check_workers(client, [])
     assert os.environ["OTHER_PASSWORD"] == PASSWORD
