@@ -28,6 +28,7 @@ MODULES = {
         "pydantic_settings",
         "rich",
         "sqlalchemy",
+        "sqlglot",
         "sqlmodel",
         "starlette",
         "trafilatura",

@@ -16,10 +16,11 @@ from typing import Annotated, Any
 
 import typer
 
-from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
+from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, webhooks
 from vouchgate.cli.identity import modes, people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
 from vouchgate.cli.looking import audit, impact
+from vouchgate.cli.records import commands as records
 from vouchgate.cli.reviewing import erasing, mail
 from vouchgate.extras import missing
 
