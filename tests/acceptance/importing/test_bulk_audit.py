@@ -29,7 +29,7 @@ from vouchgate.cli.check import LOCAL
 from vouchgate.cli.importing import bulk
 from vouchgate.cli.importing.run import ImportRequest, audit
 from vouchgate.cli.output import Failure
-from vouchgate.importing.bulk import cluster, run
+from vouchgate.importing.bulk import cluster, parts, run
 from vouchgate.importing.bulk.cluster import check_workers, secured
 from vouchgate.importing.bulk.parts import count_lines, divide, read_part
 from vouchgate.importing.bulk.run import BulkError
@@ -127,7 +127,7 @@ def dask() -> Iterator[str]:
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder to work in, where files are divided into many parts."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(bulk, "divide", partial(divide, of_bytes=4_000, of_rows=40))
+    monkeypatch.setattr(parts, "MOST", {False: 4_000, True: 40})
     return tmp_path
 
 
@@ -186,29 +186,26 @@ def test_a_file_in_parts_is_the_file(tmp_path: Path) -> None:
         b"x" * (MAX_LINE_BYTES + 9) + b'\n{"text": "b"}',
     ):
         file.write_bytes(content)
-        (whole,) = divide(str(file), Format.JSONL, of_bytes=1 << 40)
+        (whole,) = divide(str(file), Format.JSONL, 1 << 40)
         rows = list(read_part(whole))
         for size in (1, 7, 100) if len(content) < 9_000 else (1 << 20,):
-            parts, before = [], 0
-            for part in divide(str(file), Format.JSONL, of_bytes=size):
-                parts.append(replace(part, before=before))
+            several, before = [], 0
+            for part in divide(str(file), Format.JSONL, size):
+                several.append(replace(part, before=before))
                 before += count_lines(part)
-            assert [row for part in parts for row in read_part(part)] == rows
+            assert [row for part in several for row in read_part(part)] == rows
             assert before == count_lines(whole)
             odd = {number_of(row) for row in rows if number_of(row) % 2}
-            some = [row for part in parts for row in read_part(part, only=odd)]
+            some = [row for part in several for row in read_part(part, only=odd)]
             assert some == [row for row in rows if number_of(row) in odd]
     part = divide(str(file), Format.JSONL)[0]
     file.write_bytes(content + b"\n")
     with pytest.raises(Unreadable, match="is not the file that was begun with"):
         list(read_part(part))
     file.write_bytes(b"PAR1 and no more")
-    for read in (
-        lambda: divide(str(file), Format.PARQUET),
-        lambda: divide(str(tmp_path / "none"), Format.JSONL),
-    ):
+    for path, form in ((file, Format.PARQUET), (tmp_path / "none", Format.JSONL)):
         with pytest.raises(Unreadable, match="cannot be read"):
-            read()
+            divide(str(path), form)
 
 
 def test_what_cannot_be_done_is_said_at_once(small: Path, dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,10 +285,10 @@ def test_a_worker_is_killed_and_knows_no_secret(tmp_path: Path, monkeypatch: pyt
     plan = Plan(load_policy(), LOCAL, Defaults("me"), bulk.settings_sent(settings))
     assert PASSWORD.encode() not in cloudpickle.dumps(plan) + pickle.dumps(plan)
     assert plan.settings["jira_url"] == "https://jira.example.org"
-    parts = divide(str(file), Format.JSONL, of_bytes=4_000)
+    several = divide(str(file), Format.JSONL, 4_000)
     found: list[Any] = []
     with cluster.cluster("local=1", (None,) * 3, [file]) as client:
-        assert client.scheduler.address.startswith("tls://127.0.0.1:")
+        assert client.scheduler_info()["address"].startswith("tls://127.0.0.1:")
         environment = client.run(lambda: dict(os.environ))
         assert PASSWORD not in str(environment)
         assert "VOUCHGATE" not in str(environment)
@@ -299,12 +296,12 @@ def test_a_worker_is_killed_and_knows_no_secret(tmp_path: Path, monkeypatch: pyt
         killed: list[int] = []
 
         def kill(done: int, _of: int) -> None:
-            if done == len(parts) + 2:  # when the keys of rows are being joined
+            if done == len(several) + 2:  # when the keys of rows are being joined
                 killed.extend(client.run(os.getpid).values())
                 os.kill(killed[-1], signal.SIGKILL)
 
         for tell in (lambda _done, _of: None, kill):
-            with run.audit(client, plan, parts, tell, answers=True) as (whole, count, bad, lines):
+            with run.audit(client, plan, several, tell, answers=True) as (whole, count, bad, lines):
                 found.append((whole, count, bad, list(lines)))
         assert len(killed) == 1
         assert found[0] == found[1]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -16,7 +16,7 @@ from vouchgate.cli.importing.command import import_
 class _OrMemories(TyperGroup):
     """What is no command of the group is a file of memories, or an option before one."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, *ctx.help_option_names):
             args = ["memories", *args]
         return super().parse_args(ctx, args[:1] + ["--dry-run"] * (args[:1] == ["memories"]) + args[1:])

@@ -37,7 +37,10 @@ _ENVIRONMENT = (
     "SYSTEMROOT",
 )
 # Nobody looks at them, and they would tell of the work to whoever opens the port.
-_NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+_NO_PAGES: dict[str, list[str]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 
 
 @contextmanager

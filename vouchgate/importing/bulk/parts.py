@@ -11,8 +11,9 @@ from vouchgate.importing.formats import Format, jsonl_rows
 from vouchgate.importing.parquet import count_rows, parquet_rows
 from vouchgate.importing.rows import BadRow, ImportRow, Unreadable
 
-PART_BYTES = 16 * 1024 * 1024  # of JSON lines, some 100,000 memories: 600 MB where they are judged
-PART_ROWS = 100_000  # of Parquet
+PARTS = 16  # of a file that is not small, for all workers to have some
+# Of JSON lines in bytes, and of Parquet in rows: 100,000 memories take 600 MB where they are judged.
+LEAST, MOST = {False: 1 << 20, True: 5_000}, {False: 1 << 24, True: 100_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +31,11 @@ class Part:
     before: int
 
 
-def divide(path: str, form: Format, *, of_bytes: int = PART_BYTES, of_rows: int = PART_ROWS) -> list[Part]:
-    """The parts of a file, in its order, one at least. Raises Unreadable."""
+def divide(path: str, form: Format, step: int | None = None) -> list[Part]:
+    """The parts of a file, in its order, one at least, of so many bytes or rows. Raises Unreadable."""
     found, rows = _stat(path), form is Format.PARQUET
-    size, step = (count_rows(path), of_rows) if rows else (found.st_size, of_bytes)
+    size = count_rows(path) if rows else found.st_size
+    step = step or min(MOST[rows], max(LEAST[rows], size // PARTS))
     return [
         Part(
             path,

@@ -92,8 +92,11 @@ def _claims(
 ) -> Iterator[PreparedRow | BadRow]:
     """The rows as claims."""
     for row in rows:
-        claim = row if isinstance(row, BadRow) else claim_of(examiner, plan.principal, row, plan.defaults)
-        yield claim if isinstance(row, BadRow) or isinstance(claim, BadRow) else prepared(row, claim, _UNSENT)
+        if isinstance(row, BadRow):
+            yield row
+        else:
+            claim = claim_of(examiner, plan.principal, row, plan.defaults)
+            yield claim if isinstance(claim, BadRow) else prepared(row, claim, _UNSENT)
 
 
 def scan(plan: Plan, part: Part, places: int) -> list[Any]:
