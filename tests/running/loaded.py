@@ -37,6 +37,7 @@ for needed in (
     *COMMANDS,
     # What a service loads when it starts to serve.
     "anyio._backends._asyncio",
+    "fastmcp",
     "encodings.idna",
     "fastapi.telemetry._runtime",
     "numpy",
@@ -46,6 +47,7 @@ for needed in (
     "uvicorn.loops.uvloop",
     "uvicorn.protocols.http.httptools_impl",
     "uvicorn.protocols.websockets.websockets_sansio_impl",
+    "vouchgate.mcp.gate.proxy",
     "vouchgate.mcp.serving",
     "pytest",
     "hypothesis",
