@@ -19,10 +19,11 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import make_url
 
+from tests.running.authorities import share_authorities
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
+from tests.running.plugins import share_plugins
 from tests.running.statements import share_statements
-from vouchgate.storage.engine import migrate, open_engine
 from vouchgate.storage.store import Store
 
 pytest_plugins = ["tests.running.forked"]
@@ -33,7 +34,9 @@ DATABASES = ("sqlite", "postgresql")
 settings.register_profile("vouchgate", deadline=None)
 settings.load_profile("vouchgate")
 be_patient()
+share_authorities()
 share_phrases()
+share_plugins()
 share_statements()
 
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
@@ -159,9 +162,7 @@ def postgresql() -> Iterator[Postgresql]:
     )
     try:
         server.run("CREATE DATABASE migrated")
-        engine = open_engine(server.url("migrated"))
-        migrate(engine)
-        engine.dispose()
+        _make(server.url("migrated"))
         yield server
         server.leave()
     finally:
@@ -176,10 +177,13 @@ def postgresql() -> Iterator[Postgresql]:
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite database with all tables, to copy from."""
     file = tmp_path_factory.mktemp("migrated") / "vouchgate.db"
-    engine = open_engine(f"sqlite:///{file}")
-    migrate(engine)
-    engine.dispose()
+    _make(f"sqlite:///{file}")
     return file
+
+
+def _make(url: str) -> None:
+    """All tables, and the index of nothing yet, which each store would make otherwise that is opened on a copy."""
+    Store.open(url, threshold=THRESHOLD).close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
