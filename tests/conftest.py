@@ -23,6 +23,7 @@ from tests.running.authorities import share_authorities
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
 from tests.running.plugins import share_plugins
+from tests.running.signatures import share_signatures
 from tests.running.statements import share_statements
 from vouchgate.storage.store import Store
 
@@ -37,6 +38,7 @@ be_patient()
 share_authorities()
 share_phrases()
 share_plugins()
+share_signatures()
 share_statements()
 
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
