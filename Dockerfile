@@ -6,7 +6,7 @@ COPY ingest ingest
 COPY storage storage
 COPY review review
 COPY vouchgate vouchgate
-# Nothing is installed but what hashes.txt has the digests of: files for x86-64; `make hashes` on another machine.
+# Nothing is installed but what hashes.txt has the digests of: files for x86-64; on another machine make it anew.
 RUN python -m venv /venv \
     && sed '/^# What tests/,$d' hashes.txt > service.txt \
     && /venv/bin/pip install --no-cache-dir --no-deps --require-hashes -r service.txt \

@@ -1,7 +1,8 @@
 """Writes `hashes.txt`: every pin of `constraints.txt` with the digest of what pip would install for it here, those that
 the service needs first. `make hashes` runs it, in an environment that has the service.
 
-The digests are of files for this platform and Python (Linux on x86-64, Python 3.11): make them anew for another.
+The digests are of files for this platform and Python (Linux on x86-64, Python 3.11): for another, delete `hashes.txt`
+first.
 """
 
 from __future__ import annotations
@@ -40,18 +41,22 @@ def needed(wanted: str) -> set[str]:
 
 
 def main() -> int:
-    """Asks pip for the files, which may take minutes. The exit status is 1 when one has no pin."""
-    pins = dict(line.strip().split("==") for line in (ROOT / "constraints.txt").read_text().splitlines())
-    names = {canonicalize_name(name): name for name in pins}
+    """Asks pip for the files of new pins, and keeps the digests of others. The exit status is 1 when one has no pin."""
+    pins = (ROOT / "constraints.txt").read_text().split()
+    names = {canonicalize_name(pin.partition("==")[0]): pin for pin in pins}
+    before = TARGET.read_text().splitlines(keepends=True) if TARGET.exists() else []
+    known = {line.partition(" ")[0]: line for line in before if "==" in line}
+    lines = {name: known[pin] for name, pin in names.items() if pin in known}
     with tempfile.TemporaryDirectory() as folder:
-        fetch = ("download", "--quiet", "--no-deps", "--dest", folder, "-r", str(ROOT / "constraints.txt"))
-        subprocess.run([sys.executable, "-m", "pip", *fetch], check=True)
-        lines: dict[str, str] = {}
+        new = [pin for pin in pins if pin not in known]
+        if new:
+            fetch = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder)
+            subprocess.run([*fetch, *new], check=True)
         for file in Path(folder).iterdir():
             parse = parse_wheel_filename if file.suffix == ".whl" else parse_sdist_filename
             name = parse(file.name)[0]
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
-            lines[name] = f"{names[name]}=={pins[names[name]]} --hash=sha256:{digest}\n"
+            lines[name] = f"{names[name]} --hash=sha256:{digest}\n"
     service = needed(SERVICE) | {BUILDS}
     if missing := (service | set(names)) - set(lines):
         print(f"no pin, or no file, for {', '.join(sorted(missing))}", file=sys.stderr)
