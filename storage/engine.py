@@ -130,7 +130,7 @@ def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
             # Who writes waits in `_take_write_lock`; once it has the lock, nothing in WAL mode makes it wait.
             connection.exec_driver_sql(f"PRAGMA busy_timeout = {0 if write else round(patience * 1000)}")
             connection.info["vouchgate_write"] = write
-        look_at_files(connection)
+        look_at_files(connection, lately=not write)
         if write:
             _take_write_lock(connection, patience)
         else:
@@ -139,12 +139,12 @@ def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
     return engine
 
 
-def look_at_files(connection: Connection) -> None:
-    """That what this connection writes is in the files that the next start reads: before a transaction, and after its
-    commit before anybody is told. Raises StorageError; never for PostgreSQL, which sees to its own."""
+def look_at_files(connection: Connection, *, lately: bool = False) -> None:
+    """That what this connection writes is in the files that the next start reads: before a transaction (of one that only
+    reads, `lately`), and after its commit before anybody is told. Raises StorageError; never for PostgreSQL, which sees to its own."""
     files = connection.info.get(_FILES)
     if isinstance(files, FileWatch):
-        files.look(_plain(connection))
+        files.look(_plain(connection), lately=lately)
 
 
 def _plain(connection: Connection) -> sqlite3.Connection:
