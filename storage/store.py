@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Self
 
 from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import PoolProxiedConnection
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.policy import Policy, canonical_json
@@ -27,6 +29,8 @@ from vouchgate.storage.erasing.scrub import scrub
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.writer import Writer
+
+_SNAPSHOT = text("SELECT pg_current_snapshot()::text")
 
 log = logging.getLogger(__name__)
 
@@ -137,6 +141,8 @@ class Store:
 
     def __init__(self, engine: Engine, replica: Replica | None = None) -> None:
         self._engine = engine
+        self._watch: PoolProxiedConnection | None = None  # of `version`, on SQLite
+        self._watched = threading.Lock()
         self._replica = replica
         self.writer = Writer(engine)
         self.comparer = Comparer(self.read, self.writer)
@@ -224,6 +230,23 @@ class Store:
         not."""
         self._probe.look()
 
+    def version(self) -> str:
+        """Another text than before when somebody committed something since, in whatever process: who found nothing to
+        do need not look again before. Raises StorageError."""
+        if self.dialect == "postgresql":
+            with self.read() as connection:
+                return str(connection.scalar(_SNAPSHOT))
+        with self._watched:  # a connection of its own, which never commits anything
+            try:
+                self._watch = self._watch or self._engine.raw_connection()
+                cursor = self._watch.cursor()
+                cursor.execute("PRAGMA data_version")
+                ((version,),) = cursor.fetchall()  # to the end, or it would go on reading
+                cursor.close()
+                return str(version)
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                raise StorageError(f"the database cannot be read: {error}") from error
+
     def save_policy(self, policy: Policy, now: datetime) -> None:
         """Keeps the policy for replays; once for every digest."""
         self.writer.run((), lambda c: policies.save(c, policy.digest, policy.document, now)).result()
@@ -269,6 +292,10 @@ class Store:
         """Writes what still waits, then closes every connection."""
         self.comparer.close()
         self.writer.close()
+        with self._watched:
+            if self._watch is not None:
+                self._watch.close()
+                self._watch = None
         if self._replica is not None:
             self._replica.close()
         self._engine.dispose()
