@@ -80,8 +80,8 @@ class Soak:
                 "VOUCHGATE_LOG_KEY": str(self.folder / "log-key"),
                 "VOUCHGATE_ERASURES": str(self.folder / "erasures.jsonl"),
             }
-            options = {"policy": policy, "environment": environment, "anew": self.options.anew}
-            load, begun = self._load(site.url), partial(serve, self.url, workers=2, **options)
+            given = partial(serve, policy=policy, environment=environment, anew=self.options.anew)
+            load, begun = self._load(site.url), partial(given, self.url, workers=2)
             with ExitStack() as stack:
                 while not self._live(begun, load, stack):
                     pass
