@@ -11,6 +11,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from hypothesis import settings
 from sqlalchemy import make_url
 
 from tests.running.authorities import share_authorities
-from tests.running.patience import be_patient
+from tests.running.patience import be_patient, until
 from tests.running.phrases import share_phrases
 from tests.running.plugins import share_plugins
 from tests.running.signatures import share_signatures
@@ -121,6 +122,16 @@ class Postgresql:
         """The directory of its files."""
         return Path(self._server.pgdata)
 
+    @property
+    def programs(self) -> Path:
+        """The directory of PostgreSQL's own programs."""
+        return Path(self._server.bin_path)
+
+    @property
+    def user(self) -> str | None:
+        """Who it runs as, where that is not who runs the tests."""
+        return self._server.system_user
+
     def run(self, statement: str) -> None:
         """Runs one statement outside of a transaction, in the server's own database."""
         if self._own is None:  # kept, because every connection is a process of the server
@@ -136,15 +147,20 @@ class Postgresql:
     def crash(self) -> None:
         """Ends the server at once, without a checkpoint."""
         self.leave()
-        command = [str(self._server.bin_path / "pg_ctl"), "-D", str(self._server.pgdata), "-m", "immediate"]
+        command = [str(self.programs / "pg_ctl"), "-D", str(self._server.pgdata), "-m", "immediate"]
         quiet = subprocess.DEVNULL
-        subprocess.run(
-            [*command, "stop"], check=True, user=self._server.system_user, stdout=quiet, stderr=quiet
-        )
+        subprocess.run([*command, "stop"], check=True, user=self.user, stdout=quiet, stderr=quiet)
 
     def start(self) -> None:
-        """Starts the server again after a crash."""
-        self._server.ensure_postgres_running()
+        """Starts the server again after a crash, however long it takes to recover: the package waits for 10 s."""
+        with suppress(subprocess.SubprocessError):
+            self._server.ensure_postgres_running()
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.url("postgres")):
+            return True
+        return False
 
 
 @pytest.fixture(scope="session")

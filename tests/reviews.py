@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import select, text
@@ -18,7 +19,7 @@ from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import MemoryFilter
 from vouchgate.storage.claims.submit import Decided
-from vouchgate.storage.dedup import window
+from vouchgate.storage.dedup import similar, window
 from vouchgate.storage.identity import owners
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.queue import pending
@@ -97,6 +98,14 @@ def everything(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         }
     rows["owner"] = [row for row in rows["owner"] if row[1:4] != (0, "0" * 64, 0)]
     return rows
+
+
+def index_tails(store: Store) -> None:
+    """Puts what is stored and in no similar index yet into it, as the writer does when there is more of it."""
+    with store.read() as connection:
+        every = connection.scalars(select(owners.TABLE.c.owner_id)).all()
+    for owner_id in every:
+        store.writer.run([owner_id], partial(similar.index_tail, owner_id=owner_id)).result()
 
 
 def assert_consistent(store: Store, now: datetime = NOW) -> None:

@@ -89,6 +89,7 @@ class Settings(_SettingsOfKinds):
     )
 
     database_url: str = f"sqlite:///{DATABASE}"
+    read_url: str | None = None
     repo: Repositories = ()
     mirrors: Path = Path("vouchgate-mirrors")
     mirror_files: bool = False
@@ -143,6 +144,9 @@ class Settings(_SettingsOfKinds):
     witnesses_needed: int | None = Field(default=None, ge=1)
     allow_networks: Words = ()
     citation_networks: Words = ()
+    dask_ca: Path | None = None
+    dask_cert: Path | None = None
+    dask_key: Path | None = None
     offline: bool = False
 
     @field_validator("repo", mode="before")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, bindparam, select, text, update
 
-from vouchgate.storage.sql import PreparedSelect, among
+from vouchgate.storage.sql import PreparedSelect, among, fetch
 from vouchgate.storage.tables.claims import OwnerRow
 
 SERVICE_OWNER = ""  # whose log chain tells of tokens and of the service itself; no claim can have this owner
@@ -27,9 +27,9 @@ _CREATE = text(
 # Straight to the driver, as both run for every group of claims; the owners come sorted. On SQLite a join,
 # because for an IN it builds a table of the list, which takes longer than to look the owners up.
 _LOCK = {
-    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.imported, o.said, o.pseudonym "
+    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.imported, o.said, o.pseudonym, o.similar_seq "
     "FROM json_each(?) AS wanted CROSS JOIN owner AS o ON o.owner_id = wanted.value",
-    "postgresql": "SELECT owner_id, log_seq, log_head, pending, imported, said, pseudonym FROM owner "
+    "postgresql": "SELECT owner_id, log_seq, log_head, pending, imported, said, pseudonym, similar_seq FROM owner "
     "WHERE owner_id = ANY(%s::text[]) ORDER BY owner_id FOR UPDATE",
 }
 _SAVE = {
@@ -51,6 +51,7 @@ class OwnerState:
     imported: int  # of these, by imports
     said: int = 0  # how often what its owner says changed; see `storage.claims.sayings`
     pseudonym: str = ""
+    similar_seq: int = 0  # where `storage.dedup.similar` has come to in the log
 
 
 def lock_owners(
@@ -84,9 +85,7 @@ def _new(owner_id: str) -> dict[str, str]:
 
 def _lock(connection: Connection, wanted: list[str]) -> dict[str, OwnerState]:
     dialect = connection.dialect.name
-    rows = connection.exec_driver_sql(
-        _LOCK[dialect], (json.dumps(wanted) if dialect == "sqlite" else wanted,)
-    )
+    rows = fetch(connection, _LOCK[dialect], (json.dumps(wanted) if dialect == "sqlite" else wanted,))
     return {owner_id: OwnerState(owner_id, *state) for owner_id, *state in rows}
 
 

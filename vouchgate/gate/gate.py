@@ -30,7 +30,6 @@ from vouchgate.ingest.claims.waiting import Lane, PendingMemory
 from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, LookedUp
 from vouchgate.ingest.dedup.paraphrase import stored_only
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
-from vouchgate.ingest.dedup.similar import prepare
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
@@ -88,7 +87,6 @@ class Gate:
         )
         self._checks = Turns(CHECKS_AT_ONCE)
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
-        self._advice.submit(prepare)
         self._weighing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weigh")
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntFlag
@@ -142,3 +143,29 @@ class Audit:
     def share(self) -> float:
         """Of all rows, those that are junk: 0 to 1."""
         return self.junk / self.rows if self.rows else 0.0
+
+
+def largest(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
+    """The CLUSTERS largest, of equals the first."""
+    return tuple(sorted(clusters, key=lambda one: (-one.size, one.first.number))[:CLUSTERS])
+
+
+def merge(audits: Sequence[Audit], owners: int) -> Audit:
+    """What was found in the rows of several auditors, one at least; `owners` is how many these rows have in all."""
+    conflicts = [each for one in audits for each in one.conflicts]
+    examples = {flag: [each for one in audits for each in one.examples.get(flag, ())] for flag in Flag}
+    for found in examples.values():
+        found.sort(key=lambda one: one.row.number)
+    sums = ("rows", "junk", "cluster_count", "echo_count", "echo_rows", "conflict_count")
+    return Audit(
+        **{name: sum(getattr(one, name) for one in audits) for name in sums},
+        counts={flag: sum(one.counts[flag] for one in audits) for flag in Flag},
+        owners=owners,
+        clusters=largest(each for one in audits for each in one.clusters),
+        echoes=largest(each for one in audits for each in one.echoes),
+        echo_from=audits[0].echo_from,
+        conflicts=tuple(sorted(conflicts, key=lambda one: one.later.number)[:CONFLICTS]),
+        examples={flag: tuple(found[:EXAMPLES]) for flag, found in examples.items() if found},
+        secrets=sum((one.secrets for one in audits), Counter[str]()),
+        would=sum((one.would for one in audits), Counter[tuple[Outcome, str]]()),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -53,14 +53,20 @@ def text_fields(line: Line, *names: str, optional: tuple[str, ...] = ()) -> list
     return texts
 
 
-def read_lines(stream: BinaryIO) -> Iterator[Line | BadLine]:
-    """Each line as soon as it is there; blank lines are skipped but counted."""
-    number = 0
-    while raw := stream.readline(MAX_LINE_BYTES + 1):
+def read_lines(
+    stream: BinaryIO, until: int | None = None, before: int = 0, only: Container[int] | None = None
+) -> Iterator[Line | BadLine]:
+    """Each line as soon as it is there; blank lines are skipped but counted. Of a part of a file those that begin
+    before the byte `until`, with so many lines `before` them; `only` those of these numbers."""
+    number = before
+    while (until is None or stream.tell() < until) and (raw := stream.readline(MAX_LINE_BYTES + 1)):
         number += 1
-        if len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n"):
-            while raw and not raw.endswith(b"\n"):
-                raw = stream.readline(MAX_LINE_BYTES)
+        long = len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n")
+        while long and raw and not raw.endswith(b"\n"):
+            raw = stream.readline(MAX_LINE_BYTES)
+        if only is not None and number not in only:
+            continue
+        if long:
             yield BadLine(number, "line_too_long", f"a line has at most {MAX_LINE_BYTES} bytes", {})
             continue
         if number == 1:

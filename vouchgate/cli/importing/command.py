@@ -11,7 +11,7 @@ import typer
 from vouchgate.cli import operator
 
 _FORMATS = (
-    "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph, markdown (also a folder of "
+    "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph, parquet, markdown (also a folder of "
     "documents). [default: recognised]"
 )
 
@@ -53,6 +53,21 @@ def import_(
         ),
     ] = "ai_synthesis",
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many rows.")] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="With --dry-run, and of JSON lines or Parquet: look on a Dask cluster, local, local=4 (processes) or "
+            "tls://HOST:PORT. It uses no network for what is cited.",
+        ),
+    ] = None,
+    dask_ca: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The authority of the cluster's certificates, PEM.")
+    ] = None,
+    dask_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Your certificate for the cluster, PEM.")
+    ] = None,
+    dask_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key, PEM.")] = None,
     database_url: operator.DatabaseUrl = None,
     repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
@@ -69,7 +84,13 @@ def import_(
     from vouchgate.ingest.claims.claim import MemoryType, Source
 
     settings = operator.settings_from(
-        database_url=database_url, repo=repo, policy=policy, offline=offline or None
+        database_url=database_url,
+        repo=repo,
+        policy=policy,
+        offline=offline or dask is not None or None,
+        dask_ca=dask_ca,
+        dask_cert=dask_cert,
+        dask_key=dask_key,
     )
     asked = command.ImportRequest(
         file=file,
@@ -83,4 +104,8 @@ def import_(
     )
     if report is not None and not dry_run:
         raise typer.BadParameter("goes with --dry-run only", param_hint="--report")
-    raise typer.Exit(command.audit(asked, settings, report) if dry_run else command.send(asked, settings))
+    if dask is not None and (limit is not None or not dry_run):
+        raise typer.BadParameter("goes with --dry-run, and without --limit", param_hint="--dask")
+    raise typer.Exit(
+        command.audit(asked, settings, report, dask) if dry_run else command.send(asked, settings)
+    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -25,15 +24,17 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.audit import Auditor
 from vouchgate.importing.batches import Batch, Batches
 from vouchgate.importing.feed import ReadOnceSources, examine_all
-from vouchgate.importing.formats import Format, RowFile, Unreadable
+from vouchgate.importing.findings import Audit
+from vouchgate.importing.formats import Format, RowFile
 from vouchgate.importing.labels import LabelledRow
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
-from vouchgate.importing.rows import BadRow, Defaults
+from vouchgate.importing.rows import BadRow, Defaults, Unreadable
 from vouchgate.importing.run import Importer, ImportStopped, Tally
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.data.policy_file import load_policy
+from vouchgate.ingest.policy import Policy
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.answering import answer_repeat
 from vouchgate.server.auth import Authenticator
@@ -209,49 +210,48 @@ def _owners(full: Mapping[str, int]) -> str:
     return ", ".join(names) + (f" and {more:,} more owners" if more else "")
 
 
-def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
-    """Writes the report; 1 when rows could not be read, 130 when interrupted. Raises Failure."""
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found in a file. `unread` says why the rest of it could not be read."""
+
+    form: Format
+    found: Audit
+    bad: BadRows
+    lines: Iterable[str] = ()  # of JSON, for each row with its label, where they are wanted
+    unread: str | None = None
+
+
+def audit(asked: ImportRequest, settings: Settings, report: Path | None, dask: str | None = None) -> int:
+    """Writes the report, `dask` being the cluster to look with; 1 when rows could not be read, 130 when interrupted.
+    Raises Failure."""
     logging.basicConfig(level=logging.ERROR)
-    targets = _targets(report)
-    policy = load_policy(settings.policy)
-    repos = settings.repo or work_tree_here()
-    git = open_repositories(settings, repos)
-    defaults = replace(asked.defaults, owner=asked.defaults.owner or OWNER)
-    interrupt, auditor = Interrupt(), Auditor(policy)
+    targets, policy, interrupt = _targets(report), load_policy(settings.policy), Interrupt()
+    asked = replace(asked, defaults=replace(asked.defaults, owner=asked.defaults.owner or OWNER))
+    answers = targets[0].suffix == LINES
     with ExitStack() as opened:
-        rows = opened.enter_context(asked.open(repos))
-        sources = opened.enter_context(open_sources(settings, policy, git))
-        once = ReadOnceSources(sources)
-        examiner = Examiner(policy, once)
-        opened.callback(examiner.close)
-        batches = Batches(rows, examiner, LOCAL, defaults, limit=asked.limit)
-        runner = opened.enter_context(asyncio.Runner())
-        opened.callback(lambda: runner.run(sources.stop_reading()))
-        opened.callback(lambda: runner.run(once.stop_reading()))
-        progress = opened.enter_context(ImportProgress("audit", rows.size))
-        bad = BadRows(progress.say)
-        opened.enter_context(interrupt.listening())
-        tune_interpreter()
-        lines: list[LabelledRow] | None = [] if targets[0].suffix == LINES else None
-        looking = _AuditRun(examiner, auditor, bad, progress, lines)
-        unread = runner.run(looking.through(batches, interrupt))
-    found = auditor.result()
-    if not found.rows and unread is None and not interrupt.heard:
-        raise Failure("no row of this file could be read as a memory, so there is nothing to report")
-    facts = ReportFacts(
-        file="standard input" if asked.file == "-" else Path(asked.file).name,
-        form=rows.format.value,
-        at=datetime.now(UTC),
-        audit=found,
-        bad=tuple(bad.first),
-        bad_count=bad.count,
-        offline=settings.offline,
-        stopped=interrupt.heard or unread is not None or found.rows + bad.count == asked.limit,
-        threshold=policy.duplicate_threshold,
-        policy_digest=policy.digest,
-    )
-    for target in targets:
-        _write(target, _rendered(target, facts, lines or ()))
+        if dask is None:
+            looked = _look_through(asked, settings, policy, interrupt, answers=answers)
+        else:
+            from vouchgate.cli.importing import bulk  # noqa: PLC0415  (of an extra)
+
+            looked = opened.enter_context(bulk.looking(asked, settings, policy, dask, answers=answers))
+        found, bad, unread = looked.found, looked.bad, looked.unread
+        if not found.rows and unread is None and not interrupt.heard:
+            raise Failure("no row of this file could be read as a memory, so there is nothing to report")
+        facts = ReportFacts(
+            file="standard input" if asked.file == "-" else Path(asked.file).name,
+            form=looked.form.value,
+            at=datetime.now(UTC),
+            audit=found,
+            bad=tuple(bad.first),
+            bad_count=bad.count,
+            offline=settings.offline,
+            stopped=interrupt.heard or unread is not None or found.rows + bad.count == asked.limit,
+            threshold=policy.duplicate_threshold,
+            policy_digest=policy.digest,
+        )
+        for target in targets:
+            _write(target, _rendered(target, facts, looked.lines))
     _say_audit(facts, targets)
     if unread is not None:
         raise Failure(unread)
@@ -259,6 +259,31 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
         hint("Interrupted: the report is about the rows before.")
         return INTERRUPTED
     return FAILED if bad.count else 0
+
+
+def _look_through(
+    asked: ImportRequest, settings: Settings, policy: Policy, interrupt: Interrupt, *, answers: bool
+) -> Looked:
+    repos = settings.repo or work_tree_here()
+    git, auditor = open_repositories(settings, repos), Auditor(policy)
+    with ExitStack() as opened:
+        rows = opened.enter_context(asked.open(repos))
+        sources = opened.enter_context(open_sources(settings, policy, git))
+        once = ReadOnceSources(sources)
+        examiner = Examiner(policy, once)
+        opened.callback(examiner.close)
+        batches = Batches(rows, examiner, LOCAL, asked.defaults, limit=asked.limit)
+        runner = opened.enter_context(asyncio.Runner())
+        opened.callback(lambda: runner.run(sources.stop_reading()))
+        opened.callback(lambda: runner.run(once.stop_reading()))
+        progress = opened.enter_context(ImportProgress("audit", rows.size))
+        bad = BadRows(progress.say)
+        opened.enter_context(interrupt.listening())
+        tune_interpreter()
+        lines: list[LabelledRow] | None = [] if answers else None
+        looking = _AuditRun(examiner, auditor, bad, progress, lines)
+        unread = runner.run(looking.through(batches, interrupt))
+    return Looked(rows.format, auditor.result(), bad, (line.as_line() for line in lines or ()), unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,13 +301,12 @@ class _AuditRun:
         read, if it cannot."""
         done = 0
         async for batch in batches:
-            for bad in batch.bad:
-                self.bad(bad)
             looked = await examine_all(self.examiner, batch.ready)
+            refused = [examined for examined in looked if isinstance(examined, BadRow)]
+            for bad in sorted([*batch.bad, *refused], key=lambda row: batch.order[row.place]):
+                self.bad(bad)
             for row, examined in zip(batch.ready, looked, strict=True):
-                if isinstance(examined, BadRow):
-                    self.bad(examined)
-                else:
+                if not isinstance(examined, BadRow):
                     told = self.auditor.observe(row, examined)
                     if self.lines is not None:
                         self.lines.append(told)
@@ -314,17 +338,18 @@ def _targets(report: Path | None) -> list[Path]:
     return targets
 
 
-def _rendered(target: Path, facts: ReportFacts, lines: Iterable[LabelledRow]) -> str:
+def _rendered(target: Path, facts: ReportFacts, lines: Iterable[str]) -> Iterable[str]:
     if target.suffix == LINES:
-        return "".join(json.dumps(line.as_json(), ensure_ascii=False) + "\n" for line in lines)
-    return render_html(facts) if target.suffix == ".html" else render_markdown(facts)
+        return (line + "\n" for line in lines)
+    return [render_html(facts) if target.suffix == ".html" else render_markdown(facts)]
 
 
-def _write(target: Path, text: str) -> None:
+def _write(target: Path, text: Iterable[str]) -> None:
     """Whole or not at all."""
     partly = target.with_name(f".{target.name}.part")
     try:
-        partly.write_text(text, "utf-8", errors="replace")
+        with partly.open("w", encoding="utf-8", errors="replace") as stream:
+            stream.writelines(text)
         partly.replace(target)
     except OSError as error:
         raise Failure(f"{target} cannot be written: {error.strerror}") from error

@@ -4,15 +4,28 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from vouchgate.cli import operator
+from vouchgate.cli.importing.command import import_
+
+
+class _OrMemories(TyperGroup):
+    """What is no command of the group is a file of memories, or an option before one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["memories", *args]
+        return super().parse_args(ctx, args[:1] + ["--dry-run"] * (args[:1] == ["memories"]) + args[1:])
+
 
 audit = typer.Typer(
     name="audit",
-    help="What happened, for auditors: who ruled on what, and all of a period.",
+    cls=_OrMemories,
+    help="What is junk in a file of memories; and what happened, for auditors: who ruled on what, and all of a period.",
     rich_markup_mode=None,
 )
 
@@ -32,6 +45,8 @@ Token = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds these commands."""
     app.add_typer(audit)
+    example = "Example: vouchgate audit memories.jsonl --dask local=4 --report rows.jsonl"
+    audit.command("memories", help="The same as import --dry-run.", epilog=example)(import_)
 
 
 @audit.command(
