@@ -71,9 +71,7 @@ _SOON_SECONDS = 5  # until a report may be there
 # Nothing on the page is from elsewhere, whatever the document or its sources say.
 _PAGE = {
     "Content-Security-Policy": f"{html.POLICY}; frame-ancestors 'none'; sandbox allow-scripts allow-popups",
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
 }
 
 

@@ -50,6 +50,32 @@ def test_an_agent_has_places_of_its_own_within_those_of_its_owner(store: Store) 
     assert_consistent(store)
 
 
+def test_a_token_has_a_share_of_the_whole_for_all_its_owners(store: Store) -> None:
+    """One that may name any owner does not fill the queue of all by naming many."""
+    under = _limits(per_agent=2, per_owner=3, per_token=4, total=6)
+
+    def of(agent: str, *owners: str) -> list[str]:
+        claims = [
+            submission_of(
+                examined(f"Door {n} is oak.", owner_id=owner, source=Source.AI_SYNTHESIS, under=under)
+            )
+            for n, owner in enumerate(owners)
+        ]
+        return _sent(store, [replace(claim, principal_id=agent) for claim in claims])
+
+    # Within one group and over groups, whoever its places are for.
+    assert of("bea", "ann", "bob", "cyd") == ["Decided"] * 3
+    assert of("bea", "dan", "eve", "fay") == ["Decided", "per_token", "per_token"]
+    assert of("bea", "ann") == ["per_token"]
+    assert of("cal", "ann", "ann", "gus") == ["Decided", "Decided", "total"]
+    full = QueueFull(QueueLimit.PER_TOKEN, 25_000, 60)
+    assert (
+        full.sentence
+        == "25,000 claims of this token wait, of all the owners it sends for, which is the limit"
+    )
+    assert_consistent(store)
+
+
 def test_imports_take_no_place_of_an_agent_and_the_other_way_round(store: Store) -> None:
     under = _limits(per_agent=2, per_owner=2, total=50, imports_per_owner=3, imports_total=4)
     rows = _claims(under, "bea", "door", "table", "chair", "shelf", lane=Lane.IMPORT)
