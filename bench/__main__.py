@@ -90,6 +90,12 @@ def _import(asked: argparse.Namespace) -> None:
     import_speed.run(asked.rows or import_speed.ROWS)
 
 
+def _bulk(asked: argparse.Namespace) -> None:
+    from bench import bulk
+
+    bulk.run(asked.rows or bulk.SIZES[-2])
+
+
 def _dedup(asked: argparse.Namespace) -> None:
     from bench import dedup
 
@@ -108,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         metavar="NAME",
         help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks,"
-        " judgement, import, dedup; or all",
+        " judgement, import, bulk, dedup; or all",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -119,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="rows that people judged, as JSONL",
     )
-    group = parser.add_argument_group("import")
+    group = parser.add_argument_group("import, bulk")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
     group = parser.add_argument_group("dedup")
     group.add_argument("--million", action="store_true", help="also a million claims, and floods of 100,000")
@@ -163,6 +169,7 @@ def main() -> None:
         "log-proofs": _log_proofs,
         "judgement": partial(_judgement, asked),
         "import": partial(_import, asked),
+        "bulk": partial(_bulk, asked),
         "dedup": partial(_dedup, asked),
     }
     names = asked.names or list(benches)

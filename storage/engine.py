@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, func, inspect, make_url, select, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from vouchgate.storage.dedup.vectors import prepare_postgresql, prepare_sqlite
+from vouchgate.storage.disk.files import FileWatch, make_private
 from vouchgate.storage.errors import StorageError, StoreBusy
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ BUSY_SECONDS = 5.0
 _ASK_SELDOM, _ASK_OFTEN, _LINE_SECONDS = 0.02, 0.002, 0.5
 # How long PostgreSQL waits for a lock, in milliseconds: longer than any transaction of ours takes.
 LOCK_TIMEOUT_MS = 10_000
+_FILES = "vouchgate_files"  # of a connection's record: what watches its files
 _MIGRATIONS = Path(__file__).parent / "migrations"
 # Any fixed number will do: it names the lock under which processes that start together migrate in turn.
 _MIGRATION_LOCK = 0x67617465
@@ -83,14 +86,28 @@ def open_engine(url: str, *, vectors: bool = False) -> Engine:
 def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
     if url.database in (None, "", ":memory:") or "mode" in url.query:
         raise StorageError("a SQLite database must be a file; write sqlite:///file.db")
-    arguments: dict[str, Any] = {"isolation_level": None}
+    # As many statements as a writer has are kept prepared: of each table that claims write some ten sizes.
+    arguments: dict[str, Any] = {"isolation_level": None, "cached_statements": 256}
     if "timeout" not in url.query:
         arguments["timeout"] = BUSY_SECONDS
     patience = _patience(url)
+    try:
+        make_private(Path(url.database or ""))
+    except OSError as error:
+        raise StorageError(f"cannot open the database {url}: {error.strerror}") from error
+    files = FileWatch(url.database or "")
     engine = create_engine(url.set(drivername="sqlite+pysqlite"), connect_args=arguments, **_POOL)
 
+    @event.listens_for(engine, "do_connect")
+    def _before(*_: object) -> None:
+        files.look()  # a new connection would make a new log in place of one that was removed
+
+    @event.listens_for(engine, "close")
+    def _closed(*_: object) -> None:
+        files.closed()
+
     @event.listens_for(engine, "connect")
-    def _configure(connection: sqlite3.Connection, _record: object) -> None:
+    def _configure(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
         _enable_wal(connection)
         connection.execute("PRAGMA synchronous = FULL")  # a commit that returned survives a power cut
         connection.execute("PRAGMA foreign_keys = ON")
@@ -101,6 +118,9 @@ def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
         connection.execute("PRAGMA cache_size = -32768")
         if vectors:
             prepare_sqlite(connection)
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # opens all of its files
+        record.info[_FILES] = files
+        files.opened()
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -110,12 +130,28 @@ def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
             # Who writes waits in `_take_write_lock`; once it has the lock, nothing in WAL mode makes it wait.
             connection.exec_driver_sql(f"PRAGMA busy_timeout = {0 if write else round(patience * 1000)}")
             connection.info["vouchgate_write"] = write
+        look_at_files(connection)
         if write:
             _take_write_lock(connection, patience)
         else:
             connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def look_at_files(connection: Connection) -> None:
+    """That what this connection writes is in the files that the next start reads: before a transaction, and after its
+    commit before anybody is told. Raises StorageError; never for PostgreSQL, which sees to its own."""
+    files = connection.info.get(_FILES)
+    if isinstance(files, FileWatch):
+        files.look(_plain(connection))
+
+
+def _plain(connection: Connection) -> sqlite3.Connection:
+    plain = connection.connection.driver_connection
+    if not isinstance(plain, sqlite3.Connection):
+        raise TypeError(f"not a SQLite connection: {plain!r}")
+    return plain
 
 
 def _patience(url: URL) -> float:
@@ -134,9 +170,7 @@ def _take_write_lock(connection: Connection, patience: float) -> None:
     to look just when the lock is free: with 8 busy processes one in a thousand claims waited over a second.
     Here whoever has waited longest looks most often.
     """
-    plain = connection.connection.driver_connection
-    if not isinstance(plain, sqlite3.Connection):
-        raise TypeError(f"not a SQLite connection: {plain!r}")
+    plain = _plain(connection)
     start = time.monotonic()
     while True:
         try:

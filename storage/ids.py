@@ -26,6 +26,11 @@ def decision_id(suffix: str) -> str:
     return f"dec_{suffix}"
 
 
+def first_decision_id(at: datetime) -> str:
+    """What every id of a decision made at that time or later is not less than."""
+    return decision_id(f"{int(at.timestamp() * 1000):012x}")
+
+
 def memory_id(suffix: str) -> str:
     """Id of a memory; it shares its suffix with the decision that stored it."""
     return f"mem_{suffix}"

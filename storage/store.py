@@ -18,6 +18,7 @@ from vouchgate.storage import engine as engines
 from vouchgate.storage import policies, switches
 from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.dedup.reindex import Report, is_ready, reindex
+from vouchgate.storage.disk.probe import WriteProbe
 from vouchgate.storage.erasing.scrub import scrub
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity.owners import SERVICE_OWNER
@@ -32,6 +33,7 @@ class Store:
         self._engine = engine
         self.writer = Writer(engine)
         self.comparer = Comparer(self.read, self.writer)
+        self._probe = WriteProbe(self.writer)
 
     @classmethod
     def open(
@@ -82,6 +84,11 @@ class Store:
         except SQLAlchemyError as error:
             cause = error.orig if isinstance(error, DBAPIError) else error
             raise StorageError(f"the database cannot be read: {cause}") from error
+
+    def probe(self) -> None:
+        """That something can be written; see `storage.disk.probe`. Raises StorageError with a sentence that says why
+        not."""
+        self._probe.look()
 
     def save_policy(self, policy: Policy, now: datetime) -> None:
         """Keeps the policy for replays; once for every digest."""

@@ -8,6 +8,7 @@ unknown whether it happened; then the database is asked, and without a clear yes
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections import deque
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
@@ -26,11 +28,13 @@ from vouchgate.storage import modes
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.sayings import SayingsCache
 from vouchgate.storage.claims.submit import Decided, NotCompared, Submission, SubmitAnswer, write_submissions
-from vouchgate.storage.dedup import builds, index
-from vouchgate.storage.engine import is_busy, reading
+from vouchgate.storage.dedup import builds, index, similar
+from vouchgate.storage.engine import is_busy, look_at_files, reading
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed, StoreUnknown
 from vouchgate.storage.identity.owners import SERVICE_OWNER, lock_owners
 from vouchgate.storage.queue.capacity import QueueFilledMeanwhile
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -189,6 +193,10 @@ class Writer:
         self._engine = engine
         self._allow = allow
         self._said = SayingsCache()
+        self._tails = similar.TailCache()
+        self._indexing: set[str] = set()  # owners whose tails are about to be indexed
+        # When a transaction was committed, by the monotonic clock, if the last one was.
+        self.wrote_at = float("-inf")
         self._connection: Connection | None = None  # of the writer thread alone
         self._waiting: OwnersInTurn[Unit] = OwnersInTurn()
         self._change = threading.Condition()
@@ -316,9 +324,17 @@ class Writer:
                 if self._engine.dialect.name == "postgresql":
                     raise _CommitLost(results) from error
                 raise
+            try:
+                look_at_files(self._connection)
+            except StorageError as error:
+                raise StoreUnknown(str(error)) from error
+            self.wrote_at = time.monotonic()
+            self._index_tails()
             return results
         except Exception:
+            self.wrote_at = float("-inf")
             self._drop_connection()
+            self._tails.clear()
             raise
 
     def _write(self, connection: Connection, units: list[Unit], *, lock_total: bool) -> list[Any]:
@@ -327,14 +343,34 @@ class Writer:
             submissions = [unit.submission for unit in units if unit.submission is not None]
             return list(
                 write_submissions(
-                    connection, submissions, lock_total=lock_total, allow=self._allow, said=self._said
+                    connection,
+                    submissions,
+                    lock_total=lock_total,
+                    allow=self._allow,
+                    said=self._said,
+                    tails=self._tails,
                 )
             )
         builds.hold(connection)
-        lock_owners(connection, units[0].owner_ids)
+        for state in lock_owners(connection, units[0].owner_ids).values():
+            self._tails.note_length(state)
         if not units[0].always and SERVICE_OWNER not in units[0].owner_ids:
             modes.refuse_read_only(connection, units[0].owner_ids)
         return [work(connection)]
+
+    def _index_tails(self) -> None:
+        """Has each tail that has grown long put into the similar index, when its turn comes."""
+        for owner_id in self._tails.long - self._indexing:
+            self._indexing.add(owner_id)
+            future = self.run([owner_id], partial(similar.index_tail, owner_id=owner_id), always=True)
+            future.add_done_callback(partial(self._indexed, owner_id))
+        self._tails.long.clear()
+
+    def _indexed(self, owner_id: str, future: Future[None]) -> None:
+        self._indexing.discard(owner_id)
+        error = future.exception()
+        if error is not None and not isinstance(error, StoreClosed):  # it is tried again after the next claim
+            log.warning("what an owner stored last could not be put into the similar index: %s", error)
 
     def _drop_connection(self) -> None:
         """Closes it for good: after a failure, nobody knows what state the server left it in."""
@@ -346,14 +382,15 @@ class Writer:
     def _is_on_disk(self, results: object) -> bool:
         """Whether a transaction that may have been committed was, as far as its decisions tell."""
         answers = results if isinstance(results, list) else []
-        decision_ids = [a.answer.decision_id for a in answers if isinstance(a, Decided)]
-        if not decision_ids or decision_ids[0] is None:
+        decided = next((each.answer for each in answers if isinstance(each, Decided)), None)
+        if decided is None or decided.decision_id is None:
             return False
+        owners = frozenset({decided.evidence.claim.owner_id})
         end = time.monotonic() + _ASK_SECONDS
         while time.monotonic() < end:
             try:
                 with reading(self._engine) as connection:
-                    return decisions.get(connection, decision_ids[0], owners=None) is not None
+                    return decisions.get(connection, decided.decision_id, owners=owners) is not None
             except DBAPIError:
                 time.sleep(0.1)  # it is starting again, or gone: asked once more, then not known
         return False

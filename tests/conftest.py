@@ -20,6 +20,7 @@ from hypothesis import settings
 from sqlalchemy import make_url
 
 from tests.running.patience import be_patient
+from tests.running.phrases import share_phrases
 from tests.running.statements import share_statements
 from vouchgate.storage.engine import migrate, open_engine
 from vouchgate.storage.store import Store
@@ -32,6 +33,7 @@ DATABASES = ("sqlite", "postgresql")
 settings.register_profile("vouchgate", deadline=None)
 settings.load_profile("vouchgate")
 be_patient()
+share_phrases()
 share_statements()
 
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
@@ -114,6 +116,16 @@ class Postgresql:
         """The directory of its files."""
         return Path(self._server.pgdata)
 
+    @property
+    def programs(self) -> Path:
+        """The directory of PostgreSQL's own programs."""
+        return Path(self._server.bin_path)
+
+    @property
+    def user(self) -> str | None:
+        """Who it runs as, where that is not who runs the tests."""
+        return self._server.system_user
+
     def run(self, statement: str) -> None:
         """Runs one statement outside of a transaction, in the server's own database."""
         if self._own is None:  # kept, because every connection is a process of the server
@@ -129,11 +141,9 @@ class Postgresql:
     def crash(self) -> None:
         """Ends the server at once, without a checkpoint."""
         self.leave()
-        command = [str(self._server.bin_path / "pg_ctl"), "-D", str(self._server.pgdata), "-m", "immediate"]
+        command = [str(self.programs / "pg_ctl"), "-D", str(self._server.pgdata), "-m", "immediate"]
         quiet = subprocess.DEVNULL
-        subprocess.run(
-            [*command, "stop"], check=True, user=self._server.system_user, stdout=quiet, stderr=quiet
-        )
+        subprocess.run([*command, "stop"], check=True, user=self.user, stdout=quiet, stderr=quiet)
 
     def start(self) -> None:
         """Starts the server again after a crash."""

@@ -18,7 +18,7 @@ from vouchgate.review.queue import ReviewQueue
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.memories import MemoryFilter
 from vouchgate.storage.claims.submit import Decided
-from vouchgate.storage.dedup import window
+from vouchgate.storage.dedup import similar, window
 from vouchgate.storage.identity import owners
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.queue import pending
@@ -97,6 +97,14 @@ def everything(store: Store) -> dict[str, list[tuple[Any, ...]]]:
         }
     rows["owner"] = [row for row in rows["owner"] if row[1:4] != (0, "0" * 64, 0)]
     return rows
+
+
+def index_tails(store: Store) -> None:
+    """Puts what is stored and in no similar index yet into it, as the writer does when there is more of it."""
+    with store.read() as connection:
+        every = connection.scalars(select(owners.TABLE.c.owner_id)).all()
+    for owner_id in every:
+        store.writer.run([owner_id], lambda c, o=owner_id: similar.index_tail(c, o)).result()
 
 
 def assert_consistent(store: Store, now: datetime = NOW) -> None:

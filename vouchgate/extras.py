@@ -28,6 +28,7 @@ MODULES = {
         "pydantic_settings",
         "rich",
         "sqlalchemy",
+        "sqlglot",
         "sqlmodel",
         "starlette",
         "trafilatura",
@@ -40,6 +41,7 @@ MODULES = {
     "mcp-gate": ("fastmcp", "jsonschema", "referencing"),
     "langgraph": ("langchain_core", "langgraph"),
     "mem0": ("mem0",),
+    "bulk": ("dask", "distributed", "pyarrow"),
     "vector": ("safetensors", "sqlite_vec", "tokenizers"),
 }
 # These commands have an extra of their own, which is all that they need; the others need `server`.

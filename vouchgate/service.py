@@ -12,7 +12,7 @@ from vouchgate.documents.gating import DocumentGate
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.judge import Judge, open_judge
-from vouchgate.gate.signing import LogSigner, open_signer
+from vouchgate.gate.signing import LogSigner, key_file, open_signer
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.harvest.network import NetworkSearch
 from vouchgate.harvest.setup import world_of
@@ -28,6 +28,7 @@ from vouchgate.sources.reader import Sources
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources, outbound_of
 from vouchgate.storage.dedup.reindex import Report
+from vouchgate.storage.disk.files import tighten
 from vouchgate.storage.store import Store
 from vouchgate.workers.changes import ChangeWatch
 from vouchgate.workers.documents import DocumentWorker
@@ -118,6 +119,7 @@ def open_service(
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         changes = ChangeWatch(store, harvest)
         queue = ReviewQueue(store, policy, rules)
+        tighten(*filter(None, (key_file(settings), erasures_file(settings))))
         erasing = Erasing(store, policy, rules, erasures_file(settings))
         erasing.again(datetime.now(UTC))  # what a restored database has brought back
         standing_rulings = StandingRulings(store, policy)

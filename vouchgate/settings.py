@@ -143,6 +143,9 @@ class Settings(_SettingsOfKinds):
     witnesses_needed: int | None = Field(default=None, ge=1)
     allow_networks: Words = ()
     citation_networks: Words = ()
+    dask_ca: Path | None = None
+    dask_cert: Path | None = None
+    dask_key: Path | None = None
     offline: bool = False
 
     @field_validator("repo", mode="before")

@@ -45,6 +45,8 @@ _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 def _no_nul(text: str) -> str:
     if "\x00" in text:
         raise ValueError("must not contain the NUL character")
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("must not contain half a character (a lone surrogate)")
     return text
 
 
@@ -61,7 +63,7 @@ def _names_an_owner(text: str) -> str:
 
 
 def _storable(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Refuses what JSON text or a database cannot hold: NUL, numbers that are not finite, too many levels."""
+    """Refuses what JSON or a database cannot hold: NUL, lone surrogates, numbers that are not finite, many levels."""
     waiting: list[tuple[Any, int]] = [(value, 1)]
     while waiting:
         item, depth = waiting.pop()

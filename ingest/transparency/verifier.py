@@ -507,9 +507,10 @@ MANIFEST, MANIFEST_SIGNED = "manifest.json", "manifest.dsse.json"
 Decided = dict[
     str, tuple[str, str | None, bool]
 ]  # by decision: the commitment to it, its salt, whether it was erased
-DECIDED = frozenset(
-    ("claim.stored", "claim.queued", "claim.repeated", "claim.blocked", "claim.promoted", "claim.rechecked")
-) | {"review.edited"}  # actions whose subject is a decision
+DECIDED = frozenset(  # actions whose subject is a decision
+    f"claim.{how}"
+    for how in ("stored", "queued", "repeated", "blocked", "let_through", "promoted", "rechecked")
+) | {"review.edited"}
 
 
 def pae(body: bytes) -> bytes:

@@ -22,7 +22,7 @@ from vouchgate.storage.log.story import Story
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 
 PATH = "/review/audit"
-_HAS_STORY = re.compile(r"(?:dec|mem|rev)_[0-9a-f]{32}")
+HAS_STORY = re.compile(r"(?:dec|mem|rev)_[0-9a-f]{32}")
 _HEADINGS = {
     Action.CLAIM_RECHECKED: "Checked again",
     Action.CLAIM_PROMOTED: "Checked again",
@@ -87,7 +87,7 @@ def entry_rows(entries: Iterable[LogEntry], names: Mapping[str, str], now: datet
             entry.action.value,
             pieces(names.get(entry.actor, entry.actor)),
             pieces(entry.subject_id),
-            f"{PATH}/{entry.subject_id}" if _HAS_STORY.fullmatch(entry.subject_id) else "",
+            f"{PATH}/{entry.subject_id}" if HAS_STORY.fullmatch(entry.subject_id) else "",
             moment(entry.at, now),
             entry.digest,
         )

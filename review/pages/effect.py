@@ -17,6 +17,9 @@ from vouchgate.ingest.scoring.score import confidence_of
 from vouchgate.review.answers import ApprovalRefused
 from vouchgate.review.approval import check_conflicts, horizon_problem
 from vouchgate.review.pages.earlier import LABELS
+from vouchgate.review.pages.wording.text import plain_line
+
+_MOST_PLACE = 600  # characters: a place has at most 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ def _memory_at_place(answer: ValidationResult) -> Neighbour | None:
 
 def _removes(name: str, answer: ValidationResult) -> str:
     known = _memory_at_place(answer)
-    sink, _, place = name.partition(" ")
+    sink, _, place = (plain_line(part, _MOST_PLACE) for part in name.partition(" "))
     if sink == OWN_SINK:
         return f"Retracts {place}. This cannot be taken back."
     retracts = "" if known is None else f", and retracts {known.id}"

@@ -38,7 +38,6 @@ class DecisionRows:
 
     memories: Rows = field(default_factory=list)
     pending: Rows = field(default_factory=list)
-    similar: Rows = field(default_factory=list)
     vectors: Rows = field(default_factory=list)
     rechecks: Rows = field(default_factory=list)
     spot_checks: Rows = field(default_factory=list)
@@ -73,10 +72,8 @@ class DecisionRows:
         is that of the log entry to the decision."""
         decision_id, memory_id = str(answer.decision_id), str(answer.memory_id)
         owner_id, at = examined.claim.owner_id, examined.capture_time
-        self.memories.append(
-            memories.row_from_answer(answer, decision_id=decision_id, memory_id=memory_id, created_at=at)
-        )
-        self.similar += similar.rows_of(owner_id, memory_id, bands)
+        row = memories.row_from_answer(answer, decision_id=decision_id, memory_id=memory_id, created_at=at)
+        self.memories.append(row | {"bands": similar.pack(bands)})
         self.vectors += vectors.rows_of(owner_id, ItemKind.MEMORY, memory_id, examined.embedding)
         self._schedule(
             rechecks.memory_row(
@@ -99,7 +96,7 @@ class DecisionRows:
             memory_id=str(answer.memory_id),
             created_at=answer.evidence.capture_time,
         )
-        self.memories.append(row)
+        self.memories.append(row | {"bands": None})
 
     def add_item(
         self, examined: Examined, answer: ValidationResult, principal_id: str, words_digest: str, lane: Lane
@@ -130,7 +127,6 @@ class DecisionRows:
         for table, rows in (
             (_MEMORIES, self.memories),
             (_PENDING, self.pending),
-            (similar.ROWS, self.similar),
             (vectors.ROWS, self.vectors),
             (rechecks.ROWS, self.rechecks),
             (spot_checks.ROWS, self.spot_checks),

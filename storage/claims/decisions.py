@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Table, and_, bindparam, f
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.transparency.verifier import DECIDED
 from vouchgate.storage.identity.names import valid_name
-from vouchgate.storage.ids import decision_id, new_id_suffix
+from vouchgate.storage.ids import first_decision_id
 from vouchgate.storage.sql import limited_to
 from vouchgate.storage.tables.claims import DecisionRow, LogRow
 from vouchgate.storage.tables.tree import LeafRow
@@ -74,7 +74,7 @@ def since(
     most; of one principal's claims only, if one is named. Ids go by time, so they lie together in the index."""
     wanted = select(TABLE.c.principal_id, TABLE.c.answer).where(
         TABLE.c.owner_id == owner_id,
-        TABLE.c.id >= decision_id(new_id_suffix(first)[:12]),
+        TABLE.c.id >= first_decision_id(first),
         TABLE.c.answer != "",
     )
     if agent is not None:
@@ -90,8 +90,7 @@ def between(
 ) -> Iterator[Row[Any]]:
     """The rows of these owners' decisions (None: every owner's) from `since` on and before `until`, by owner and age,
     each with the `number` and the text (`data`) of its leaf in the tree and the `salt` of its entry, None where
-    there is none (yet). Some in memory
-    at a time; needs one reading transaction."""
+    there is none (yet). Some in memory at a time; needs one reading transaction."""
     statement = limited_to(owners, _WITH_LEAVES, TABLE)
     if since is not None:
         statement = statement.where(TABLE.c.created_at >= since)
@@ -103,7 +102,7 @@ def between(
 def _within(owner_id: str | None, first: datetime | None) -> list[ColumnElement[bool]]:
     """Those of an owner, and of a time on: ids go by time."""
     of_owner = [] if owner_id is None else [TABLE.c.owner_id == owner_id]
-    return of_owner + ([] if first is None else [TABLE.c.id >= decision_id(new_id_suffix(first)[:12])])
+    return of_owner + ([] if first is None else [TABLE.c.id >= first_decision_id(first)])
 
 
 def count(connection: Connection, owner_id: str | None = None, first: datetime | None = None) -> int:

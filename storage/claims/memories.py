@@ -350,6 +350,7 @@ def storable(text: str) -> bool:
 
 def _memory(row: Mapping[Any, Any], now: datetime) -> Memory:
     values = to_fields(row)
+    del values["bands"]
     horizon = values["validity_horizon"]
     if horizon is not None and horizon <= now:
         values["status"] = MemoryStatus.EXPIRED

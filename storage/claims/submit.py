@@ -34,6 +34,7 @@ from vouchgate.storage.claims.echoes import Echoes
 from vouchgate.storage.claims.sayings import Sayings, SayingsCache
 from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.dedup.builds import in_use
+from vouchgate.storage.dedup.similar import TailCache
 from vouchgate.storage.dedup.window import Candidate, DedupIndexView
 from vouchgate.storage.identity import owners
 from vouchgate.storage.identity.grants import GRANTED, MEMBER, TOKEN
@@ -134,16 +135,20 @@ def write_submissions(
     lock_total: bool = False,
     allow: Callable[[], Allowance] = index.new_allowance,
     said: SayingsCache | None = None,
+    tails: TailCache | None = None,
 ) -> list[WriterAnswer]:
     """Decides the claims in order and writes what follows; answers in the same order.
 
     They may be told to the callers once the transaction is committed, not before. Takes every lock it needs; raises
-    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost; `said`
-    remembers what owners say from one transaction to the next.
+    QueueFilledMeanwhile unless `lock_total`. `allow` makes what comparing each owner's claims may cost; `said` and
+    `tails` remember what owners say, and what is not indexed yet, from one transaction to the next.
     """
     submissions = [prepared(each) for each in submissions]
     said = SayingsCache() if said is None else said
-    group = _SubmissionGroup(connection, submissions, lock_total=lock_total, allow=allow, said=said)
+    tails = TailCache() if tails is None else tails
+    group = _SubmissionGroup(
+        connection, submissions, lock_total=lock_total, allow=allow, said=said, tails=tails
+    )
     answers = [group.settle(*pair) for pair in zip(submissions, group.echo_names, strict=True)]
     group.write()
     return answers
@@ -160,6 +165,7 @@ class _SubmissionGroup:
         lock_total: bool,
         allow: Callable[[], Allowance],
         said: SayingsCache,
+        tails: TailCache,
     ) -> None:
         self._connection = connection
         self._said = said
@@ -207,9 +213,8 @@ class _SubmissionGroup:
         self._rows = DecisionRows()
         self._commit = Commit()
         self._salts = log.new_salts(len(submissions))
-        log_ends = {owner: state.log_seq for owner, state in self._owners.items()}
         claims = [(s.examined, s.bands or ()) for s in submissions]
-        self._contradicting = contradicting.OfGroup(connection, claims, log_ends)
+        self._contradicting = contradicting.OfGroup(connection, claims, self._owners, tails)
 
     def settle(self, submission: Submission, own: echoes.Name | None) -> WriterAnswer:
         """Decides one submission, of this own name in the counts of echoes, and notes its rows."""
@@ -356,7 +361,7 @@ class _SubmissionGroup:
             bands = submission.bands or ()
             rows.add_memory(examined, answer, bands, entry["content_digest"], principal_id)
             self._index(submission, ItemKind.MEMORY, answer.memory_id)
-            self._contradicting.stored.add(owner_id, bands, answer.memory_id, claim.content)
+            self._contradicting.stored(owner_id, bands, answer.memory_id, claim.content)
             self._outbox.note_stored_claim(claim, answer.memory_id, at)
         elif action is Action.CLAIM_LET_THROUGH:  # in no index, so that no claim is ever held against it
             rows.add_unvouched(answer)
@@ -396,6 +401,7 @@ class _SubmissionGroup:
         )
         self._echoes.write()
         self._places.write()
+        self._contradicting.written()
 
 
 def prepared(one: Submission) -> Submission:

@@ -26,6 +26,7 @@ from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.dedup import similar
 from vouchgate.storage.dedup.window import Candidate
 from vouchgate.storage.identity import owners
+from vouchgate.storage.identity.owners import OwnerState
 
 # Of those that contradict a claim, as many as its owner would look at become evidence.
 MOST_KEPT = 5
@@ -105,14 +106,14 @@ def of_candidates(
     return LookedUp(tuple(item for _, item in found[:MOST_KEPT]), complete)
 
 
-def read_many(connection: Connection, claims: Iterable[Asked]) -> Near:
-    """What the similar index has for claims with these keys, in two statements."""
+def read_many(connection: Connection, claims: Iterable[Asked], tails: similar.Tails | None = None) -> Near:
+    """What the similar index has for claims with these keys, in three statements, or two where `tails` are known."""
     wanted: dict[str, dict[tuple[int, ...], str]] = {}
     for examined, bands in claims:
         claim = examined.claim
         if bands and not claim.removes:
             wanted.setdefault(claim.owner_id, {})[bands] = claim.memory_type.value
-    return similar.candidates_of_many(connection, wanted) if wanted else {}
+    return similar.candidates_of_many(connection, wanted, tails) if wanted else {}
 
 
 def of_near(near: Near, examined: Examined, bands: tuple[int, ...], allowance: Allowance) -> LookedUp:
@@ -164,16 +165,35 @@ def together(facts: DedupFacts, *looked_up: LookedUp) -> DedupFacts:
 class OfGroup:
     """What contradicts the claims that one transaction decides, one after the other."""
 
-    def __init__(self, connection: Connection, claims: Iterable[Asked], log_ends: Mapping[str, int]) -> None:
-        """`claims` are those of the group with their keys, `log_ends` where each owner's log ends, who is locked."""
+    def __init__(
+        self,
+        connection: Connection,
+        claims: Iterable[Asked],
+        states: Mapping[str, OwnerState],
+        tails: similar.TailCache,
+    ) -> None:
+        """`claims` are those of the group with their keys, `states` those of their owners, who are locked."""
         self._connection = connection
         self._claims = claims
-        self._log_ends = log_ends
+        self._states = states
+        self._log_ends = {owner: state.log_seq for owner, state in states.items()}
+        self._tails = tails
         self._read: Near | None = None  # when asked for
         self._allowances: defaultdict[str, Allowance] = defaultdict(
             lambda: Allowance(MOST_IN_TRANSACTION, SECONDS_IN_TRANSACTION)
         )
-        self.stored = BandLists()  # what the group stores
+        self._lists = BandLists()  # what the group stores
+        self._stored: defaultdict[str, list[tuple[str, tuple[int, ...]]]] = defaultdict(list)
+
+    def stored(self, owner_id: str, bands: tuple[int, ...], memory_id: str, content: str) -> None:
+        """Shows a memory to the claims that follow."""
+        self._lists.add(owner_id, bands, memory_id, content)
+        self._stored[owner_id].append((memory_id, bands))
+
+    def written(self) -> None:
+        """Notes what the group stored for transactions to come."""
+        for owner_id, state in self._states.items():
+            self._tails.extend(state, self._stored[owner_id], self._log_ends[owner_id])
 
     def added(self, examined: Examined, bands: tuple[int, ...], dedup: DedupFacts) -> DedupFacts:
         """The facts of the dedup check with what contradicts the claim: as it was found before, or looked up now when
@@ -186,9 +206,10 @@ class OfGroup:
             if not found.items and examined.knowing(dedup=dedup).decide().tier is not Tier.STORED:
                 return dedup
             if self._read is None:
-                self._read = read_many(self._connection, self._claims)
+                tails = self._tails.of(self._connection, self._states, self._log_ends)
+                self._read = read_many(self._connection, self._claims, tails)
             found = of_near(self._read, examined, bands, self._allowances[owner_id])
-        met = self.stored.sharing(owner_id, bands)
+        met = self._lists.sharing(owner_id, bands)
         of_group = of_candidates(known, met, self._allowances[owner_id], most=MOST_OF_GROUP)
         # Claims of one transaction are often of one template, and each has what vouches for it: the nearest of them are
         # asked, and more of them make no crowd.

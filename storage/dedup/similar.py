@@ -4,26 +4,34 @@ but for the database itself.
 
 A look-up is bounded whatever an owner has stored: it reads the newest NEWEST rows of each of a claim's keys,
 and the texts of the MOST_READ memories that share most keys with it.
+
+A claim that is stored writes none of these rows, which were most of its rows: its memory's own row has the keys. What
+the owner's log tells of after entry `owner.similar_seq` is the tail. Whoever looks up reads it too, and finds what they
+would if all were in the index. The writer puts a tail of TAIL entries in, in a transaction of its own (ADR-0054).
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, and_, bindparam, delete, func, or_, select, union_all
+from sqlalchemy import Connection, Table, bindparam, delete, select, update
 
 from vouchgate.ingest.claims.decision import Label
 from vouchgate.ingest.claims.likeness import ItemKind, Neighbour
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import MemoryStatus
-from vouchgate.ingest.dedup.similar import BANDS, band_keys
-from vouchgate.storage.columns import UtcTime
+from vouchgate.ingest.dedup.similar import band_keys
 from vouchgate.storage.dedup.window import Candidate
-from vouchgate.storage.sql import BulkInsert, PreparedSelect, among, fetch, time_of
+from vouchgate.storage.identity.owners import TABLE as OWNER
+from vouchgate.storage.identity.owners import OwnerState
+from vouchgate.storage.sql import BulkInsert, among, fetch, time_of
 from vouchgate.storage.tables.claims import MemoryRow, SimilarKeyRow
 
 log = logging.getLogger(__name__)
@@ -31,46 +39,25 @@ log = logging.getLogger(__name__)
 TABLE: Table = SimilarKeyRow.metadata.tables["similar_key"]
 _MEMORY: Table = MemoryRow.metadata.tables["memory"]
 
-ROWS = BulkInsert(TABLE)
+_ROWS = BulkInsert(TABLE, known_ok=True)  # what was replaced and restored may be in already
 NEWEST = 64
 MOST_READ = 64
+TAIL = 64  # entries of a log: to read them takes a tenth of a millisecond, to index their memories two
+_MOST_OWNERS = 500  # of whom a process remembers the tail
 _BATCH = 1000
 _CLEARED = 5000  # rows; some 20 ms
-
-_NOW = bindparam("now", type_=UtcTime)
-
-
-def _sharing(band: int) -> Any:
-    """The newest memories that have the claim's key of one band."""
-    rows = (
-        select(TABLE.c.memory_id)
-        .where(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.key == bindparam(f"key_{band}"))
-        .order_by(TABLE.c.memory_id.desc())
-        .limit(NEWEST)
-        .subquery(f"band_{band}")
-    )
-    return select(rows.c.memory_id)
-
-
-_SHARED = union_all(*(_sharing(band) for band in range(BANDS))).subquery("shared")
-_FIRST = (
-    select(_SHARED.c.memory_id)
-    .group_by(_SHARED.c.memory_id)
-    .order_by(func.count().desc(), _SHARED.c.memory_id.desc())
-    .limit(MOST_READ)
-    .subquery("first")
+# How claims are logged that change no memory that was there.
+_PLAIN = frozenset(
+    {
+        Action.CLAIM_STORED.value,
+        Action.CLAIM_QUEUED.value,
+        Action.CLAIM_BLOCKED.value,
+        Action.CLAIM_REPEATED.value,
+        Action.CLAIM_LET_THROUGH.value,
+    }
 )
-_CANDIDATES = PreparedSelect(
-    select(_MEMORY.c.id, _MEMORY.c.content)
-    .join_from(
-        _FIRST, _MEMORY, and_(_MEMORY.c.owner_id == bindparam("of_owner"), _MEMORY.c.id == _FIRST.c.memory_id)
-    )
-    .where(
-        _MEMORY.c.status == MemoryStatus.ACTIVE.value,
-        _MEMORY.c.memory_type == bindparam("of_type"),
-        or_(_MEMORY.c.validity_horizon.is_(None), _MEMORY.c.validity_horizon > _NOW),
-    )
-)
+
+
 # The newest ids of each (owner, key), and the texts of (owner, id). CROSS JOIN makes SQLite start with what is
 # asked, and its IN is looked up once a key.
 _NEWEST = {
@@ -95,6 +82,26 @@ _TEXTS = {
         FROM unnest(%(owner)s::text[], %(value)s::text[]) AS w (owner_id, id)
         JOIN memory AS m ON m.owner_id = w.owner_id AND m.id = w.id AND m.status = 'active'""",
 }
+# The entries of a tail after one of them, and the keys of the memories that claims became and that are in force. A
+# memory has the suffix of the decision that stored it. LIMIT 1 makes PostgreSQL look each of them up.
+_TAILS = {
+    "sqlite": """
+        SELECT e.owner_id, e.seq, e.action, m.id, m.bands
+        FROM json_each(?1) AS w CROSS JOIN owner AS o ON o.owner_id = w.key
+        CROSS JOIN log_entry AS e ON e.owner_id = o.owner_id AND e.seq > max(o.similar_seq, w.value)
+        LEFT JOIN memory AS m ON e.action = 'claim.stored' AND m.owner_id = e.owner_id
+        AND m.id = 'mem_' || substr(e.subject_id, 5) AND m.status = 'active' ORDER BY e.owner_id, e.seq""",
+    "postgresql": """
+        SELECT e.owner_id, e.seq, e.action, m.id, m.bands
+        FROM unnest(%(owner)s::text[], %(value)s::bigint[]) AS w (owner_id, after)
+        JOIN owner AS o ON o.owner_id = w.owner_id CROSS JOIN LATERAL (
+            SELECT l.owner_id, l.seq, l.action, l.subject_id FROM log_entry AS l WHERE l.owner_id = o.owner_id
+            AND l.seq > greatest(o.similar_seq, w.after) ORDER BY l.seq) AS e LEFT JOIN LATERAL (
+            SELECT k.id, k.bands FROM memory AS k WHERE e.action = 'claim.stored' AND k.owner_id = e.owner_id
+            AND k.id = 'mem_' || substr(e.subject_id, 5) AND k.status = 'active' LIMIT 1) AS m ON true
+        ORDER BY e.owner_id, e.seq""",
+}
+_BEGIN = update(OWNER).where(OWNER.c.owner_id == bindparam("of_owner"))
 _TEXT = select(_MEMORY.c.content, _MEMORY.c.memory_type).where(
     _MEMORY.c.owner_id == bindparam("of_owner"), _MEMORY.c.id == bindparam("of_id")
 )
@@ -123,31 +130,138 @@ _PAGE = (
 )
 
 
+@dataclass(slots=True)
+class Tail:
+    """The memories of an owner that are not in the index yet, by key: those that the entries after `begin` and up to
+    `seen` tell of."""
+
+    begin: int = 0
+    seen: int = 0
+    by_key: dict[int, list[str]] = field(default_factory=dict)
+
+    def add(self, memory_id: str, keys: Iterable[int]) -> None:
+        """Puts a memory in."""
+        for key in keys:
+            self.by_key.setdefault(key, []).append(memory_id)
+
+
+Tails = Mapping[str, Tail]  # by owner
+
+
+class TailCache:
+    """The tails of owners as they were last read, for one thread that writes. `clear` it after a transaction that was
+    not committed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Tail] = {}
+        self.long: set[str] = set()  # owners whose tails are to be put into the index
+
+    def clear(self) -> None:
+        """Forgets all."""
+        self._known.clear()
+        self.long.clear()
+
+    def note_length(self, state: OwnerState) -> None:
+        """Looks at an owner's row."""
+        if state.log_seq - state.similar_seq >= TAIL:
+            self.long.add(state.owner_id)
+
+    def of(self, connection: Connection, states: Mapping[str, OwnerState], ends: Mapping[str, int]) -> Tails:
+        """The tails of owners whose rows are locked, and whose logs end there on disk."""
+        if len(self._known) > _MOST_OWNERS:
+            self._known.clear()
+        tails: dict[str, Tail] = {}
+        for owner_id, state in states.items():
+            tail, begin = self._known.get(owner_id), state.similar_seq
+            tails[owner_id] = Tail(begin, begin) if tail is None or tail.begin != begin else tail
+        rows = _read(connection, {o: tail.seen for o, tail in tails.items() if tail.seen < ends[o]})
+        # Something else than a claim may have put a memory of the tail out of force.
+        again = {owner_id for owner_id, _, action, *_ in rows if action not in _PLAIN}
+        again = {owner_id for owner_id in again if tails[owner_id].by_key}
+        tails |= {owner_id: Tail(states[owner_id].similar_seq) for owner_id in again}
+        rows = [row for row in rows if row[0] not in again] + _read(connection, dict.fromkeys(again, 0))
+        _fill(tails, rows)
+        for owner_id, tail in tails.items():
+            tail.seen = ends[owner_id]
+        self._known |= tails
+        return tails
+
+    def extend(self, state: OwnerState, stored: Iterable[tuple[str, Iterable[int]]], start: int) -> None:
+        """Adds what the claims of a transaction became (id and keys), before which the owner's log ended at `start`."""
+        self.note_length(state)
+        tail = self._known.get(state.owner_id)
+        if tail is not None and tail.seen == start:
+            tail.seen = state.log_seq
+            for memory_id, keys in stored:
+                tail.add(memory_id, keys)
+
+
+def _read(connection: Connection, after: Mapping[str, int]) -> list[Any]:
+    """The rows of the tails of these owners after an entry each."""
+    if not after:
+        return []
+    if connection.dialect.name == "sqlite":
+        return fetch(connection, _TAILS["sqlite"], (json.dumps(after),))
+    asked = {"owner": list(after), "value": list(after.values())}
+    return fetch(connection, _TAILS["postgresql"], asked)
+
+
+def _fill(tails: dict[str, Tail], rows: Iterable[Any]) -> None:
+    for owner_id, _, _, memory_id, bands in rows:
+        if bands:
+            tails.setdefault(owner_id, Tail()).add(memory_id, struct.unpack(f">{len(bands) // 8}q", bands))
+
+
+def index_tail(connection: Connection, owner_id: str) -> None:
+    """Puts an owner's tail into the index. The caller holds the owner's lock."""
+    rows = _read(connection, {owner_id: 0})
+    tails = {owner_id: Tail()}
+    _fill(tails, rows)
+    of_keys = sorted(tails[owner_id].by_key.items())
+    _ROWS.write(
+        connection, [row for key, ids in of_keys for each in ids for row in _rows_of(owner_id, each, [key])]
+    )
+    if rows:
+        connection.execute(_BEGIN.values(similar_seq=rows[-1][1]), {"of_owner": owner_id})
+
+
 def candidates(
     connection: Connection, owner_id: str, keys: Sequence[int], memory_type: str, *, now: datetime
 ) -> list[tuple[str, str]]:
     """The memories (id, text) of this owner and type, in force at `now`, that share most of these keys: MOST_READ
     at most. Not complete: a similar one is missed with the probability that `ingest.dedup.similar` tells."""
-    if not keys:
-        return []
-    asked = {"of_owner": owner_id, "of_type": memory_type, "now": now}
-    rows = _CANDIDATES.rows(connection, asked | {f"key_{band}": key for band, key in enumerate(keys)})
-    return [(memory_id, text) for memory_id, text in rows]
+    asked = tuple(keys)
+    found = candidates_of_many(connection, {owner_id: {asked: memory_type}}) if asked else {}
+    return [
+        (memory.neighbour.id, memory.neighbour.content)
+        for memory in found.get((owner_id, asked), ())
+        if memory.counts_at(now)
+    ]
 
 
 def candidates_of_many(
-    connection: Connection, wanted: Mapping[str, Mapping[tuple[int, ...], str]]
+    connection: Connection, wanted: Mapping[str, Mapping[tuple[int, ...], str]], tails: Tails | None = None
 ) -> dict[tuple[str, tuple[int, ...]], list[Candidate]]:
-    """As `candidates`, for many claims of many owners in two statements: by owner, their keys to their memory types.
-    What was found, in force or not, has the owner and the keys; whoever found nothing is not in it."""
+    """As `candidates`, for many claims of many owners in three statements: by owner, their keys to their memory types;
+    `tails` are those of the owners, where they are known. What was found, in force or not, has the owner and the keys;
+    whoever found nothing is not in it."""
     keys = {owner: sorted({key for bands in claims for key in bands}) for owner, claims in wanted.items()}
     by_key: dict[tuple[str, int], list[str]] = {}
     for owner, key, memory_id in _of_owners(connection, _NEWEST, keys, NEWEST):
         by_key.setdefault((owner, key), []).append(memory_id)
+    if tails is None:
+        read: dict[str, Tail] = {}
+        _fill(read, _read(connection, dict.fromkeys(wanted, 0)))
+        tails = read
+    for owner, tail in tails.items():
+        for key in keys.get(owner, ()):
+            if new := tail.by_key.get(key):
+                both = {*new, *by_key.get((owner, key), ())}
+                by_key[owner, key] = sorted(both, reverse=True)[:NEWEST]
     if not by_key:
         return {}  # most claims are new
     first = {
-        (owner, bands): [each for each, _ in shared.most_common(MOST_READ)]
+        (owner, bands): sorted(shared, key=lambda each: (shared[each], each), reverse=True)[:MOST_READ]
         for owner, claims in wanted.items()
         for bands in claims
         if (shared := Counter(i for key in bands for i in by_key.get((owner, key), ())))
@@ -195,14 +309,19 @@ def keys_of(content: str, memory_type: str) -> tuple[int, ...]:
         return ()
 
 
-def rows_of(owner_id: str, memory_id: str, keys: Iterable[int]) -> list[dict[str, Any]]:
+def pack(keys: Sequence[int]) -> bytes:
+    """Keys as the row of a memory has them."""
+    return struct.pack(f">{len(keys)}q", *keys)
+
+
+def _rows_of(owner_id: str, memory_id: str, keys: Iterable[int]) -> list[dict[str, Any]]:
     """The index rows of one memory, as parameters of INSERT."""
     return [{"owner_id": owner_id, "key": key, "memory_id": memory_id} for key in keys]
 
 
 def add(connection: Connection, owner_id: str, memory_id: str, keys: Sequence[int]) -> None:
     """Puts a memory in."""
-    ROWS.write(connection, rows_of(owner_id, memory_id, keys))
+    _ROWS.write(connection, _rows_of(owner_id, memory_id, keys))
 
 
 def remove(connection: Connection, owner_id: str, memory_id: str) -> None:
@@ -219,6 +338,7 @@ def clear_part(connection: Connection, owner_id: str) -> bool:
     boundary = connection.scalar(_BOUNDARY, {"of_owner": owner_id})
     of_owner = delete(TABLE).where(TABLE.c.owner_id == owner_id)
     connection.execute(of_owner if boundary is None else of_owner.where(TABLE.c.key <= boundary))
+    connection.execute(_BEGIN.values(similar_seq=OWNER.c.log_seq), {"of_owner": owner_id})  # it is filled in
     return boundary is not None
 
 
@@ -229,7 +349,5 @@ def fill_part(connection: Connection, owner_id: str, after: str) -> tuple[int, s
     if not batch:
         return 0, None
     keys = {row.id: band_keys(row.content, row.memory_type) for row in batch}
-    of_owner = {"of_owner": owner_id}
-    connection.execute(_REMOVE, [of_owner | {"of_id": key, "keys": bands} for key, bands in keys.items()])
-    ROWS.write(connection, [row for key, bands in keys.items() for row in rows_of(owner_id, key, bands)])
+    _ROWS.write(connection, [row for key, bands in keys.items() for row in _rows_of(owner_id, key, bands)])
     return len(batch), batch[-1].id

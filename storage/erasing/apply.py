@@ -37,7 +37,7 @@ _VOTE: Table = VoteRow.metadata.tables["vote"]
 _LOG = chain.TABLE
 _MEMORY: dict[str, Any] = {
     **dict.fromkeys(("source_id", "superseded_by", "retracted_reason", "stale_since", "stale_reason")),
-    **dict.fromkeys(("lowered_at", "lowered_reason", "confirmed_despite", "validity_horizon")),
+    **dict.fromkeys(("lowered_at", "lowered_reason", "confirmed_despite", "validity_horizon", "bands")),
     "content": "",
     "details": {},
     "status": STATUS,

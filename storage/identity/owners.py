@@ -27,9 +27,9 @@ _CREATE = text(
 # Straight to the driver, as both run for every group of claims; the owners come sorted. On SQLite a join,
 # because for an IN it builds a table of the list, which takes longer than to look the owners up.
 _LOCK = {
-    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.imported, o.said, o.pseudonym "
+    "sqlite": "SELECT o.owner_id, o.log_seq, o.log_head, o.pending, o.imported, o.said, o.pseudonym, o.similar_seq "
     "FROM json_each(?) AS wanted CROSS JOIN owner AS o ON o.owner_id = wanted.value",
-    "postgresql": "SELECT owner_id, log_seq, log_head, pending, imported, said, pseudonym FROM owner "
+    "postgresql": "SELECT owner_id, log_seq, log_head, pending, imported, said, pseudonym, similar_seq FROM owner "
     "WHERE owner_id = ANY(%s::text[]) ORDER BY owner_id FOR UPDATE",
 }
 _SAVE = {
@@ -51,6 +51,7 @@ class OwnerState:
     imported: int  # of these, by imports
     said: int = 0  # how often what its owner says changed; see `storage.claims.sayings`
     pseudonym: str = ""
+    similar_seq: int = 0  # where `storage.dedup.similar` has come to in the log
 
 
 def lock_owners(

@@ -21,7 +21,7 @@ from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.storage.claims import decisions, lineage, memories
 from vouchgate.storage.identity.grants import TOKEN
 from vouchgate.storage.identity.names import valid_name
-from vouchgate.storage.ids import decision_id, new_id_suffix
+from vouchgate.storage.ids import decision_id, first_decision_id
 from vouchgate.storage.log.chain import SHOWN
 from vouchgate.storage.log.chain import TABLE as LOG
 from vouchgate.storage.queue import pending, votes
@@ -132,9 +132,9 @@ def search(connection: Connection, wanted: DecisionFilter) -> tuple[list[Row[Any
         tokens = select(TOKEN.c.id).where(or_(TOKEN.c.id == wanted.agent, TOKEN.c.name == wanted.agent))
         conditions.append(column.principal_id.in_(tokens))
     if wanted.since is not None:
-        conditions.append(column.id >= _first_id(wanted.since))
+        conditions.append(column.id >= first_decision_id(wanted.since))
     if wanted.until is not None:
-        conditions.append(column.id < _first_id(wanted.until))
+        conditions.append(column.id < first_decision_id(wanted.until))
     if wanted.after is not None:
         if not valid_name(wanted.after):
             return [], None
@@ -165,10 +165,6 @@ def latest(connection: Connection, owner_id: str, *, before: int | None, limit: 
 def entries_of(rows: Iterable[Any]) -> tuple[LogEntry, ...]:
     """Rows of the log as entries."""
     return tuple(LogEntry.model_validate(dict(row)) for row in rows)
-
-
-def _first_id(at: datetime) -> str:
-    return decision_id(new_id_suffix(at)[:12])
 
 
 def _as_json(text: str) -> str:

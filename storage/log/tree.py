@@ -7,6 +7,7 @@ that was made for another size than there is adds nothing.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from datetime import datetime, timedelta
@@ -46,7 +47,7 @@ _LEAVES = BulkInsert(LEAF)
 _BEHIND = OWNER.c.log_seq > OWNER.c.sequenced
 SAYS = [*(c for c in ENTRY.c if c.name != "owner_id"), OWNER.c.owner_id, OWNER.c.pseudonym, TOKEN.c.role,
         TOKEN.c.person_id, DECISION.c.policy_digest]  # fmt: skip
-DECIDED = and_(DECISION.c.owner_id == ENTRY.c.owner_id, DECISION.c.id == ENTRY.c.subject_id)
+OF_SUBJECT = and_(DECISION.c.owner_id == ENTRY.c.owner_id, DECISION.c.id == ENTRY.c.subject_id)
 _OWNERS = PreparedSelect(
     select(OWNER.c.owner_id, OWNER.c.sequenced, OWNER.c.log_seq)
     .where(_BEHIND)
@@ -59,7 +60,7 @@ _NEW = PreparedSelect(
     .select_from(
         ENTRY.join(OWNER, OWNER.c.owner_id == ENTRY.c.owner_id)
         .outerjoin(TOKEN, TOKEN.c.id == ENTRY.c.actor)
-        .outerjoin(DECISION, DECIDED)
+        .outerjoin(DECISION, OF_SUBJECT)
     )
     .where(
         ENTRY.c.owner_id == bindparam("of_owner"),
@@ -309,6 +310,11 @@ class Receipt(NamedTuple):
     leaf: bytes
     salt: bytes | None
     proof: str
+
+    def fields(self, *, salted: bool = True) -> dict[str, str | None]:
+        """As it is given in JSON; without `salted` it tells nothing of the text that the leaf commits to."""
+        salt = self.salt.hex() if salted and self.salt is not None else None
+        return {"leaf": base64.b64encode(self.leaf).decode(), "salt": salt, "proof": self.proof}
 
 
 def receipt(connection: Connection, decision_id: str, *, owners: frozenset[str] | None) -> Receipt | None:

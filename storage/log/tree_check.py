@@ -20,7 +20,7 @@ from vouchgate.storage.identity.grants import TOKEN
 from vouchgate.storage.identity.owners import TABLE as OWNER
 from vouchgate.storage.log import keys, tree
 from vouchgate.storage.log.chain import TABLE as ENTRY
-from vouchgate.storage.log.tree import CHECKPOINT, DECIDED, DECISION, LEAF, SAYS, TILE, Said
+from vouchgate.storage.log.tree import CHECKPOINT, DECISION, LEAF, OF_SUBJECT, SAYS, TILE, Said
 
 _AT_ONCE = 2_000
 _IN_ORDER = (
@@ -29,7 +29,7 @@ _IN_ORDER = (
         LEAF.outerjoin(ENTRY, and_(ENTRY.c.owner_id == LEAF.c.owner_id, ENTRY.c.seq == LEAF.c.seq))
         .outerjoin(OWNER, OWNER.c.owner_id == LEAF.c.owner_id)
         .outerjoin(TOKEN, TOKEN.c.id == ENTRY.c.actor)
-        .outerjoin(DECISION, DECIDED)
+        .outerjoin(DECISION, OF_SUBJECT)
     )
     .order_by(LEAF.c.number)
 )

@@ -1,5 +1,5 @@
-"""Places in the review queue: limited for each agent of an owner, for each owner, for each token over all its owners, and
-in all. Imports have a lane of their own, with limits of its own, and take no place of an agent."""
+"""Places in the review queue: limited for each agent of an owner, for each owner, for each token over all its owners,
+and in all. Imports have a lane of their own, with limits of its own, and take no place of an agent."""
 
 from __future__ import annotations
 

@@ -32,6 +32,9 @@ class OwnerRow(SQLModel, table=True):
     sequenced: int = Field(
         default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
     )  # in the tree
+    similar_seq: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
+    )  # what claims became up to this entry is in `similar_key`
     # 32 random hex digits: the owner's name in the leaves of the log
     pseudonym: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
@@ -83,6 +86,8 @@ class MemoryRow(SQLModel, table=True):
     confirmed_at: datetime | None = Field(default=None, sa_type=UtcTime)
     confirmed_despite: str | None = Field(default=None, sa_type=Text)
     details: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)  # `metadata` is taken by SQLModel
+    # Of a claim that was stored: its keys for `similar_key`, until the writer puts them in.
+    bands: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
 class PendingRow(SQLModel, table=True):
@@ -305,7 +310,8 @@ class MetaRow(SQLModel, table=True):
 
 
 class SimilarKeyRow(SQLModel, table=True):
-    """`ingest.dedup.similar` keys of active memories: what is shown beside a claim, never what decides.
+    """`ingest.dedup.similar` keys of active memories: what may contradict a claim, and what is shown beside it. What
+    was stored after `owner.similar_seq` is not in it yet.
 
     A memory's rows are found again by its keys, so there is no index by memory, which would double the
     table. Ids grow with time: the end of a key's rows are its newest memories.

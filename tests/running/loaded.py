@@ -13,6 +13,7 @@ from contextlib import suppress
 import httpx
 
 from tests.running.patience import be_patient
+from tests.running.phrases import share_phrases
 from tests.running.routes import share_routes
 from vouchgate import cli
 from vouchgate.cli.app import commands
@@ -58,6 +59,7 @@ for needed in (
 be_patient()
 commands()
 load_policy()
+share_phrases()
 share_routes()
 for name in [name for name in os.environ if name.startswith("VOUCHGATE_")]:
     del os.environ[name]  # of whoever runs the tests

@@ -1,7 +1,10 @@
-"""SQL that is written once for all databases of a kind: otherwise every test has it written anew."""
+"""SQL that is written once for all databases of a kind: otherwise every test has it written anew. And what of it
+reached a server."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 from sqlalchemy import Engine, create_engine
@@ -10,6 +13,7 @@ from sqlalchemy.util import LRUCache
 
 from vouchgate.storage import engine
 
+_SENT = re.compile(r" LOG:  (?:execute \S+|statement): (.*)")
 _KEPT = LRUCache[Any, Any](5000)
 
 
@@ -25,3 +29,18 @@ def _open(*arguments: Any, **options: Any) -> Engine:
     made = create_engine(*arguments, **options)
     made._compiled_cache = _KEPT
     return made
+
+
+def logged(lines: Iterable[str]) -> set[str]:
+    """The statements in PostgreSQL's own log where `log_statement` is `all`: what every process sent, whichever way."""
+    found: list[str] = []
+    open_ = False
+    for line in lines:
+        match = _SENT.search(line)
+        if match is not None:
+            found.append(match[1].strip())
+        elif open_ and line.startswith("\t"):  # the statement goes on
+            found[-1] += f" {line.strip()}"
+            continue
+        open_ = match is not None
+    return set(found)

@@ -76,11 +76,15 @@ def connected(
     mode: Any = "auto",
     handler: Any = None,
 ) -> Iterator[Caller]:
-    """Starts a program that speaks MCP, in the folder of `errors`, and ends it with the block."""
+    """Starts a program that speaks MCP, in the folder of `errors`, where it keeps what it remembers too, and ends it
+    with the block."""
     program, *arguments = map(str, command)
     with start_blocking_portal("asyncio") as portal, errors.open("a") as log:
         parameters = StdioServerParameters(
-            command=program, args=arguments, env=environment(**settings), cwd=errors.parent
+            command=program,
+            args=arguments,
+            env=environment(**settings, XDG_STATE_HOME=str(errors.parent)),
+            cwd=errors.parent,
         )
         opened = Client(stdio_client(parameters, errlog=log), mode=mode, message_handler=handler)
         with portal.wrap_async_context_manager(opened) as client:

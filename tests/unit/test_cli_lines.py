@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vouchgate.cli.identity.tokens import lifetime
-from vouchgate.cli.output import one_line
+from vouchgate.cli.output import hint, one_line, say, show_table, visible
 from vouchgate.importing.lines import BadLine, Line, read_lines
 
 
@@ -79,3 +80,16 @@ def test_anything_else_is_no_lifetime(text: str) -> None:
 @given(st.text())
 def test_one_line_is_one_printable_line(text: str) -> None:
     assert one_line(text).isprintable()
+
+
+@given(st.text() | st.text("a \u202e\u2066\u200b\x1b\x07\n\t"))
+def test_nothing_that_is_said_acts_on_a_terminal_or_hides(text: str) -> None:
+    said, told, shown = io.StringIO(), io.StringIO(), io.StringIO()
+    with redirect_stdout(said), redirect_stderr(told):
+        say(text)
+        hint(text)
+    with redirect_stdout(shown):
+        show_table(["text"], [[text]])
+    for each in (said, told, shown):
+        assert each.getvalue().replace("\n", "").replace("\t", "").isprintable()
+    assert said.getvalue() == told.getvalue() == f"{visible(text)}\n"

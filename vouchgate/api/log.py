@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 
 from fastapi import APIRouter, Request, Response
@@ -110,5 +109,4 @@ def get_receipt(request: Request, decision_id: str, principal: DecisionReader) -
         answer is not None
         and metadata.json_for(principal, private_pages.json_for(principal, answer)) == answer
     )
-    salt = found.salt.hex() if shown and found.salt is not None else None
-    return JSONResponse({"leaf": base64.b64encode(found.leaf).decode(), "salt": salt, "proof": found.proof})
+    return JSONResponse(found.fields(salted=shown))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime
 from typing import Literal
 
@@ -9,17 +10,19 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from vouchgate.api.base import metrics_of, problem_response
+from vouchgate.api.problems import ProblemError
 from vouchgate.ingest.claims.modes import Mode
 from vouchgate.ingest.scoring.priority import NEAR_EXPIRY
 from vouchgate.server.state import service_of
 from vouchgate.storage import modes
 from vouchgate.storage.claims import unvouched
-from vouchgate.storage.errors import StorageError
+from vouchgate.storage.errors import StorageError, StoreBusy
 from vouchgate.storage.outgoing import streams as delivery_streams
 from vouchgate.storage.queue import overview, spot_checks
 from vouchgate.storage.queue.overview import queue_figures
 from vouchgate.storage.queue.spot_checks import VerdictCounts
 
+log = logging.getLogger(__name__)
 router = APIRouter(tags=["operations"])
 
 
@@ -51,17 +54,25 @@ async def healthz() -> Health:
     responses={503: problem_response(503)},
 )
 def readyz(request: Request) -> Ready:
-    """The database answers; what else is degraded is listed."""
-    service = service_of(request)
-    with service.store.read() as connection:
-        overview.waiting(connection, datetime.now(UTC))
-        switches = modes.everything(connection)
+    """The database answers and takes writes; what else is degraded is listed."""
+    service, busy = service_of(request), list[str]()
+    try:
+        with service.store.read() as connection:
+            overview.waiting(connection, datetime.now(UTC))
+            switches = modes.everything(connection)
+        try:
+            service.store.probe()
+        except StoreBusy as error:
+            busy = [f"Claims have to wait: {error}."]
+    except StorageError as error:
+        log.error("not ready: %s", error)
+        raise ProblemError(503, "storage_unavailable", f"Claims are refused: {error}.") from error
     found = [one for one in switches if one.matters and not (one.owner_id or one.agent)]
     stand = [one.model_copy(update={"reason": ""}).sentence for one in found]
     return Ready(
         mode=next((one.mode for one in found if one.mode), Mode.ENFORCE),
         scopes=modes.figures(switches),
-        degraded=[*stand, *service.problems()],
+        degraded=[*stand, *busy, *service.problems()],
         policy_digest=service.policy.digest,
     )
 

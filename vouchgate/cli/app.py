@@ -16,10 +16,11 @@ from typing import Annotated, Any
 
 import typer
 
-from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, records, webhooks
+from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, webhooks
 from vouchgate.cli.identity import modes, people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
 from vouchgate.cli.looking import audit, impact
+from vouchgate.cli.records import commands as records
 from vouchgate.cli.reviewing import erasing, mail
 from vouchgate.extras import missing
 
@@ -27,6 +28,8 @@ PORTS = {"min": 0, "max": 65535}
 
 # Exceptions whose message says what is wrong. By name, so that nothing is loaded to ask.
 _EXPECTED = {
+    "vouchgate.importing.bulk.run.BulkError",
+    "vouchgate.importing.rows.Unreadable",
     "vouchgate.sources.repositories.RepositoryError",
     "vouchgate.settings.SettingsError",
     "vouchgate.ingest.data.policy_file.PolicyError",

@@ -28,8 +28,12 @@ class Failure(Exception):
 
 def one_line(text: str) -> str:
     """The text on one line, without control characters that a terminal would act upon."""
-    joined = " ".join(text.split())
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)
+    return visible(" ".join(text.split()))
+
+
+def visible(text: str) -> str:
+    """The text with what a terminal would act upon, and what nobody would see, as escapes; lines and tabs stay."""
+    return "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in text)
 
 
 def complain(message: str) -> None:
@@ -39,12 +43,12 @@ def complain(message: str) -> None:
 
 def hint(message: str) -> None:
     """Something worth knowing that is no result, on standard error."""
-    print(message, file=sys.stderr, flush=True)
+    print(visible(message), file=sys.stderr, flush=True)
 
 
 def say(message: str) -> None:
-    """A result, on standard output, at once."""
-    print(message, flush=True)
+    """A result, on standard output, at once; other people's words in it are made visible."""
+    print(visible(message), flush=True)
 
 
 def write_json(value: Any) -> None:
@@ -84,5 +88,5 @@ def show_table(headings: Sequence[str], rows: Iterable[Sequence[str | Text]], *,
     for number, heading in enumerate(headings):
         table.add_column(heading, no_wrap=number < whole, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(visible(cell) if isinstance(cell, str) else cell for cell in row))
     console().print(table)

@@ -31,8 +31,9 @@ from vouchgate.server.headers import SecureHeaders
 from vouchgate.server.processes import Supervisor
 from vouchgate.server.witness import Witness, WitnessError, create_witness
 from vouchgate.service import Service, open_service
-from vouchgate.settings import PREFIX, Settings
+from vouchgate.settings import PREFIX, Settings, database_to_open
 from vouchgate.storage import modes
+from vouchgate.storage.disk.check import check_file, database_file
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.store import Store
 
@@ -74,6 +75,8 @@ def run(settings: Settings) -> int:
             elif made:
                 say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
 
+        if (database := database_file(database_to_open(settings))) is not None:
+            check_file(database)
         with of_the_index() as progress, open_service(settings, progress) as service:
             progress.close()
             note_in_force(service)
@@ -232,9 +235,8 @@ def _first_start(service: Service, address: str, port: int) -> None:
     if terminal is not None:
         print(_first_tokens(service, address, port), file=terminal, flush=True)
         return
-    database = make_url(service.settings.database_url)
-    sqlite = database.get_backend_name() == "sqlite" and database.database
-    folder = Path(sqlite).parent if sqlite else Path()
+    database = database_file(service.settings.database_url)
+    folder = Path() if database is None else database.parent
     try:
         descriptor, name = tempfile.mkstemp(".txt", "vouchgate-first-start-", folder)  # with the mode 0600
     except OSError as error:

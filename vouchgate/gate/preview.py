@@ -39,13 +39,9 @@ class DecidedClaims:
             reached = CandidateSet(elsewhere + reached.candidates, stored.complete and reached.complete)
         return index.select_neighbours(keys, reached, now)
 
-    def contradicting(
-        self, claim: Claim, known: Comparisons, bands: tuple[int, ...] | None = None
-    ) -> LookedUp:
-        """Which of those that would be stored contradict the claim; `known` remembers what was compared, and `bands`
-        are its keys in the similar index, when they were made before."""
-        bands = _bands_of(claim) if bands is None else bands
-        read = self._memories.sharing(claim.owner_id, bands)
+    def contradicting(self, claim: Claim, known: Comparisons) -> LookedUp:
+        """Which of those that would be stored contradict the claim; `known` remembers what was compared."""
+        read = self._memories.sharing(claim.owner_id, _bands_of(claim))
         allowance, most = contradicting.new_allowance(), contradicting.MOST_OF_GROUP
         return contradicting.of_candidates(known, read, allowance, most=most)
 
@@ -57,7 +53,7 @@ class DecidedClaims:
         keys: SignatureKeys,
         bands: tuple[int, ...] | None = None,
     ) -> None:
-        """Lets the claims that follow find this one; `bands` as of `contradicting`."""
+        """Lets the claims that follow find this one; `bands` are its keys in the similar index, made when not given."""
         horizon = claim.validity_horizon if kind is ItemKind.MEMORY else None
         kept = Candidate(Neighbour(kind=kind, id=item_id, content=claim.content), horizon)
         self._window.add(claim.owner_id, kept, keys)

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.log import Promise
 from vouchgate.ingest.transparency.note import (
@@ -29,6 +28,8 @@ from vouchgate.ingest.transparency.note import (
 from vouchgate.ingest.transparency.promises import Commit
 from vouchgate.ingest.transparency.verifier import Checkpoint, Malformed, parse_checkpoint, parse_note
 from vouchgate.settings import PREFIX, Settings, database_to_open, plain
+from vouchgate.storage.disk.check import database_file
+from vouchgate.storage.disk.files import open_private
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.log import keys as known_keys
 from vouchgate.storage.log import tree
@@ -49,12 +50,8 @@ def key_file(settings: Settings) -> Path | None:
     given = plain(settings.log_key)
     if given is not None:
         return None if given.startswith("PRIVATE+KEY+") else Path(given)
-    try:
-        url = make_url(database_to_open(settings))
-    except (ArgumentError, ValueError):  # whoever opens it says what is wrong with it
-        return None
-    sqlite = url.drivername.partition("+")[0] == "sqlite"
-    return Path(url.database + ".log-key") if sqlite and url.database else None
+    database = database_file(database_to_open(settings))
+    return None if database is None else Path(f"{database}.log-key")
 
 
 def read_keys(settings: Settings) -> list[SigningKey]:
@@ -197,7 +194,7 @@ def _state(file: Path) -> Path:
 def _note(path: Path, head: Checkpoint) -> None:
     made = path.with_name(path.name + ".new")
     try:
-        with made.open("w") as file:
+        with os.fdopen(open_private(made), "w") as file:
             json.dump({"checkpoint": str(head)}, file)
             file.flush()
             os.fsync(file.fileno())

@@ -8,14 +8,13 @@ not be checked, a technical hedge, an update of an earlier row) is counted besid
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
+from collections.abc import Collection, Iterable
 
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.batches import PreparedRow
 from vouchgate.importing.feed import reason_of
 from vouchgate.importing.findings import (
-    CLUSTERS,
     CONFLICTS,
     EXAMPLES,
     JUNK,
@@ -26,47 +25,48 @@ from vouchgate.importing.findings import (
     Conflict,
     Example,
     Flag,
+    largest,
 )
 from vouchgate.importing.labels import LabelledRow, RowLabel, labelled
+from vouchgate.importing.nearest import CANDIDATES, EarlierTexts, NearestRows
 from vouchgate.ingest.checks.citations import DETECT, VERIFY
 from vouchgate.ingest.checks.hidden import CHECK as HIDDEN
 from vouchgate.ingest.checks.instruction import CHECK as INSTRUCTION
-from vouchgate.ingest.claims.claim import Finding, Verdict
+from vouchgate.ingest.claims.claim import Claim, Finding, Verdict
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
 from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Neighbours
-from vouchgate.ingest.dedup.compare import compare
+from vouchgate.ingest.dedup.compare import LookedUp, compare
 from vouchgate.ingest.dedup.replacing import says_it_replaces
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage.claims.echoes import Echoes, name_for
-from vouchgate.storage.dedup import similar
-from vouchgate.storage.dedup.contradicting import (
-    MOST_KEPT,
-    MOST_OF_GROUP,
-    BandLists,
-    new_allowance,
-    of_candidates,
-    together,
-)
+from vouchgate.storage.dedup.contradicting import MOST_KEPT, new_allowance, of_candidates, together
 
 
 class Auditor:
-    """Is shown every row once, in order, and says at the end what was found."""
+    """Is shown every row once, in order, and says at the end what was found.
 
-    def __init__(self, policy: Policy) -> None:
+    What it says of a row rests on rows before it that are repeats or conflicts of it, directly or through others, and
+    on no other: rows that have nothing to do with each other may be shown to two auditors (`importing.bulk`).
+    """
+
+    def __init__(self, policy: Policy, nearest: NearestRows | None = None) -> None:
+        """`nearest` is who knows the earlier rows that may contradict one, where not all rows are shown."""
         self.policy = policy
+        self.owners: set[str] = set()
+        self._nearest = nearest or EarlierTexts()
         self._earlier = DecidedClaims()
         self._echoes = Echoes(None)
-        self._flags = array("H")  # of each row
-        self._owners: set[str] = set()
+        self._next = 0  # the number of the next row
+        self._flags: dict[int, int] = {}  # of each row, by its number
         self._first: dict[str, AuditedRow] = {}  # of what is in `_earlier`, by its id there
         self._not_kept: set[str] = set()  # of these, those that the gate would not have kept
         self._clusters: dict[str, Cluster] = {}
         self._merged: dict[str, str] = {}
-        self._similar = BandLists()  # what is in `_earlier`, for contradictions below its threshold
+        self._memories: set[str] = set()  # of these, those that the gate would have stored at once
         self._conflicts: list[Conflict] = []
         self._conflict_count = 0
         self._examples: dict[Flag, list[Example]] = {}
@@ -75,13 +75,16 @@ class Auditor:
         self._said: dict[RowLabel, str] = {}  # of the row that was shown last
         self._other: str | None = None  # the place of the earlier row that this is about
 
-    def observe(self, row: PreparedRow, examined: Examined) -> LabelledRow:
-        """Takes in the next row, and its claim with what was found of it."""
-        claim = examined.claim
-        number = len(self._flags)
-        self._flags.append(0)
+    def skip(self, claim: Claim, number: int | None = None) -> None:
+        """Passes over the next row, whose claim cannot be looked at; its text stands among the earlier ones."""
+        self._nearest.of(self._numbered(number), claim)
+
+    def observe(self, row: PreparedRow, examined: Examined, number: int | None = None) -> LabelledRow:
+        """Takes in the next row, and its claim with what was found of it; its `number` where not all are shown."""
+        claim, number = examined.claim, self._numbered(number)
+        self._flags[number] = 0
         self._said, self._other = {}, None
-        self._owners.add(claim.owner_id)
+        self.owners.add(claim.owner_id)
         mention = AuditedRow(
             number=number,
             place=row.place,
@@ -99,19 +102,23 @@ class Auditor:
             Neighbours() if claim.secrets else self._earlier.near(claim.owner_id, keys, examined.capture_time)
         )
         examined = examined.comparing()
-        bands = () if claim.secrets else similar.keys_of(claim.content, claim.memory_type.value)
-        repeats = self._compare(mention, examined, near, bands)
+        texts = [(_id(number), text) for number, text in self._nearest.of(number, claim)]
+        repeats = self._compare(mention, examined, near, texts)
         self._judge(mention, examined)
-        self._decide(mention, examined, near, keys, bands=bands, repeats=repeats)
+        self._decide(mention, examined, near, keys, texts=texts, repeats=repeats)
         return labelled(row.place, claim.content, self._said, self._other)
 
+    def _numbered(self, number: int | None) -> int:
+        number = self._next if number is None else number
+        self._next = number + 1
+        return number
+
     def _compare(
-        self, row: AuditedRow, examined: Examined, near: Neighbours, bands: tuple[int, ...]
+        self, row: AuditedRow, examined: Examined, near: Neighbours, texts: Iterable[tuple[str, str]]
     ) -> str | None:
         """The group of earlier rows that the row repeats, if it does; else whether it says otherwise than any. Of those
         that share words with it, a bounded number is read, however many there are."""
-        claim, known = examined.claim, examined.known
-        content, values = claim.content, self.policy.values
+        known, content, values = examined.known, examined.claim.content, self.policy.values
         found = compare(content, near.items, self.policy.threshold, values, known)
         same = [one.neighbour for one in found if not one.changed]
         if same:
@@ -127,8 +134,7 @@ class Auditor:
             return root
         others = [(one.neighbour.id, one.changed) for one in found]
         if known is not None:
-            read = self._similar.sharing(claim.owner_id, bands)
-            contradict = of_candidates(known, read, new_allowance(), most=MOST_OF_GROUP)
+            contradict = self._contradicting(examined, texts, self._first)
             others += [(one.id, known.contradicted(one.content)) for one in contradict.items]
         if not others:
             return None
@@ -144,6 +150,16 @@ class Auditor:
         for earlier, changed in others[: CONFLICTS - len(self._conflicts)]:
             self._conflicts.append(Conflict(self._first[earlier], row, changed))
         return None
+
+    @staticmethod
+    def _contradicting(
+        examined: Examined, texts: Iterable[tuple[str, str]], kept: Collection[str]
+    ) -> LookedUp:
+        """Those of the texts that contradict the claim, of rows that are among these."""
+        if examined.known is None:
+            return LookedUp(complete=True)
+        read = [each for each in texts if each[0] in kept]
+        return of_candidates(examined.known, read, new_allowance(), most=CANDIDATES)
 
     def _pair(self, earlier: str, label: RowLabel, says: str) -> None:
         self._other = self._first[earlier].place
@@ -223,7 +239,7 @@ class Auditor:
         near: Neighbours,
         keys: SignatureKeys,
         *,
-        bands: tuple[int, ...],
+        texts: Iterable[tuple[str, str]],
         repeats: str | None,
     ) -> None:
         """What the gate would have done with the row after those before it, and what the rows to come find of it."""
@@ -232,20 +248,21 @@ class Auditor:
         echo = self._echo(examined, keys, facts)
         dedup: DedupFacts = facts
         if examined.known is not None and not examined.claim.secrets:
-            dedup = together(facts, self._earlier.contradicting(examined.claim, examined.known, bands))
+            dedup = together(facts, self._contradicting(examined, texts, self._memories))
         decision = examined.knowing(dedup=dedup, echo=echo).decide()
         self._would[OUTCOMES[decision.tier], reason_of(decision)] += 1
         kind = resulting_item_kind(decision)
         if examined.claim.secrets or (repeats is not None and (kind is None or kept)):
             return
-        item_id = f"row-{row.number}"
+        item_id = _id(row.number)
         if kind is None:
             self._not_kept.add(item_id)
+        elif kind is ItemKind.MEMORY:
+            self._memories.add(item_id)
         if repeats is not None:
             self._merged[item_id] = repeats
         self._first[item_id] = row
-        self._similar.add(examined.claim.owner_id, bands, item_id, examined.claim.content)
-        self._earlier.add(item_id, kind or ItemKind.PENDING, examined.claim, keys, bands)
+        self._earlier.add(item_id, kind or ItemKind.PENDING, examined.claim, keys, bands=())
 
     def _echo(self, examined: Examined, keys: SignatureKeys, near: Neighbours) -> EchoFacts | None:
         """How often the gate would have been sent the claim, where the policy lets that count."""
@@ -258,18 +275,18 @@ class Auditor:
 
     def result(self) -> Audit:
         """What was found so far."""
-        by_flags = Counter(self._flags)
+        by_flags = Counter(self._flags.values())
         counts = {flag: sum(n for flags, n in by_flags.items() if flags & flag) for flag in Flag}
-        clusters = sorted(self._clusters.values(), key=lambda one: (-one.size, one.first.number))
+        clusters = self._clusters.values()
         echoes = [one for one in clusters if one.size >= self.policy.echo.count]
         return Audit(
             rows=len(self._flags),
             junk=sum(n for flags, n in by_flags.items() if flags & JUNK),
             counts=counts,
-            owners=len(self._owners),
-            clusters=tuple(clusters[:CLUSTERS]),
+            owners=len(self.owners),
+            clusters=largest(clusters),
             cluster_count=len(clusters),
-            echoes=tuple(echoes[:CLUSTERS]),
+            echoes=largest(echoes),
             echo_count=len(echoes),
             echo_rows=sum(one.size for one in echoes),
             echo_from=self.policy.echo.count,
@@ -279,3 +296,8 @@ class Auditor:
             secrets=Counter(self._secrets),
             would=Counter(self._would),
         )
+
+
+def _id(number: int) -> str:
+    """What a row is called among those that are compared; of equally near ones the first row comes first."""
+    return f"row-{number:012}"

@@ -16,8 +16,8 @@ from xxhash import xxh3_64_intdigest
 
 from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.importing.formats import Format, RowFile, Unreadable
-from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row
+from vouchgate.importing.formats import Format, RowFile
+from vouchgate.importing.rows import BadRow, Defaults, ImportRow, Unreadable, claim_from_row
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.people import Principal
@@ -42,12 +42,19 @@ class PreparedRow:
     key: Idempotency
 
 
+def prepared(row: ImportRow, claim: Claim, key: Idempotency) -> PreparedRow:
+    """The row as this claim."""
+    origin = None if claim.secrets else row.origin  # where it may stand as well
+    return PreparedRow(row.place, row.saved_at, origin, claim, key)
+
+
 @dataclass(slots=True)
 class Batch:
     """What has become of the next rows. After one with `error`, a sentence on why the rest is not read, comes none."""
 
     ready: list[PreparedRow] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
+    order: dict[str, int] = field(default_factory=dict)  # of the places of all rows
     before: int = 0  # sent by an earlier run
     position: int = 0  # bytes of the file that were read
     error: str | None = None
@@ -122,8 +129,7 @@ class Batches:
             if isinstance(claim, BadRow):
                 batch.bad.append(claim)
             else:
-                origin = None if claim.secrets else row.origin  # where it may stand as well
-                read.append(PreparedRow(row.place, row.saved_at, origin, claim, self._keys.of(claim)))
+                read.append(prepared(row, claim, self._keys.of(claim)))
         batch.position = self._rows.position
         known: frozenset[str] = frozenset()
         if self._store is not None and read:
@@ -140,6 +146,7 @@ class Batches:
         """The next rows that can be read, with a note in the batch of those that cannot."""
         try:
             for row in islice(self._going, BATCH):
+                batch.order[row.place] = len(batch.order)
                 if isinstance(row, BadRow):
                     batch.bad.append(row)
                 elif row.owner is None and not self._owner_known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntFlag
@@ -142,3 +143,35 @@ class Audit:
     def share(self) -> float:
         """Of all rows, those that are junk: 0 to 1."""
         return self.junk / self.rows if self.rows else 0.0
+
+
+def largest(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
+    """The CLUSTERS largest, of equals the first."""
+    return tuple(sorted(clusters, key=lambda one: (-one.size, one.first.number))[:CLUSTERS])
+
+
+def merge(audits: Sequence[Audit], owners: int) -> Audit:
+    """What was found in the rows of several auditors, one at least; `owners` is how many these rows have in all."""
+    examples = {flag: [each for one in audits for each in one.examples.get(flag, ())] for flag in Flag}
+    conflicts = [each for one in audits for each in one.conflicts]
+    return Audit(
+        rows=sum(one.rows for one in audits),
+        junk=sum(one.junk for one in audits),
+        counts={flag: sum(one.counts[flag] for one in audits) for flag in Flag},
+        owners=owners,
+        clusters=largest(each for one in audits for each in one.clusters),
+        cluster_count=sum(one.cluster_count for one in audits),
+        echoes=largest(each for one in audits for each in one.echoes),
+        echo_count=sum(one.echo_count for one in audits),
+        echo_rows=sum(one.echo_rows for one in audits),
+        echo_from=audits[0].echo_from,
+        conflicts=tuple(sorted(conflicts, key=lambda one: one.later.number)[:CONFLICTS]),
+        conflict_count=sum(one.conflict_count for one in audits),
+        examples={
+            flag: tuple(sorted(found, key=lambda one: one.row.number)[:EXAMPLES])
+            for flag, found in examples.items()
+            if found
+        },
+        secrets=sum((one.secrets for one in audits), Counter[str]()),
+        would=sum((one.would for one in audits), Counter[tuple[Outcome, str]]()),
+    )

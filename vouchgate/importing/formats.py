@@ -20,7 +20,8 @@ from vouchgate.documents.files import ENDINGS, documents_in
 from vouchgate.importing.documents import document_rows, folder_rows
 from vouchgate.importing.json_items import WRAPPED, NotAList, items
 from vouchgate.importing.lines import BadLine, read_lines
-from vouchgate.importing.rows import BadRow, ImportRow, parse_row, parse_time
+from vouchgate.importing.parquet import MAGIC, parquet_rows
+from vouchgate.importing.rows import BadRow, ImportRow, Unreadable, parse_row, parse_time
 from vouchgate.ingest.documents import LARGEST
 
 _HEAD = 1 << 16  # bytes by which a format is recognised
@@ -40,11 +41,8 @@ class Format(StrEnum):
     GRAPH = "graph"  # memory.jsonl of the knowledge-graph memory server: entities and relations
     MEM0 = "mem0"  # a JSON list of memories, bare or under "results"
     LANGGRAPH = "langgraph"  # the database of a LangGraph SqliteStore
+    PARQUET = "parquet"  # a table of them, its columns the fields of a JSON object
     MARKDOWN = "markdown"  # a document, such as CLAUDE.md, or a folder of them
-
-
-class Unreadable(ValueError):
-    """The file cannot be read as what it was taken for. One sentence."""
 
 
 class RowFile:
@@ -68,13 +66,14 @@ class RowFile:
         if refused is not None:
             self._stream.close()
             raise Unreadable(refused)
-        if self.format not in (Format.LANGGRAPH, Format.MARKDOWN) and path != "-":
+        if self.format not in (Format.LANGGRAPH, Format.PARQUET, Format.MARKDOWN) and path != "-":
             self.size = Path(path).stat().st_size
 
     def _refused(self) -> str | None:
         """Why the file cannot be read as what it was taken for, if that is known from the start."""
-        if self.format is Format.LANGGRAPH and self._path == "-":
-            return "a database cannot be read from standard input; give its file"
+        if self.format in (Format.LANGGRAPH, Format.PARQUET) and self._path == "-":
+            what = "a database" if self.format is Format.LANGGRAPH else "Parquet"
+            return f"{what} cannot be read from standard input; give its file"
         if self._folder and self.format is not Format.MARKDOWN:
             return f"{self._path}: cannot be read: it is a folder, and only documents are read from one"
         if self._folder and not documents_in(Path(self._path)):
@@ -97,6 +96,8 @@ class RowFile:
                 yield from _mem0(self._stream)
             case Format.LANGGRAPH:
                 yield from _langgraph(self._path)
+            case Format.PARQUET:
+                yield from parquet_rows(self._path)
             case Format.MARKDOWN:
                 if self._folder:
                     yield from folder_rows(Path(self._path), self._root)
@@ -114,8 +115,8 @@ class RowFile:
 def detect_format(head: bytes, path: str = "-") -> Format:
     """The format of a file that begins so; JSON lines when it is like none of the others. Any text may be a document,
     so of one only the name tells."""
-    if head.startswith(_SQLITE):
-        return Format.LANGGRAPH
+    if head.startswith((_SQLITE, MAGIC)):
+        return Format.LANGGRAPH if head.startswith(_SQLITE) else Format.PARQUET
     text = head.removeprefix(_BOM).lstrip()
     ending = Path(path).suffix.lower()
     if ending in ENDINGS and not (ending == ".txt" and text.startswith((b"{", b"["))):

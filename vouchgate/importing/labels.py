@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,6 +43,10 @@ class LabelledRow:
         if self.other is not None:
             told["other_row"] = row_name(self.other)
         return {**told, "reason": self.reason}
+
+    def as_line(self) -> str:
+        """The same, written."""
+        return json.dumps(self.as_json(), ensure_ascii=False)
 
 
 def labelled(place: str, text: str, said: Mapping[RowLabel, str], other: str | None) -> LabelledRow:

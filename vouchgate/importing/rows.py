@@ -27,6 +27,10 @@ _ORIGIN_CHARACTERS = 80
 _FRACTION = re.compile(r"\.\d+")
 
 
+class Unreadable(ValueError):
+    """The file cannot be read as what it was taken for. One sentence."""
+
+
 @dataclass(frozen=True, slots=True)
 class ImportRow:
     """A memory as its store has it. `place` says where it stands in the file, such as `line 7`."""

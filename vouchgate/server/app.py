@@ -47,13 +47,14 @@ from vouchgate.server.live import Hub
 from vouchgate.server.metrics import Metrics
 from vouchgate.server.oidc import open_oidc
 from vouchgate.service import Service
+from vouchgate.storage.queue import leases
 from vouchgate.web.app import PagesApp, create_pages
 from vouchgate.web.session import HOME
 from vouchgate.web.sign_in import Attempts
 from vouchgate.workers.runner import end, repeat
 
 RETENTION_SECONDS = (
-    600.0  # how often what policies keep for a time only is erased, and free pages are looked at
+    600.0  # how often what policies keep for a time only is erased, and free pages and leases are looked at
 )
 SWEEP_SECONDS = 60.0  # how often items and memories past their time are expired
 
@@ -72,6 +73,7 @@ async def _retain(service: Service) -> float:
     now = datetime.now(UTC)
     await run_in_threadpool(service.erasing.retain, now)
     await run_in_threadpool(service.erasing.scrub_if_due, now)
+    await run_in_threadpool(leases.end_impossible, service.store, now)
     return RETENTION_SECONDS
 
 
@@ -86,7 +88,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         work = [
             asyncio.create_task(repeat("expiring old items", lambda: _sweep(service))),
-            asyncio.create_task(repeat("erasing what is over its time", lambda: _retain(service))),
+            asyncio.create_task(repeat("ending what is over its time", lambda: _retain(service))),
             asyncio.create_task(service.rechecker.job.run(app.state.metrics.count_rechecks)),
             asyncio.create_task(repeat("looking for changed documents", service.changes.look)),
             *(

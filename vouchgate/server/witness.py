@@ -63,7 +63,7 @@ class Witness:
         self, folder: Path, log_keys: Sequence[Key], name: str, clock: Callable[[], float] = time.time
     ) -> None:
         """Makes the folder and the key at the first start. Raises WitnessError, Malformed or OSError."""
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
         self._folder, self._keys, self._clock, self._lock = folder, log_keys, clock, Lock()
         self._held: IO[bytes] = (folder / "lock").open("wb")
         try:

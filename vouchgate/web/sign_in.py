@@ -95,8 +95,8 @@ class Attempts:
         self._count(client, "sign-in")
 
     def begun(self, client: str | None) -> None:
-        """Raises PageProblem (429) when too many sign-ins at the provider were begun: each costs a row, and only its end
-        shows whose it is. Counted apart, so that it keeps nobody from signing in with a token or a link."""
+        """Raises PageProblem (429) when too many sign-ins at the provider were begun: each costs a row, and the end
+        alone shows whose it is. Counted apart, so that it keeps nobody from signing in with a token or a link."""
         self._count(client, "sign-in at the provider")
 
     def _count(self, client: str | None, what: str) -> None:

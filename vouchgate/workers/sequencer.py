@@ -26,7 +26,9 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.5  # how soon an entry is found; a receipt is there within two seconds
 PAUSE = timedelta(seconds=1)  # between two batches, unless there is more than one holds
-LEASE_SECONDS = 10.0
+# What a killed process held is another's after this. Short, for receipts wait meanwhile; a batch that takes longer is
+# only made twice, as the size of the tree lets one of them in.
+LEASE_SECONDS = 2.0
 
 
 class SequencerResult(StrEnum):

@@ -11,7 +11,7 @@ from threading import Lock
 
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Standing
-from vouchgate.ingest.sources.git.adr_files import object_digest
+from vouchgate.ingest.sources.git.adr_files import LARGEST, object_digest
 from vouchgate.ingest.sources.git.refs import Tip, is_ancestor
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.plain_text import plain
@@ -42,11 +42,13 @@ class CommitRecord(Frozen):
 
 
 class Candidates(Frozen):
-    """What an abbreviation names in one repository: full ids of commits, and other objects in words."""
+    """What an abbreviation names in one repository: full ids of commits, and other objects in words. Of the only commit
+    also its abbreviation and its bytes."""
 
     commits: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     short: str = ""
+    size: int = 0
 
 
 class _State:
@@ -87,14 +89,19 @@ class Commits:
                 )
             return Candidates()
         kinds = _kinds(repository, ids)
-        commits = tuple(object_id for object_id in ids if kinds[object_id] == "commit")
-        others = tuple(f"a {kinds[object_id]}" for object_id in ids if kinds[object_id] != "commit")
-        short = _abbreviation(commits[0], alike) if len(commits) == 1 else ""
-        return Candidates(commits=commits, others=others, short=short)
+        commits = tuple(object_id for object_id, (kind, _) in kinds.items() if kind == "commit")
+        others = tuple(f"a {kind}" for kind, _ in kinds.values() if kind != "commit")
+        if len(commits) != 1:
+            return Candidates(commits=commits, others=others)
+        short, size = _abbreviation(commits[0], alike), kinds[commits[0]][1]
+        return Candidates(commits=commits, others=others, short=short, size=size)
 
-    def read(self, repository: Repository, commit_id: str, short: str, tip: Tip | None) -> CommitRecord:
-        """Reads one commit and finds out what it is worth: it counts only in the history of the protected ref, whose
-        `tip` this is, and only a revert there undoes it. Raises SourceError."""
+    def read(self, repository: Repository, names: Candidates, tip: Tip | None) -> CommitRecord:
+        """Reads the one commit that was found and finds out what it is worth: it counts only in the history of the
+        protected ref, whose `tip` this is, and only a revert there undoes it. Raises SourceError."""
+        commit_id, short = names.commits[0], names.short
+        if names.size > LARGEST:
+            raise SourceError("not_supported", f"Commit {short} of {repository.name} is larger than 1 MiB.")
         data = repository.run("cat-file", "commit", commit_id)
         if object_digest(commit_id, "commit", data) != commit_id:
             raise SourceError("error", f"Commit {short} of {repository.name} is not what its id says.")
@@ -197,21 +204,10 @@ def _files(repository: Repository, commit_id: str, parent: str | None) -> tuple[
 
 
 def _reverts(repository: Repository, tip: Tip) -> Mapping[str, tuple[str, ...]]:
-    """Every commit that says it reverts others, in the history of the protected ref. Reads all messages once."""
-    output = repository.run(
-        "rev-list",
-        tip.commit,
-        "--regexp-ignore-case",
-        "--fixed-strings",
-        "--grep=This reverts",
-        "--format=%x00%H%x00%B",
-    )
-    parts = output.decode(errors="replace").split("\x00")
-    return {
-        commit: undone
-        for commit, message in zip(parts[1::2], parts[2::2], strict=True)
-        if (undone := undone_ids(message))
-    }
+    """Every commit that says it reverts others, in the history of the protected ref. git looks at all messages once."""
+    said = ("--regexp-ignore-case", "--fixed-strings", "--grep=This reverts")
+    found = (each.partition("\n") for each in messages(repository, "%H%n%B", tip.commit, *said))
+    return {commit: undone for commit, _, message in found if (undone := undone_ids(message))}
 
 
 def undone_ids(message: str) -> tuple[str, ...]:
@@ -245,14 +241,26 @@ def _undone_by(commit_id: str, reverts: Mapping[str, Iterable[str]]) -> str | No
     return next((revert for revert in reverting(commit_id) if holds(revert, 0)), None)
 
 
-def _kinds(repository: Repository, ids: Sequence[str]) -> dict[str, str]:
-    output = repository.run(
-        "cat-file", "--batch-check=%(objecttype)", stdin="\n".join(ids).encode() + b"\n"
-    ).decode()
-    lines = output.splitlines()
-    if len(lines) != len(ids) or any(kind not in {"commit", "tree", "blob", "tag"} for kind in lines):
+def messages(repository: Repository, form: str, *chosen: str) -> list[str]:
+    """What `git log` says in this form of each commit that `chosen` options of `git rev-list` find; of no commit larger
+    than 1 MiB: who can push one shall not fill our memory."""
+    ids = repository.run("rev-list", *chosen).decode().split()
+    small = [each for each, (_, size) in _kinds(repository, ids).items() if size <= LARGEST] if ids else []
+    if not small:
+        return []
+    asked = "\n".join(small).encode() + b"\n"
+    listed = repository.run("log", "--no-walk=unsorted", "--stdin", f"--format={form}%x00", stdin=asked)
+    return [each.lstrip("\n") for each in listed.decode(errors="replace").split("\x00")[:-1]]
+
+
+def _kinds(repository: Repository, ids: Sequence[str]) -> dict[str, tuple[str, int]]:
+    """The kind of each object, and its bytes."""
+    form = "--batch-check=%(objecttype) %(objectsize)"
+    output = repository.run("cat-file", form, stdin="\n".join(ids).encode() + b"\n").decode()
+    found = [line.partition(" ") for line in output.splitlines()]
+    if len(found) != len(ids) or any(kind not in {"commit", "tree", "blob", "tag"} for kind, _, _ in found):
         raise SourceError("error", f"An object of {repository.name} cannot be read: {ids[0]}.")
-    return dict(zip(ids, lines, strict=True))
+    return {each: (kind, int(size)) for each, (kind, _, size) in zip(ids, found, strict=True)}
 
 
 def _abbreviation(commit_id: str, alike: Sequence[str]) -> str:

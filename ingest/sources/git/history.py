@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from vouchgate.ingest.language.terms import Kind, words_of
+from vouchgate.ingest.sources.git.commits import messages
 from vouchgate.ingest.sources.git.refs import Tip
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
 from vouchgate.ingest.sources.passage_index import Passage, PassageIndex
@@ -45,9 +46,8 @@ class Messages:
 
 def _messages(repository: Repository, tip: Tip) -> Iterator[tuple[str, str]]:
     newest = f"--max-count={MOST_COMMITS}"
-    listed = repository.run("log", newest, "--no-merges", "--format=%h%x00%s%n%n%b%x01", tip.commit, "--")
-    for entry in listed.decode(errors="replace").split("\x01"):
-        name, _, message = entry.strip("\n").partition("\x00")
+    for entry in messages(repository, "%h%n%s%n%n%b", newest, "--no-merges", tip.commit, "--"):
+        name, _, message = entry.partition("\n")
         if message.strip():
             yield f"commit {name}", plain(message[:MOST_MESSAGE].strip())
 

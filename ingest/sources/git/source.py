@@ -209,7 +209,7 @@ def _read_one(
     grounding: Grounding, repository: Repository, names: Candidates
 ) -> tuple[CommitRecord, str, str]:
     tip = grounding.tip(repository)
-    commit = grounding.commits.read(repository, names.commits[0], names.short, tip)
+    commit = grounding.commits.read(repository, names, tip)
     return commit, repository.name, _name_if_needed(repository, tip, commit)
 
 

@@ -13,6 +13,7 @@ from vouchgate.ingest.claims.decision import Confidence, Label
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.rules import CHANGE_REASON, NUMBERS, Rule
 from vouchgate.ingest.scoring.score import confidence_of
+from vouchgate.ingest.transparency.verifier import DECIDED
 from vouchgate.storage.claims import lineage
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.differences import (
@@ -35,17 +36,7 @@ from vouchgate.storage.tables.doors import DeliveryRow
 ACT: Table = StandingRulingActRow.metadata.tables["standing_ruling_act"]
 LINEAGE = lineage.TABLE
 DELIVERY: Table = DeliveryRow.metadata.tables["delivery"]
-_DECIDED = (
-    Action.CLAIM_STORED,
-    Action.CLAIM_QUEUED,
-    Action.CLAIM_REPEATED,
-    Action.CLAIM_BLOCKED,
-    Action.CLAIM_LET_THROUGH,
-    Action.CLAIM_PROMOTED,
-    Action.CLAIM_RECHECKED,
-    Action.REVIEW_EDITED,
-    Action.MEMORY_ERASED,
-)
+_DECIDED = (*map(Action, sorted(DECIDED)), Action.MEMORY_ERASED)
 _OF_MEMORY = (
     Action.MEMORY_SUPERSEDED,
     Action.MEMORY_RETRACTED,

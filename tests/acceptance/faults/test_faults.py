@@ -116,6 +116,10 @@ def test_a_full_disk_is_a_503_that_leaves_nothing_behind(tmp_path: Path, where: 
                 batch = agent.send("POST", "/v1/claims/batch", both)
                 assert batch is not None
                 assert [row["status"] for row in batch.json["results"]] == [503, 503]
+                assert readiness(agent) == (
+                    503,
+                    "Claims are refused: the database refused the write: disk I/O error.",
+                )
             read = ann.send("GET", f"/v1/reviews/{waits}")
             assert read is not None
             assert read.json["status"] == "pending"
@@ -125,6 +129,7 @@ def test_a_full_disk_is_a_503_that_leaves_nothing_behind(tmp_path: Path, where: 
             _limit_file_size(running, resource.RLIM_INFINITY)
             told.append(agent.ask("POST", "/v1/claims", claim(number + 10_000, "ann", "user")))
             assert told[-1].status == 201
+            assert readiness(agent)[0] == 200
         for number, sent in refused:
             again = agent.ask("POST", "/v1/claims", sent, key=f"key-{number}")
             assert again.status == 201
@@ -138,6 +143,13 @@ def test_a_full_disk_is_a_503_that_leaves_nothing_behind(tmp_path: Path, where: 
         kept.decisions[reply.json["decision_id"]].answer == without_promises(reply.body) for reply in told
     )
     assert len(kept.memories) == len(told) + 1
+
+
+def readiness(caller: Caller) -> tuple[int, str | None]:
+    """The status of `/readyz`, and what is wrong."""
+    reply = caller.send("GET", "/readyz")
+    assert reply is not None
+    return reply.status, reply.json.get("detail")
 
 
 def _limit_file_size(running: Running, limit: int) -> None:
@@ -192,6 +204,9 @@ def test_a_database_that_becomes_read_only_is_a_503_and_then_forgotten(
         postgresql.run("ALTER DATABASE frozen SET default_transaction_read_only = on")
         postgresql.run(hang_up)
         assert_come_again(agent.send("POST", "/v1/claims", claim(2, "ann", "user")))
+        status, why = readiness(agent)
+        assert status == 503
+        assert "read-only transaction" in str(why)
         read = agent.send("GET", f"/v1/memories/{first.json['memory_id']}")
         assert read is not None
         assert read.status == 200
@@ -200,10 +215,35 @@ def test_a_database_that_becomes_read_only_is_a_503_and_then_forgotten(
         after = agent.send("POST", "/v1/claims", claim(2, "ann", "user"))
         assert after is not None
         assert after.status == 201
+        assert readiness(agent)[0] == 200
         assert_nothing_crashed(running)
     kept, broken = look(url)
     assert broken == []
     assert len(kept.memories) == 2
+
+
+def test_a_log_that_is_removed_loses_nothing_that_was_answered(tmp_path: Path, where: Where) -> None:
+    file = tmp_path / "gate.db"
+    url = f"sqlite:///{file}"
+    agent = agent_for(url, where)
+    with serve(url) as running:
+        where.set(running.url)
+        told = [agent.ask("POST", "/v1/claims", claim(number, "ann", "user")) for number in range(3)]
+        assert [reply.status for reply in told] == [201] * 3
+        Path(f"{file}-wal").unlink()
+        for number in range(10, 13):
+            assert_come_again(agent.send("POST", "/v1/claims", claim(number, "ann", "user")))
+        status, why = readiness(agent)
+        assert status == 503
+        assert (
+            "gate.db-wal was removed or replaced under the running service; all that was answered is in"
+            in str(why)
+        )
+        running.process.kill()
+        running.process.wait(60)
+    kept, broken = look(url)
+    assert broken == []
+    assert {memory.content for memory in kept.memories.values()} == {_content(reply) for reply in told}
 
 
 def test_a_repository_that_disappears_makes_its_citations_unknown(tmp_path: Path, where: Where) -> None:

@@ -138,13 +138,19 @@ def test_bad_rows_are_told_and_spoil_no_other(file: Path, migrated_url: str) -> 
         '{"id": 3}',
         json.dumps({"text": "x" * 9000}),
         json.dumps({"text": "x", "citations": [7]}),
+        *(
+            json.dumps({"text": "x", name: "half \ud800"})
+            for name in ("note", "text", "user_id", "created_at")
+        ),
+        json.dumps({"text": "x", "metadata": {"\udfff": [{"a": "\ud800"}]}}),
     ]
     file.write_text(lines(ROWS[:1]) + "\n".join(bad) + "\n" + lines(ROWS[1:2]))
     done = cli("import", file, cwd=file.parent, env=agent(migrated_url, "ada"))
     assert done.returncode == 1
     told = done.stderr.decode().splitlines()
-    assert [line.split(":")[0] for line in told] == ["line 2", "line 3", "line 4", "line 5"]
-    assert _table(done.stdout) == {"queued": 2, "bad": 4}
+    assert [line.split(":")[0] for line in told] == [f"line {number}" for number in range(2, 11)]
+    assert "half a character" in told[4]
+    assert _table(done.stdout) == {"queued": 2, "bad": 9}
     assert [answer.evidence.claim.content for answer in answers(migrated_url)] == [
         "Tea is at four.",
         "The hall is cold.",

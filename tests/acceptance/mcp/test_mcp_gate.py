@@ -386,10 +386,12 @@ def test_a_call_that_is_given_up_leaves_nothing_held_up(graph: Graph) -> None:
         "entityType": "service",
         "observations": [f"Orders of {name} are rows in PostgreSQL, see ADR-1."],
     }
-    begun, goes_on = threading.Event(), threading.Event()
+    sent, begun, goes_on = threading.Event(), threading.Event(), threading.Event()
 
     def hold(path: str) -> bool:
-        if path.endswith("/lease"):
+        if path.startswith("/v1/claims"):
+            sent.set()
+        if path.endswith("/lease") and sent.is_set():  # before, it is one that asks what owners approved
             begun.set()
             goes_on.wait(PATIENCE)
         return True

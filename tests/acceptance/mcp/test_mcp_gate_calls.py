@@ -319,7 +319,7 @@ def test_what_the_configuration_passes_and_all_that_is_no_tool_goes_on(notes: No
             name for name in held if name.startswith("VOUCHGATE_")
         ]  # the token is not the server's to know
     told = notes.caller.errors.read_text("utf-8")
-    assert "Refused, because nothing says that they only read: delete_project" in told
+    assert "Refused, because the configuration does not name them: delete_project" in told
 
 
 def test_it_does_not_start_with_what_it_must_not_be_given(site: Site, tmp_path: Path) -> None:

@@ -79,6 +79,8 @@ def test_the_log_has_what_auditors_read_and_they_can_do_nothing(site: Site) -> N
         f"/review/audit/{decision.queue_id}"
     )
     assert browser.client.get("/review").headers["location"] == "/review/audit"
+    listed = browser.client.get("/review/memories", params={"source": "ADR 7"})
+    assert listed.headers["location"] == "/review/audit?q=ADR+7"
     told(browser, "/review/sessions")
     fields = browser.fields("/review/sessions") or {"csrf": ""}
     refused = browser.client.post(f"/review/items/{decision.queue_id}/approve", data=fields)

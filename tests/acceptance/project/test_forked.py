@@ -17,34 +17,23 @@ FILES = {
     ),
     "test_late.py": "def test_late(tmp_path): (tmp_path / 'x').touch()\n",
 }
+# As `-p tests.running.forked` runs them, without what programs of the tests are forked from: here there are none.
+RUN = """
+import sys, pytest
+from tests.running import forked
+forked.start_ahead = lambda: None
+sys.exit(pytest.main(sys.argv[1:], plugins=[forked]))
+"""
 
 
 def test_what_fails_in_a_process_of_tests_fails_the_run(tmp_path: Path) -> None:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, "utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "tests.running.forked",
-        "--processes",
-        "2",
-        "--rootdir",
-        ".",
-    ]
-    command += [
-        "-c",
-        "/dev/null",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:schemathesis",
-        "-p",
-        "no:langsmith_plugin",
-    ]
+    given = ["--processes", "2", "--rootdir", ".", "-c", "/dev/null"]
+    for left_out in ("cacheprovider", "schemathesis", "langsmith_plugin"):
+        given += ["-p", f"no:{left_out}"]
     done = subprocess.run(
-        command,
+        [sys.executable, "-c", RUN, *given],
         cwd=tmp_path,
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -9,9 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from tests.claims import NOW, examined, policy, submission_of
+from tests.counting import counting
 from tests.running import racers
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Outcome, ValidationResult
@@ -306,10 +307,6 @@ def test_statements_do_not_grow_with_the_claims_of_an_owner(store: Store) -> Non
     counts = []
     every = Policy.model_validate(policy().model_dump() | {"spot_checks": {"rate": 1.0}})
     for size in (2, 64):  # powers of two: on SQLite other sizes are written in a few pieces
-        seen: list[str] = []
-        engine = store._engine
-        note = lambda c, cursor, statement, *rest, seen=seen: seen.append(statement)  # noqa: E731
-        event.listen(engine, "before_cursor_execute", note)
         waits = [
             submission_of(
                 examined(
@@ -321,9 +318,9 @@ def test_statements_do_not_grow_with_the_claims_of_an_owner(store: Store) -> Non
             )
             for n in range(size)
         ]
-        _in_one_group(store, waits)
-        event.remove(engine, "before_cursor_execute", note)
-        counts.append(len(seen))
+        with counting(store) as seen:
+            _in_one_group(store, waits)
+        counts.append(len(seen.reads) + len(seen.writes))
     # One more for the texts that the similar index leads to: the first group finds none.
     assert counts[1] <= counts[0] + 1
 

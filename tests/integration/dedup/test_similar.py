@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,15 +16,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, Engine, event, func, select, text
+from sqlalchemy import Connection, Engine, event, select, text
 
-from tests.claims import NOW, examined, policy
-from tests.reviews import queue_of, reviewer, stored, waiting
+from tests.claims import NOW, examined, policy, submission_of
+from tests.reviews import index_tails, memory, queue_of, reviewer, stored, waiting
 from vouchgate.gate.gate import ADVICE_SECONDS, Gate
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Outcome, Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import SimilarMemory
+from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.dedup.compare import jaccard
 from vouchgate.ingest.dedup.similar import MAX_SHOWN, band_keys, nearest
@@ -35,7 +37,10 @@ from vouchgate.sources.reader import Sources
 from vouchgate.storage.claims import decisions, memories
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.dedup import similar, upkeep
+from vouchgate.storage.dedup.window import Candidate
 from vouchgate.storage.engine import open_engine
+from vouchgate.storage.identity import owners
+from vouchgate.storage.identity.owners import lock_owners
 from vouchgate.storage.identity.tokens import create
 from vouchgate.storage.queue.pending import QueueFilter
 from vouchgate.storage.store import Store
@@ -61,6 +66,7 @@ def shown(store: Store, content: str, **asked: Any) -> list[str]:
 
 
 def rows(store: Store) -> set[tuple[Any, ...]]:
+    index_tails(store)
     with store.read() as connection:
         return {tuple(row) for row in connection.execute(select(similar.TABLE))}
 
@@ -229,17 +235,115 @@ def test_a_flood_of_one_template_is_read_in_small_part(store: Store) -> None:
             similar.add(connection, "ann", memory_id, band_keys(content, "fact"))
 
     store.writer.run(["ann"], write).result()
-    keys = {f"key_{band}": key for band, key in enumerate(band_keys(RETRIES, "fact"))}
-    asked = {"of_owner": "ann", "of_type": "fact", "now": NOW} | keys
+    keys = band_keys(RETRIES, "fact")
     with store.read() as connection:
-        (gathered,) = connection.execute(select(func.count()).select_from(similar._SHARED), asked).one()
-        texts = similar._CANDIDATES.rows(connection, asked)
-    assert similar.NEWEST < gathered <= similar.NEWEST * len(keys)
+        gathered = similar._of_owners(connection, similar._NEWEST, {"ann": keys}, similar.NEWEST)
+        texts = similar.candidates(connection, "ann", keys, "fact", now=NOW)
+    assert similar.NEWEST < len(gathered) <= similar.NEWEST * len(keys)
     assert len(texts) == similar.MOST_READ
     assert len(find(store, RETRIES)) == MAX_SHOWN
     before = rows(store)
     assert upkeep.rebuild_similar(store, "ann", lambda count: None) == 3000
     assert rows(store) == before
+
+
+Near = dict[tuple[str, tuple[int, ...]], list[str]]
+
+
+def _by_all_memories(connection: Connection, owner: str, asked: list[tuple[int, ...]]) -> Near:
+    """What keys find when every active memory is in the index."""
+    active = memories.TABLE.c.owner_id == owner, memories.TABLE.c.status == "active"
+    by_key: dict[int, list[str]] = {}
+    for row in connection.execute(select(memories.TABLE).where(*active)):
+        for key in band_keys(row.content, row.memory_type):
+            by_key.setdefault(key, []).append(row.id)
+    found: Near = {}
+    for keys in asked:
+        shared = Counter(i for key in keys for i in sorted(by_key.get(key, ()))[-similar.NEWEST :])
+        most = sorted(shared, key=lambda each: (shared[each], each))[-similar.MOST_READ :]
+        if most:
+            found[owner, keys] = most[::-1]
+    return found
+
+
+def _ids(found: dict[tuple[str, tuple[int, ...]], list[Candidate]]) -> Near:
+    return {of: [one.neighbour.id for one in each] for of, each in found.items()}
+
+
+@pytest.fixture
+def other(store: Store, database_url: str) -> Iterator[Store]:
+    """The same database, as another process has it."""
+    opened = Store.open(database_url, threshold=THRESHOLD)
+    yield opened
+    opened.close()
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    acts=st.lists(
+        st.tuples(
+            st.sampled_from(["store", "store", "store", "queue", "retract", "index"]),
+            st.booleans(),
+            st.lists(st.sampled_from(WORDS), min_size=3, max_size=5),
+        ),
+        min_size=3,
+        max_size=16,
+    )
+)
+def test_what_is_not_indexed_yet_is_found_as_if_it_were(
+    store: Store, other: Store, monkeypatch: pytest.MonkeyPatch, acts: list[tuple[str, bool, list[str]]]
+) -> None:
+    """Whoever wrote what, indexed or not: a reader and both writers find what they would in a whole index."""
+    monkeypatch.setattr(similar, "NEWEST", 3)
+    monkeypatch.setattr(similar, "MOST_READ", 4)
+    monkeypatch.setattr(similar, "TAIL", 6)
+    owner = f"owner-{next(_owners)}"
+    asked = [band_keys(" ".join(words), "fact") for _, _, words in acts]
+    wanted = {owner: dict.fromkeys(asked, "fact")}
+    kept: list[Memory] = []
+    for number, (act, elsewhere, words) in enumerate(acts):
+        at = other if elsewhere else store
+        if act == "retract" and kept:
+            queue_of(at).retract(reviewer(), kept.pop().id, reason="it was wrong", now=NOW)
+        elif act == "index":
+            at.writer.run([owner], lambda connection: similar.index_tail(connection, owner)).result()
+        else:
+            source = Source.AI_SYNTHESIS if act == "queue" else Source.USER
+            one = examined(" ".join([*words, f"unit{number}"]), owner_id=owner, source=source)
+            sent = at.writer.submit(submission_of(one)).result()
+            assert isinstance(sent, Decided)
+            if sent.answer.memory_id is not None:
+                kept.append(memory(store, sent.answer.memory_id))
+        for here in (store, other):
+
+            def within(connection: Connection, here: Store = here) -> Near:
+                states = lock_owners(connection, [owner])
+                tails = here.writer._tails.of(connection, states, {owner: states[owner].log_seq})
+                return _ids(similar.candidates_of_many(connection, wanted, tails))
+
+            assert (
+                here.writer.run([], within).result()
+                == here.writer.run([], lambda connection: _by_all_memories(connection, owner, asked)).result()
+            )
+        with store.read() as connection:
+            found = _ids(similar.candidates_of_many(connection, wanted))
+            assert found == _by_all_memories(connection, owner, asked)
+
+
+def test_the_writer_indexes_a_tail_that_has_grown(store: Store) -> None:
+    for number in range(similar.TAIL + 1):
+        stored(
+            store,
+            f"Unit u{number:03} of the {WORDS[number % 8]} line {number % 7} stands in hall {number % 11}",
+        )
+    store.writer.run([], lambda connection: None).result()
+    with store.read() as connection:
+        (begin,) = connection.execute(
+            select(owners.TABLE.c.similar_seq).where(owners.TABLE.c.owner_id == "ann")
+        ).one()
+        indexed = len(set(connection.scalars(select(similar.TABLE.c.memory_id))))
+    assert begin >= similar.TAIL > indexed / 2 > 0
+    assert_holds_the_active(store)
 
 
 def claim(content: str, source: Source = Source.AI_SYNTHESIS) -> ClaimIn:

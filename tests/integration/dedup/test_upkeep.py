@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from tests.claims import NOW, examined, submission_of
 from tests.integration.dedup.test_dedup_templates import flood
 from tests.integration.dedup.test_reindex import OWNERS, ROOM, THERE, assert_exact, fill, in_force, rows
-from tests.reviews import queue_of, reviewer, stored
+from tests.reviews import index_tails, queue_of, reviewer, stored
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.storage.claims import memories
 from vouchgate.storage.claims.submit import Decided
@@ -254,6 +254,7 @@ def test_the_similar_index_is_made_anew(store: Store) -> None:
     fill(store, 20)
 
     def kept() -> list[tuple[object, ...]]:
+        index_tails(store)
         with store.read() as connection:
             return sorted(map(tuple, connection.execute(select(similar.TABLE))))
 

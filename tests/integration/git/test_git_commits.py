@@ -26,8 +26,8 @@ from vouchgate.ingest.claims.source import (
     Standing,
     Unreachable,
 )
-from vouchgate.ingest.sources.git.adr_files import object_digest
-from vouchgate.ingest.sources.git.commits import Commits, undone_ids
+from vouchgate.ingest.sources.git.adr_files import LARGEST, object_digest
+from vouchgate.ingest.sources.git.commits import Candidates, Commits, messages, undone_ids
 from vouchgate.ingest.sources.git.refs import protected_tip
 from vouchgate.ingest.sources.git.repository import Repository
 from vouchgate.ingest.sources.git.source import GitSource
@@ -216,7 +216,9 @@ def test_a_history_held_whole_and_one_too_long_for_it_answer_alike(
 
     def standing(full: str) -> Standing:
         with Repository(repository.path, time.monotonic() + 5) as opened:
-            return commits.read(opened, full, full[:7], protected_tip(opened, None)).standing
+            return commits.read(
+                opened, Candidates(commits=(full,), short=full[:7]), protected_tip(opened, None)
+            ).standing
 
     assert {standing(full) for full in (*ids, late)} == {Standing.IN_FORCE}
     assert (standing(aside), standing(lost)) == (Standing.NOT_MERGED, Standing.DETACHED)
@@ -450,6 +452,24 @@ def test_a_message_without_end_is_cut(repository: TestRepository, tmp_path: Path
     repository.git("commit", "--quiet", "--amend", "--file", str(message))
     full = repository.git("rev-parse", "HEAD")
     assert len(found(source(repository).read(commit(full))).text) == TEXT_CHARACTERS
+
+
+def test_a_commit_of_many_megabytes_is_not_read(repository: TestRepository, tmp_path: Path) -> None:
+    first = repository.commit("Start", {"a.txt": "The kiln cools for 4 hours."})
+    message = tmp_path / "message"
+    message.write_text(f"Kiln\n\nThis reverts commit {first}.\n" + "x" * LARGEST)
+    repository.git("commit", "--quiet", "--allow-empty", "--file", str(message))
+    large = repository.git("rev-parse", "HEAD")
+    kept = repository.commit("Cooling of the kiln", {"b.txt": "b"})
+    looked_up = source(repository)
+    refused = unreachable(looked_up.read(commit(large)))
+    assert (refused.code, "is larger than 1 MiB" in refused.detail) == ("not_supported", True)
+    assert found(looked_up.read(commit(first))).standing is Standing.IN_FORCE  # it reverts nothing
+    (grounding,) = looked_up._groundings
+    with grounding.open(time.monotonic() + 60) as opened:
+        tip = grounding.tip(opened)
+        assert tip is not None
+        assert [each.splitlines()[0] for each in messages(opened, "%H", tip.commit)] == [kept, first]
 
 
 def test_a_corrupt_object_is_an_error(repository: TestRepository) -> None:

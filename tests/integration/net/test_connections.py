@@ -111,7 +111,7 @@ def test_who_does_not_send_is_not_waited_for(served: tuple[App, Server, int]) ->
     # A header byte by byte has no more time than one at once; nor has one that comes after an answer.
     with closing(connect(port, GET % b"")) as line:
         assert b"200 OK" in line.recv(65_536)
-        with pytest.raises((ConnectionResetError, BrokenPipeError)):  # noqa: PT012  (whenever it is seen)
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
             for _ in range(40):
                 line.sendall(b"X")
                 threading.Event().wait(0.05)

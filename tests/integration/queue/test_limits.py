@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.integration.claims.test_submit import _in_one_group
@@ -54,12 +55,16 @@ def test_a_token_has_a_share_of_the_whole_for_all_its_owners(store: Store) -> No
     """One that may name any owner does not fill the queue of all by naming many."""
     under = _limits(per_agent=2, per_owner=3, per_token=4, total=6)
 
+    number = count()
+
     def of(agent: str, *owners: str) -> list[str]:
         claims = [
             submission_of(
-                examined(f"Door {n} is oak.", owner_id=owner, source=Source.AI_SYNTHESIS, under=under)
+                examined(
+                    f"Door {next(number)} is oak.", owner_id=owner, source=Source.AI_SYNTHESIS, under=under
+                )
             )
-            for n, owner in enumerate(owners)
+            for owner in owners
         ]
         return _sent(store, [replace(claim, principal_id=agent) for claim in claims])
 

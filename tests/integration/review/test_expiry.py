@@ -11,7 +11,16 @@ import pytest
 from sqlalchemy import event, inspect, select
 
 from tests.claims import NOW, examined, submission_of
-from tests.reviews import all_memories, assert_consistent, history, memory, queue_of, reviewer, stored
+from tests.reviews import (
+    all_memories,
+    assert_consistent,
+    history,
+    index_tails,
+    memory,
+    queue_of,
+    reviewer,
+    stored,
+)
 from tests.running.processes import FORKED
 from tests.running.racers import Report, race
 from vouchgate.ingest.claims.log import Action
@@ -44,6 +53,7 @@ def expiring(store: Store, count: int = 12, owner_id: str = "ann") -> list[str]:
 
 def test_a_memory_past_its_horizon_is_expired_once(store: Store) -> None:
     passing = expiring(store)
+    index_tails(store)
     assert expire(queue_of(store), NOW) == Expired(0, 0)
     before, early = all_memories(store, SOON), all_memories(store)
     assert expire(queue_of(store), SOON) == Expired(0, len(passing))

@@ -14,6 +14,7 @@ from tests.reviews import (
     assert_consistent,
     everything,
     history,
+    index_tails,
     memory,
     queue_of,
     reviewer,
@@ -64,6 +65,7 @@ def undone(store: Store, item_id: str, version: int = 2, now: datetime = SOON) -
 
 def indexes(store: Store) -> dict[str, list[tuple[Any, ...]]]:
     """All that later claims are compared by, and the counters; not the end of the log."""
+    index_tails(store)
     rows = everything(store)
     counted = [(row[0], row[3]) for row in rows["owner"]]
     return {

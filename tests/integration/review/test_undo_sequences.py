@@ -17,7 +17,7 @@ from sqlalchemy import select
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import THRESHOLD
 from tests.integration.review.test_review_undo import LATER, LONG, SOON, TEXT, rejected, undone
-from tests.reviews import assert_consistent, everything, queue_of, reviewer, waiting
+from tests.reviews import assert_consistent, everything, index_tails, queue_of, reviewer, waiting
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.likeness import Embedding
@@ -191,6 +191,7 @@ def test_any_sequence_of_acts_leaves_everything_whole(
     assert_consistent(store)
     checked = verify(store, owner)
     assert not checked.faults, checked.first
+    index_tails(store)
     with store.read() as connection:
         banded = set(connection.scalars(select(similar.TABLE.c.memory_id)))
         active = connection.execute(

@@ -35,10 +35,12 @@ from vouchgate.cli.looking.export import write_export
 from vouchgate.cli.output import Failure
 from vouchgate.gate.signing import LogSigner
 from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.transparency.attestation import envelope, statement
 from vouchgate.ingest.transparency.note import signing_key
 from vouchgate.ingest.transparency.verifier import EXPORT_TYPE, MANIFEST, MANIFEST_SIGNED, main
+from vouchgate.review.trust import modes
 from vouchgate.settings import load_settings
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.log import keys, tree
@@ -75,12 +77,15 @@ def exported(module_store: Store, tmp_path_factory: pytest.TempPathFactory) -> P
     send(store, "I guess the hall is haunted", speculates=True)
     one = examined("Nobody may read this", owner_id="cleo", source=Source.USER)
     store.writer.submit(submission_of(one)).result()
+    observing = ModeSwitch(owner_id="bob", agent="", mode=Mode.OBSERVE, reason="trial", by="op", since=NOW)
+    modes.switch(store, observing)
+    send(store, "The loft is let through", source=Source.AI_SYNTHESIS)
     grow(store)
     send(store, "The attic is dark", source=Source.USER)
     out = tmp_path_factory.mktemp("export") / "period"
     with store.read() as connection:
         counts = write_export(connection, out, WHOLE, [KEY])
-    assert (counts["decisions"], counts["rulings"]) == (12, 8)
+    assert (counts["decisions"], counts["rulings"]) == (13, 8)
     return out
 
 
@@ -123,7 +128,7 @@ def test_a_machine_with_nothing_but_the_export_and_cryptography(exported: Path, 
         text=True,
     )
     assert (told.returncode, told.stderr) == (0, "")
-    assert "12 decisions as the log commits to them" in told.stdout
+    assert "13 decisions as the log commits to them" in told.stdout
     assert "No receipt of 1 decisions" in told.stdout
     receipt = tmp_path / "receipt.json"
     receipt.write_text(json.dumps(lines(exported, "receipts.jsonl")[0]))
@@ -149,7 +154,7 @@ def test_what_is_in_it(exported: Path) -> None:
     assert [row["content"].removeprefix("'") for row in table] == [
         one["evidence"]["claim"]["content"] for one in decisions
     ]
-    assert len(lines(exported, "receipts.jsonl")) == 11
+    assert len(lines(exported, "receipts.jsonl")) == 12
     entries = lines(exported, "log.jsonl")
     assert {entry["owner_id"] for entry in entries} == {"acme", "bob"}
     table = list(csv.DictReader((exported / "log.csv").read_text().split("\n")[:-1]))
@@ -350,7 +355,7 @@ def test_the_command_writes_for_those_who_may(
     with module_store.read() as connection:
         read = text("SELECT subject_id FROM log_entry WHERE owner_id = '' AND action = 'audit.read'")
         assert connection.scalars(read).all() == ["audit%20export"]
-    assert "12" not in capsys.readouterr().out.split("decisions")[0]
+    assert "13" not in capsys.readouterr().out.split("decisions")[0]
     assert run("all", since="2020-01-01", until=str(NOW.date() + timedelta(days=400))) == 0
     assert check(tmp_path / "all") == 0
     assert b"Nobody may read this" in (tmp_path / "all" / "decisions.jsonl").read_bytes()

@@ -16,9 +16,17 @@ from hypothesis import strategies as st
 from langgraph.store.sqlite import SqliteStore
 from pydantic import ValidationError
 
-from vouchgate.importing.formats import Format, RowFile, Unreadable, detect_format
+from vouchgate.importing.formats import Format, RowFile, detect_format
 from vouchgate.importing.json_items import NotAList, items
-from vouchgate.importing.rows import BadRow, Defaults, ImportRow, claim_from_row, parse_row, parse_time
+from vouchgate.importing.rows import (
+    BadRow,
+    Defaults,
+    ImportRow,
+    Unreadable,
+    claim_from_row,
+    parse_row,
+    parse_time,
+)
 from vouchgate.ingest.claims.claim import MemoryType, Source
 
 ENTITY = {

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp_types import ToolAnnotations
 
 from vouchgate.adapters.rendering import render_value
 from vouchgate.client import DeadLetter
@@ -41,7 +40,6 @@ from vouchgate.mcp.gate.graph import (
     relation_write,
 )
 from vouchgate.mcp.gate.owner import UnusableToken, owner_of
-from vouchgate.mcp.gate.proxy import is_passed_on
 from vouchgate.mcp.gate.writes import (
     MAX_PLACE,
     CallRefused,
@@ -285,14 +283,6 @@ def test_one_of_preset_and_file_is_given(tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError):
             load(preset, file)
-
-
-def test_a_tool_that_is_not_known_to_read_is_not_passed() -> None:
-    config = load("knowledge-graph", None)
-    assert is_passed_on("read_graph", None, config)
-    assert is_passed_on("new", ToolAnnotations(read_only_hint=True), config)
-    for said in (None, ToolAnnotations(), ToolAnnotations(read_only_hint=False)):
-        assert not is_passed_on("new", said, config)
 
 
 def test_a_memory_server_is_one_owners() -> None:

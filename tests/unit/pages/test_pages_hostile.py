@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.answers import DETECTOR, NOW, SENT, answer_of, claim_of, item_of, policy_with, read, view_of
 from vouchgate.ingest.claims.decision import RejectedBefore
+from vouchgate.ingest.claims.delivery import OWN_SINK
 from vouchgate.ingest.claims.likeness import ItemKind, Neighbour, Neighbours, SimilarMemory
 from vouchgate.ingest.claims.source import Standing
 from vouchgate.ingest.claims.waiting import ReviewStatus
@@ -83,6 +84,11 @@ def test_hostile_text_stays_in_pieces_wherever_it_comes_from(
     for piece in (piece for shown in all_pieces(view) for piece in shown):
         assert set(piece.text + piece.note).isdisjoint(HIDDEN), piece
     assert view.claim_text == content
+    for sink in (other.replace(" ", "_"), OWN_SINK):
+        removal = view_of(answer_of(claim), item_of(answer_of(claim), removal_of=f"{sink} {claimed}"))
+        assert removal.effect.options
+        for at, shown in strings(removal.effect):
+            assert set(shown).isdisjoint(HIDDEN), at
 
 
 @pytest.mark.parametrize(

@@ -4,16 +4,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vouchgate.cli import operator
 
+if TYPE_CHECKING:
+    from vouchgate.cli.importing.run import ImportRequest
+
 _FORMATS = (
-    "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph, markdown (also a folder of "
+    "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph, parquet, markdown (also a folder of "
     "documents). [default: recognised]"
 )
+
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="PATH",
+        help="A folder, or one .html, .md or .jsonl file (a line for each row). [default: ./vouchgate-audit.*]",
+    ),
+]
+FormatName = Annotated[str | None, typer.Option("--format", metavar="FORMAT", help=_FORMATS)]
+Owner = Annotated[str | None, typer.Option(metavar="ID", help="Whose the rows are that do not say it.")]
+Type = Annotated[str, typer.Option(metavar="TYPE", help="Of rows that do not say it.")]
+SourceName = Annotated[
+    str,
+    typer.Option(
+        metavar="SOURCE", help="What is asserted for rows that do not say it; the token must be granted it."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,25 +53,11 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing: write a report of what is junk in the file.")
     ] = False,
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="PATH",
-            help="A folder, or one .html, .md or .jsonl file (a line for each row). [default: ./vouchgate-audit.*]",
-        ),
-    ] = None,
-    form: Annotated[str | None, typer.Option("--format", metavar="FORMAT", help=_FORMATS)] = None,
-    owner: Annotated[
-        str | None, typer.Option(metavar="ID", help="Whose the rows are that do not say it.")
-    ] = None,
-    memory_type: Annotated[str, typer.Option(metavar="TYPE", help="Of rows that do not say it.")] = "fact",
-    source: Annotated[
-        str,
-        typer.Option(
-            metavar="SOURCE",
-            help="What is asserted for rows that do not say it; the token must be granted it.",
-        ),
-    ] = "ai_synthesis",
+    report: Report = None,
+    form: FormatName = None,
+    owner: Owner = None,
+    memory_type: Type = "fact",
+    source: SourceName = "ai_synthesis",
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many rows.")] = None,
     database_url: operator.DatabaseUrl = None,
     repo: operator.Repos = None,
@@ -64,14 +70,26 @@ def import_(
     again: what was decided is passed over. With --dry-run no token and no database are needed.
     """
     from vouchgate.cli.importing import run as command
-    from vouchgate.importing.formats import Format
-    from vouchgate.importing.rows import Defaults
-    from vouchgate.ingest.claims.claim import MemoryType, Source
 
     settings = operator.settings_from(
         database_url=database_url, repo=repo, policy=policy, offline=offline or None
     )
-    asked = command.ImportRequest(
+    asked = requested(file, form, owner, memory_type, source, limit)
+    if report is not None and not dry_run:
+        raise typer.BadParameter("goes with --dry-run only", param_hint="--report")
+    raise typer.Exit(command.audit(asked, settings, report) if dry_run else command.send(asked, settings))
+
+
+def requested(  # noqa: PLR0917  (as the options stand)
+    file: str, form: str | None, owner: str | None, memory_type: str, source: str, limit: int | None = None
+) -> ImportRequest:
+    """What the options say of the file; a usage error for a word that is none."""
+    from vouchgate.cli.importing.run import ImportRequest
+    from vouchgate.importing.formats import Format
+    from vouchgate.importing.rows import Defaults
+    from vouchgate.ingest.claims.claim import MemoryType, Source
+
+    return ImportRequest(
         file=file,
         form=None if form is None else operator.word(form, Format, "--format"),
         defaults=Defaults(
@@ -81,6 +99,3 @@ def import_(
         ),
         limit=limit,
     )
-    if report is not None and not dry_run:
-        raise typer.BadParameter("goes with --dry-run only", param_hint="--report")
-    raise typer.Exit(command.audit(asked, settings, report) if dry_run else command.send(asked, settings))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import signal
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
 from sqlalchemy import make_url
 
@@ -25,15 +25,17 @@ from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.audit import Auditor
 from vouchgate.importing.batches import Batch, Batches
 from vouchgate.importing.feed import ReadOnceSources, examine_all
-from vouchgate.importing.formats import Format, RowFile, Unreadable
+from vouchgate.importing.findings import Audit
+from vouchgate.importing.formats import Format, RowFile
 from vouchgate.importing.labels import LabelledRow
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
-from vouchgate.importing.rows import BadRow, Defaults
+from vouchgate.importing.rows import BadRow, Defaults, Unreadable
 from vouchgate.importing.run import Importer, ImportStopped, Tally
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.data.policy_file import load_policy
+from vouchgate.ingest.policy import Policy
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.answering import answer_repeat
 from vouchgate.server.auth import Authenticator
@@ -45,6 +47,7 @@ from vouchgate.storage.queue.capacity import QueueFull
 
 _TOLD = 20  # bad rows that are told one by one; the others are counted
 REPORT_NAME = "vouchgate-audit"
+NOTHING = "no row of this file could be read as a memory, so there is nothing to report"
 LINES = ".jsonl"  # a report of a line for each row
 
 
@@ -212,7 +215,7 @@ def _owners(full: Mapping[str, int]) -> str:
 def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
     """Writes the report; 1 when rows could not be read, 130 when interrupted. Raises Failure."""
     logging.basicConfig(level=logging.ERROR)
-    targets = _targets(report)
+    targets = report_targets(report)
     policy = load_policy(settings.policy)
     repos = settings.repo or work_tree_here()
     git = open_repositories(settings, repos)
@@ -236,29 +239,39 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
         looking = _AuditRun(examiner, auditor, bad, progress, lines)
         unread = runner.run(looking.through(batches, interrupt))
     found = auditor.result()
-    if not found.rows and unread is None and not interrupt.heard:
-        raise Failure("no row of this file could be read as a memory, so there is nothing to report")
-    facts = ReportFacts(
-        file="standard input" if asked.file == "-" else Path(asked.file).name,
-        form=rows.format.value,
-        at=datetime.now(UTC),
-        audit=found,
-        bad=tuple(bad.first),
-        bad_count=bad.count,
-        offline=settings.offline,
-        stopped=interrupt.heard or unread is not None or found.rows + bad.count == asked.limit,
-        threshold=policy.duplicate_threshold,
-        policy_digest=policy.digest,
-    )
+    stopped = interrupt.heard or unread is not None
+    if not found.rows and not stopped:
+        raise Failure(NOTHING)
+    facts = report_facts(asked, rows.format, policy, found, bad, offline=settings.offline)
+    facts = replace(facts, stopped=stopped or found.rows + bad.count == asked.limit)
     for target in targets:
-        _write(target, _rendered(target, facts, lines or ()))
-    _say_audit(facts, targets)
+        with written(target) as stream:
+            stream.writelines(_rendered(target, facts, lines or ()))
+    say_audit(facts, targets)
     if unread is not None:
         raise Failure(unread)
     if interrupt.heard:
         hint("Interrupted: the report is about the rows before.")
         return INTERRUPTED
     return FAILED if bad.count else 0
+
+
+def report_facts(
+    asked: ImportRequest, form: Format, policy: Policy, found: Audit, bad: BadRows, *, offline: bool
+) -> ReportFacts:
+    """What the report says of a file that was read to its end."""
+    return ReportFacts(
+        file="standard input" if asked.file == "-" else Path(asked.file).name,
+        form=form.value,
+        at=datetime.now(UTC),
+        audit=found,
+        bad=tuple(bad.first),
+        bad_count=bad.count,
+        offline=offline,
+        stopped=False,
+        threshold=policy.duplicate_threshold,
+        policy_digest=policy.digest,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,12 +289,13 @@ class _AuditRun:
         read, if it cannot."""
         done = 0
         async for batch in batches:
-            for bad in batch.bad:
-                self.bad(bad)
             looked = await examine_all(self.examiner, batch.ready)
+            refused = [examined for examined in looked if isinstance(examined, BadRow)]
+            for bad in sorted([*batch.bad, *refused], key=lambda row: batch.order[row.place]):
+                self.bad(bad)
             for row, examined in zip(batch.ready, looked, strict=True):
                 if isinstance(examined, BadRow):
-                    self.bad(examined)
+                    self.auditor.skip(row.claim)
                 else:
                     told = self.auditor.observe(row, examined)
                     if self.lines is not None:
@@ -295,7 +309,7 @@ class _AuditRun:
         return None
 
 
-def _targets(report: Path | None) -> list[Path]:
+def report_targets(report: Path | None) -> list[Path]:
     """The files to write, whose folder is there. Raises Failure: an hour of looking things up must not end so."""
     if report is None:
         report = Path()
@@ -314,23 +328,32 @@ def _targets(report: Path | None) -> list[Path]:
     return targets
 
 
-def _rendered(target: Path, facts: ReportFacts, lines: Iterable[LabelledRow]) -> str:
+def _rendered(target: Path, facts: ReportFacts, lines: Iterable[LabelledRow]) -> Iterable[str]:
     if target.suffix == LINES:
-        return "".join(json.dumps(line.as_json(), ensure_ascii=False) + "\n" for line in lines)
+        return (line.as_line() + "\n" for line in lines)
+    return [rendered(target, facts)]
+
+
+def rendered(target: Path, facts: ReportFacts) -> str:
+    """The report as a page or as Markdown, by what the file is called."""
     return render_html(facts) if target.suffix == ".html" else render_markdown(facts)
 
 
-def _write(target: Path, text: str) -> None:
-    """Whole or not at all."""
+@contextmanager
+def written(target: Path) -> Iterator[TextIO]:
+    """A file to be written, whole or not at all."""
     partly = target.with_name(f".{target.name}.part")
     try:
-        partly.write_text(text, "utf-8", errors="replace")
+        with partly.open("w", encoding="utf-8", errors="replace") as stream:
+            yield stream
         partly.replace(target)
     except OSError as error:
         raise Failure(f"{target} cannot be written: {error.strerror}") from error
+    finally:
+        partly.unlink(missing_ok=True)
 
 
-def _say_audit(facts: ReportFacts, targets: Iterable[Path]) -> None:
+def say_audit(facts: ReportFacts, targets: Iterable[Path]) -> None:
     found = facts.audit
     say(f"{format_share(found.junk, found.rows)} junk: {found.junk:,} of {found.rows:,} memories.")
     rows = []

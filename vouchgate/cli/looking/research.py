@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from vouchgate.cli.looking.world import looking
-from vouchgate.cli.output import UNKNOWN, USAGE, Failure, write_line
+from vouchgate.cli.output import UNKNOWN, USAGE, Failure, visible, write_line
 from vouchgate.harvest.budget import Purse
 from vouchgate.harvest.research import MODEL_SECONDS, Recording, answer, gather, render
 from vouchgate.harvest.setup import open_model
@@ -28,7 +28,7 @@ def run(question: str, settings: Settings, *, as_json: bool, record: Path | None
         except OSError as error:
             raise Failure(f"{record}: cannot be written: {error.strerror}") from error
     research = answer(recording, policy)
-    write_line(research.model_dump_json() if as_json else render(research).removesuffix("\n"))
+    write_line(research.model_dump_json() if as_json else visible(render(research).removesuffix("\n")))
     return 0 if research.facts or research.inferences else UNKNOWN
 
 

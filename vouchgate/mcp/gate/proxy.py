@@ -1,8 +1,9 @@
 """`vouchgate mcp-gate`: a server that is another server, but for the tools that write.
 
 Tools, resources, prompts, completions, subscriptions, notifications and errors are passed on both ways (`fastmcp`'s
-proxy, and what it leaves out in `gate_relay`). A tool that writes goes through `MemoryGate`; one that nobody vouches
-for is refused, so that a tool which a newer version of the server adds is no way round.
+proxy, and what it leaves out in `gate_relay`). A tool that writes goes through `MemoryGate`; one that the configuration
+does not name is refused, and one that is not as it was pinned is withheld (`pins`), so that what a newer version of the
+server adds or changes is no way round.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ from fastmcp.server.providers.proxy import ProxyClient, ProxyMetadataMiddleware,
 from fastmcp.tools.base import Tool, ToolResult
 from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolRequestParams, ListToolsRequest, TextContent
+from mcp_types import Tool as ListedTool
 from pydantic import ValidationError
 
 from vouchgate.client import AsyncClient, VouchgateError
 from vouchgate.mcp.gate.config import Config
 from vouchgate.mcp.gate.memory_gate import MemoryGate
 from vouchgate.mcp.gate.owner import Owner, UnusableToken
+from vouchgate.mcp.gate.pins import Pins
 from vouchgate.mcp.gate.relay import Relay
 from vouchgate.mcp.gate.replies import GatedAnswer, as_text
 from vouchgate.mcp.gate.writes import ServerAnswer, ServerDeclined, ServerFailed
@@ -47,34 +50,60 @@ TAUGHT_REMOVAL = "What is to go waits for its owner, who is asked by Vouchgate."
 Say = Callable[[str], None]
 
 
+class PinnedClient(ProxyClient):
+    """A client of the server behind to which it has those tools alone that are as they were pinned. `schemas` has their
+    input and output schemas as they were listed last."""
+
+    def __init__(self, transport: StdioTransport, relay: Relay, pins: Pins) -> None:
+        # "auto" asks for the newest protocol first and falls back to the handshake that older servers speak.
+        super().__init__(transport, mode="auto", message_handler=relay)
+        self.pins, self.schemas = pins, dict[str, Any]()
+
+    async def list_tools(self, *arguments: Any, **options: Any) -> list[ListedTool]:
+        """All but those that are withheld. Raises PinsUnusable."""
+        tools = self.pins.admit(await super().list_tools(*arguments, **options))
+        self.schemas.update({tool.name: (tool.input_schema, tool.output_schema) for tool in tools})
+        return tools
+
+
 class Downstream:
     """The server behind the gate: one process, started again when it has ended. It is not given our settings, so that
     it does not hold the token."""
 
-    def __init__(self, command: Sequence[str], relay: Relay) -> None:
+    def __init__(self, command: Sequence[str], relay: Relay, pins: Pins) -> None:
         program, *arguments = command
         environment = {name: value for name, value in os.environ.items() if not name.startswith("VOUCHGATE_")}
         self.transport = StdioTransport(program, arguments, env=environment, cwd=str(Path.cwd()))
-        # "auto" asks for the newest protocol first and falls back to the handshake that older servers speak.
-        self.client = ProxyClient(self.transport, mode="auto", message_handler=relay)
+        self.client = PinnedClient(self.transport, relay, pins)
+        self.pins = pins
         relay.client = self.client
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> ServerAnswer:
-        """Calls a tool. Raises Declined when it answers with an error, Failed when it does not answer."""
+        """Calls a tool that is as it was pinned: it is listed before each call, as the server may have been started
+        again, or have changed. Raises Declined when it answers with an error, Failed when it does not answer or the
+        tool is withheld."""
         with _server_deadline():
             async with self.client:
+                await self.client.list_tools()
+                if (withheld := self.pins.refusal(tool)) is not None:
+                    raise ServerFailed(withheld)
                 result = await self.client.call_tool_mcp(tool, dict(arguments))
         text = "\n".join(block.text for block in result.content if isinstance(block, TextContent))
         if result.is_error:
             raise ServerDeclined(f"The memory server refused {tool}: {text}")
         return ServerAnswer(text, result.structured_content, tuple(result.content))
 
-    async def tools(self) -> list[Any]:
+    async def tools(self) -> list[ListedTool]:
+        """Its tools, without those that are withheld. Raises Failed."""
+        with _server_deadline():
+            async with self.client:
+                return await self.client.list_tools()
+
+    async def all_tools(self) -> list[ListedTool]:
         """Its tools, as it lists them. Raises Failed."""
         with _server_deadline():
             async with self.client:
-                listed = await self.client.list_tools()
-        return list(listed)
+                return await ProxyClient.list_tools(self.client)
 
 
 @contextmanager
@@ -91,8 +120,8 @@ def _server_deadline() -> Iterator[None]:
 class GateMiddleware(Middleware):
     """Decides of each call of a tool whether it is passed on, goes through the gate, or is refused."""
 
-    def __init__(self, gate: MemoryGate, config: Config, schemas: dict[str, Any], relay: Relay) -> None:
-        self._gate, self._config, self._schemas, self._relay = gate, config, schemas, relay
+    def __init__(self, gate: MemoryGate, config: Config, downstream: Downstream, relay: Relay) -> None:
+        self._gate, self._config, self._downstream, self._relay = gate, config, downstream, relay
 
     async def on_message(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """Remembers whom to pass notifications on to."""
@@ -105,10 +134,8 @@ class GateMiddleware(Middleware):
         context: MiddlewareContext[ListToolsRequest],
         call_next: CallNext[ListToolsRequest, Sequence[Tool]],
     ) -> Sequence[Tool]:
-        """Lists all, and says of those that write what to expect."""
-        tools = await call_next(context)
-        self._schemas.update({tool.name: (tool.parameters, tool.output_schema) for tool in tools})
-        return [self._taught(tool) for tool in tools]
+        """Lists all that are not withheld, and says of those that write what to expect."""
+        return [self._taught(tool) for tool in await call_next(context)]
 
     def _taught(self, tool: Tool) -> Tool:
         write = self._config.write.get(tool.name)
@@ -125,27 +152,28 @@ class GateMiddleware(Middleware):
     ) -> ToolResult:
         """Passes it on, gates it, or refuses it."""
         name, arguments = context.message.name, context.message.arguments or {}
-        server = None if context.fastmcp_context is None else context.fastmcp_context.fastmcp
         gated = name in self._config.write
-        tool = None if server is None or (gated and name in self._schemas) else await server.get_tool(name)
-        if tool is not None:
-            self._schemas[name] = (tool.parameters, tool.output_schema)
-        elif not (gated and name in self._schemas):
+        try:
+            listed = {tool.name for tool in await self._downstream.tools()}
+        except ServerFailed as error:
+            if not gated:
+                return _refusal(str(error))
+            listed = set(
+                self._downstream.client.schemas
+            )  # a write waits in the outbox until the server answers
+        if (withheld := self._downstream.pins.refusal(name)) is not None:
+            return _refusal(withheld)
+        if name not in listed:
             return _refusal(f"Unknown tool: {name!r}")
         if gated:
             return result_of(await self._gate.write(name, arguments))
-        if tool is None or not is_passed_on(tool.name, tool.annotations, self._config):
+        if name not in self._config.passed:
             return _refusal(
-                f"Vouchgate refuses {name}: nothing says that it only reads, and the configuration of vouchgate"
-                f' mcp-gate does not name it. Whoever runs it can allow it there, with pass = ["{name}"], or have it'
-                f" checked, with [write.{name}]."
+                f"Vouchgate refuses {name}: the configuration of vouchgate mcp-gate does not name it, and what the"
+                f" server says of it is not enough. Whoever runs it can allow it there, if it only reads, with"
+                f' pass = ["{name}"], or have it checked, with [write.{name}].'
             )
         return await call_next(context)
-
-
-def is_passed_on(name: str, annotations: Any, config: Config) -> bool:
-    """Whether a tool that is not gated may be called: the configuration names it, or the server says it only reads."""
-    return name in config.passed or (annotations is not None and annotations.read_only_hint is True)
 
 
 def _refusal(words: str) -> ToolResult:
@@ -169,20 +197,27 @@ def result_of(told: GatedAnswer) -> ToolResult:
 
 
 async def run(
-    client: AsyncClient, config: Config, command: Sequence[str], *, owner: Owner, poll: float, say: Say
+    client: AsyncClient,
+    config: Config,
+    command: Sequence[str],
+    *,
+    owner: Owner,
+    pins: Pins,
+    poll: float,
+    say: Say,
 ) -> None:
     """Serves over standard input and output until the client closes it. What owners approve meanwhile is written
     every `poll` seconds. `say` is for the person who runs it. Raises Failed when the server cannot be started."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
     relay = Relay()
-    downstream = Downstream(command, relay)
-    schemas: dict[str, Any] = {}
-    gate = MemoryGate(client, downstream, config, schemas, owner)
+    downstream = Downstream(command, relay, pins)
+    gate = MemoryGate(client, downstream, config, downstream.client.schemas, owner)
     try:
-        tools = await downstream.tools()
-        schemas.update({tool.name: (tool.input_schema, tool.output_schema) for tool in tools})
+        tools = await downstream.all_tools()
+        pins.pin_first(tools)
         _say_what_is_refused(tools, config, say)
-        server = _server(downstream, relay, GateMiddleware(gate, config, schemas, relay))
+        await downstream.tools()
+        server = _server(downstream, relay, GateMiddleware(gate, config, downstream, relay))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_keep_delivering, gate, poll, say)
             await server.run_stdio_async(show_banner=False, log_level="WARNING")
@@ -190,6 +225,16 @@ async def run(
     finally:
         with anyio.CancelScope(shield=True):
             await gate.wait_for_writes(GRACE)
+            await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
+
+
+async def listed_tools(command: Sequence[str], pins: Pins) -> list[ListedTool]:
+    """The tools of the server that this command starts, which is ended again. Raises Failed."""
+    downstream = Downstream(command, Relay(), pins)
+    try:
+        return await downstream.all_tools()
+    finally:
+        with anyio.CancelScope(shield=True):
             await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
 
 
@@ -208,18 +253,14 @@ def _server(downstream: Downstream, relay: Relay, gate: Middleware) -> FastMCP[A
     return server
 
 
-def _say_what_is_refused(tools: Sequence[Any], config: Config, say: Say) -> None:
+def _say_what_is_refused(tools: Sequence[ListedTool], config: Config, say: Say) -> None:
     names = {tool.name for tool in tools}
     if missing := sorted(set(config.write) - names):
         say(f"The server has no {', '.join(missing)}: is it the one that this configuration is for?")
-    refused = sorted(
-        tool.name
-        for tool in tools
-        if tool.name not in config.write and not is_passed_on(tool.name, tool.annotations, config)
-    )
-    if refused:
+    if refused := sorted(names - config.passed - set(config.write)):
         say(
-            f"Refused, because nothing says that they only read: {', '.join(refused)} (pass = [...] allows them)."
+            f"Refused, because the configuration does not name them: {', '.join(refused)} (pass = [...] allows"
+            " those that only read)."
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from starlette.concurrency import run_in_threadpool
@@ -42,5 +43,7 @@ def owners_of(visitor: Visitor, wanted: str = "") -> frozenset[str] | None:
 
 def own_page(request: Request) -> str:
     """Where an auditor finds what a reviewer would see at this address."""
-    named = _OF_REVIEWERS.fullmatch(request.url.path)
-    return PATH if named is None else f"{PATH}/{named[1]}"
+    named, source = _OF_REVIEWERS.fullmatch(request.url.path), request.query_params.get("source")
+    if named is not None:
+        return f"{PATH}/{named[1]}"
+    return f"{PATH}?{urlencode({'q': source})}" if source else PATH

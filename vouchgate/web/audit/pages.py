@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -13,7 +11,7 @@ from pydantic import ValidationError
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from vouchgate.ingest.claims.decision import Tier
-from vouchgate.review.audit.story import PATH, entry_rows, found_rows, story_view
+from vouchgate.review.audit.story import HAS_STORY, PATH, entry_rows, found_rows, story_view
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import decisions
 from vouchgate.storage.claims.memories import storable
@@ -21,6 +19,7 @@ from vouchgate.storage.identity import tokens
 from vouchgate.storage.log import chain, keys, story, tree
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.log.story import DecisionFilter
+from vouchgate.storage.log.tree import Receipt
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.web.audit.access import Auditing, owners_of
 from vouchgate.web.history import day_of
@@ -46,7 +45,8 @@ def listing(request: Request, visitor: Auditing) -> Response:
     service, now = service_of(request), datetime.now(UTC)
     wanted = _filter(query, visitor, request.query_params.get("after"))
     with service.store.read() as connection:
-        if query["q"] and story.story_of(connection, query["q"], now, owners=wanted.owners) is not None:
+        named = HAS_STORY.fullmatch(query["q"])
+        if named and story.story_of(connection, query["q"], now, owners=wanted.owners) is not None:
             return RedirectResponse(f"{PATH}/{query['q']}", 303)
         found, more = story.search(connection, wanted)
         names = tokens.names(connection, {row.principal_id for row in found})
@@ -123,11 +123,8 @@ def receipt(request: Request, visitor: Auditing, decision_id: str) -> Response:
         known = [str(each.key) for each in keys.known(connection)]
     if answer is None:
         raise PageProblem(404, "There is no such decision, or it is not yours to see.")
-    told: dict[str, Any] = {"answer": answer, "leaf": None, "salt": None, "proof": None, "keys": known}
-    if found is not None:
-        salt = None if found.salt is None else found.salt.hex()
-        told |= {"leaf": base64.b64encode(found.leaf).decode(), "salt": salt, "proof": found.proof}
-    return JSONResponse(told)
+    proven = dict.fromkeys(Receipt._fields) if found is None else found.fields()
+    return JSONResponse({"answer": answer, "keys": known} | proven)
 
 
 @router.get(f"{PATH}/{{wanted}}")

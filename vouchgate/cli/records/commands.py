@@ -1,23 +1,19 @@
-"""`vouchgate log verify`, `db upgrade`, `replay` and `policy`: what an operator asks of the records."""
+"""`vouchgate log`, `db`, `backup`, `restore`, `replay` and `policy`: what an operator asks of the records."""
 # ruff: noqa: PLC0415  (a command loads what it needs when it runs)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vouchgate.cli import operator
-from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, say, write_json
+from vouchgate.cli.output import FAILED, USAGE, Failure, complain, hint, one_line, say, write_json
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from vouchgate.ingest.checks.hedge import HedgeDetector
-    from vouchgate.ingest.policy import Policy
     from vouchgate.storage.log.data.walk import Walk
     from vouchgate.storage.store import Store
 
@@ -30,6 +26,8 @@ def register(app: typer.Typer) -> None:
     """Adds these commands."""
     for group in (log, db, policy):
         app.add_typer(group)
+    app.command(epilog="Example: vouchgate backup vouchgate-monday.backup")(backup)
+    app.command(epilog="Example: vouchgate restore vouchgate-monday.backup --data")(restore)
     app.command(epilog="Example: vouchgate replay --all --database-url sqlite:///vouchgate.db")(replay)
     app.command(epilog="Example: vouchgate receipt DECISION_ID --token vg_… > receipt.json")(receipt)
 
@@ -49,33 +47,40 @@ def log_verify(
     The exit status is 1 when anything is found.
     """
     from vouchgate.cli.database import open_store
+
+    with open_store(operator.settings_from(database_url=database_url)) as store:
+        if not verify_log(store, owner, data=data, as_json=as_json):
+            raise typer.Exit(FAILED)
+
+
+def verify_log(store: Store, owner: str | None = None, *, data: bool, as_json: bool = False) -> bool:
+    """Prints what is wrong with the log, and with `data` what the rows are that it does not commit to; whether nothing
+    is."""
     from vouchgate.cli.progress import Progress
     from vouchgate.storage.log import chain as log
     from vouchgate.storage.log import tree_check
     from vouchgate.storage.log.data.walk import Walk
 
-    settings, found = operator.settings_from(database_url=database_url), 0
-    with open_store(settings) as store:
-        with store.read() as connection:
-            breaks = [
-                *log.verify(connection, owner),
-                *(tree_check.verify(connection) if owner is None else ()),
-            ]
-        for sentence in breaks:
-            write_json({"kind": "broken", "why": sentence}) if as_json else say(sentence)
-        if data:
-            with Progress("rows and entries looked at") as progress:
-                walk = Walk(store.read, owner, progress)
-                for difference in walk.differences():
-                    found += 1
-                    write_json(asdict(difference)) if as_json else say(str(difference))
-            _close(walk, found, as_json=as_json)
+    found = 0
+    with store.read() as connection:
+        breaks = [
+            *log.verify(connection, owner),
+            *(tree_check.verify(connection) if owner is None else ()),
+        ]
+    for sentence in breaks:
+        write_json({"kind": "broken", "why": sentence}) if as_json else say(sentence)
+    if data:
+        with Progress("rows and entries looked at") as progress:
+            walk = Walk(store.read, owner, progress)
+            for difference in walk.differences():
+                found += 1
+                write_json(asdict(difference)) if as_json else say(str(difference))
+        _close(walk, found, as_json=as_json)
     if breaks:
         complain(f"the log is broken in {len(breaks)} places; restore the database from a backup and compare")
     elif not as_json:
         say("The log is unbroken.")
-    if breaks or found:
-        raise typer.Exit(FAILED)
+    return not (breaks or found)
 
 
 def _close(walk: Walk, found: int, *, as_json: bool) -> None:
@@ -171,6 +176,108 @@ def db_scrub(database_url: operator.DatabaseUrl = None) -> None:
     with open_store(operator.settings_from(database_url=database_url)) as store:
         store.scrub()
     say("Free pages were written over.")
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup; nothing may be there yet.")],
+    key: Annotated[
+        bool, typer.Option("--key", help="Put the key that signs the log in, too. Whoever has both can sign.")
+    ] = False,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Copy the whole database into one file, as it is at one moment. The service goes on meanwhile.
+
+    In it are the list of erasures and a manifest with digests and the head of the log. It holds every text, so only you
+    may read it. PostgreSQL is copied by pg_dump.
+    """
+    from vouchgate.cli.records.backups import make_backup
+    from vouchgate.gate.signing import key_file
+
+    settings = operator.settings_from(database_url=database_url)
+    made = make_backup(settings, file, with_key=key, now=datetime.now(UTC))
+    parts = ", ".join(f"{name} ({part.bytes:,} bytes)" for name, part in made.parts.items())
+    say(f"{one_line(str(file))}: {parts}.")
+    if made.log is not None:
+        say(f"The log's tree has {made.log.size:,} entries and the root {made.log.root}.")
+    if not key and (path := key_file(settings)) is not None and path.exists():
+        hint(f"Not in it is the key of the log, {path}: keep a copy in another place.")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `vouchgate backup` wrote.")],
+    *,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Give a database that is there another name first.")
+    ] = False,
+    data: Annotated[bool, typer.Option("--data", help="Hold every row against the log, too.")] = False,
+    database_url: operator.DatabaseUrl = None,
+    policy: operator.PolicyFile = None,
+) -> None:
+    """Bring a backup back, held against its digests and its log. Stop the service first.
+
+    Its tables are brought up to date, and what was erased since is erased again. Last it says what the log needs.
+    Exit status 1: nothing was put in place (with PostgreSQL: the database named is not to be used).
+    """
+    from vouchgate.cli.records.backups import restore_backup
+
+    restore_backup(
+        operator.settings_from(database_url=database_url, policy=policy),
+        file,
+        replace=replace,
+        tell=say,
+        verify=lambda store: verify_log(store, data=data),
+        now=datetime.now(UTC),
+    )
+
+
+@db.command("partition", epilog="Example: vouchgate db partition --into 16 --database-url postgresql://…")
+def db_partition(
+    into: Annotated[int, typer.Option(min=2, metavar="N", help="How many partitions each large table gets.")],
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Cut the large tables of a PostgreSQL database into partitions by owner. Stop the services first.
+
+    It is one transaction, which keeps what is there or changes nothing. It takes as long as copying the tables, and as
+    much room again until it is done.
+    """
+    from vouchgate.settings import database_to_open
+    from vouchgate.storage.engine import migrate, open_engine, writing
+    from vouchgate.storage.tables.partitions import partition
+
+    engine = open_engine(database_to_open(operator.settings_from(database_url=database_url)))
+    try:
+        migrate(engine)
+        with writing(engine) as connection:
+            counted = partition(connection, into)
+    finally:
+        engine.dispose()
+    for name, rows in counted.items():
+        say(f"{name}: {rows:,} rows in {into} partitions")
+
+
+@db.command("doctor", epilog="Example: vouchgate db doctor --distributed --statements statements.txt")
+def db_doctor(
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="What does not go by owner, in tables and statements.")
+    ] = False,
+    statements: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="SQL that a service sent, one statement a line, as PostgreSQL logs it."
+        ),
+    ] = None,
+    database_url: operator.DatabaseUrl = None,
+) -> None:
+    """Tell whether the database can be spread over machines by owner.
+
+    Names each table, unique index, trigger and sequence, and each way in which a statement finds rows, that does not go
+    by owner, and why that may be so. The exit status is 1 when for one of them nobody has said why.
+    """
+    from vouchgate.cli.looking import distributed as command
+
+    if not distributed:
+        raise typer.BadParameter("say what to look at: --distributed", param_hint="--distributed")
+    raise typer.Exit(command.run(operator.settings_from(database_url=database_url), statements))
 
 
 Owner = Annotated[str | None, typer.Option(metavar="ID", help="Only this owner's. [default: all]")]
@@ -273,6 +380,7 @@ def replay(
     that is gone is no difference, nor is what was erased. Exit status 1 on a difference.
     """
     from vouchgate.cli.database import open_store
+    from vouchgate.cli.records.replay import Replayer, documents
     from vouchgate.storage.erasing import tombstones
 
     if bool(decision) == everything:
@@ -280,8 +388,8 @@ def replay(
     same = different = gone = erased = 0
     settings = operator.settings_from(database_url=database_url)
     with open_store(settings) as store, store.read() as connection:
-        replayer, erased_ids = _Replayer(store), tombstones.without_text(connection)
-        for decision_id, document in _documents(connection, decision or []):
+        replayer, erased_ids = Replayer(store), tombstones.without_text(connection)
+        for decision_id, document in documents(connection, decision or []):
             if decision_id in erased_ids:
                 erased += 1
                 continue
@@ -299,52 +407,3 @@ def replay(
     if gone:
         say(f"The texts of {gone} sources are not kept any more; what was kept of them was replayed.")
     raise typer.Exit(FAILED if different else 0)
-
-
-class _Replayer:
-    """Keeps the policies and detectors that the decisions of one run ask for."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._known: dict[str, tuple[Policy, HedgeDetector] | None] = {}
-
-    def replay(self, connection: Connection, document: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The differences, and the sources whose texts are gone."""
-        from vouchgate.ingest.claims.decision import Tier, ValidationResult
-        from vouchgate.ingest.pipeline import replay
-        from vouchgate.ingest.support.rereading import digests_of, reread
-        from vouchgate.storage.claims import source_texts
-
-        if document is None:
-            return ("there is no such decision",), ()
-        try:
-            stored = ValidationResult.model_validate_json(document)
-            loaded = self._load(stored.policy_digest)
-            if loaded is None:
-                return (f"its policy {stored.policy_digest} is not in the database",), ()
-            differences = replay(stored, *loaded)
-        except ValueError as error:  # evidence that was tampered with, or lacks what the claim calls for
-            return (f"it cannot be made again: {error}",), ()
-        if stored.tier is Tier.BLOCKED:  # nothing rests on it, so nothing was kept for it
-            return differences, ()
-        evidence = stored.evidence
-        texts = source_texts.load(connection, evidence.claim.owner_id, digests_of(evidence))
-        again = reread(evidence, texts)
-        return (*differences, *again.differences), again.gone
-
-    def _load(self, digest: str) -> tuple[Policy, HedgeDetector] | None:
-        from vouchgate.ingest.checks.hedge import HedgeDetector
-
-        if digest not in self._known:
-            policy = self._store.load_policy(digest)
-            self._known[digest] = None if policy is None else (policy, HedgeDetector(policy.lexicon))
-        return self._known[digest]
-
-
-def _documents(connection: Connection, wanted: Sequence[str]) -> Iterator[tuple[str, str | None]]:
-    from vouchgate.storage.claims import decisions
-
-    if not wanted:
-        yield from decisions.walk(connection)
-    for decision_id in wanted:
-        yield decision_id, decisions.get(connection, decision_id, owners=None)

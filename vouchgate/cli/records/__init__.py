@@ -1,0 +1,1 @@
+"""What an operator asks of the records: whether they hold, what decided, copies of them."""
