@@ -126,7 +126,7 @@ def test_what_is_worked_on_has_all_the_time_it_needs(served: tuple[App, Server, 
     ):
         assert read_until(streams, b"begins")
         threading.Event().wait(1.2)  # over twice what a header or a body is waited for
-        loop = next(iter(server.server_state.connections)).loop  # type: ignore[union-attr]
+        loop = next(iter(server.server_state.connections)).loop
         loop.call_soon_threadsafe(app.go.set)
         assert read_until(streams, b"ends")
         assert read_until(waits, b"\r\n\r\n0")
@@ -171,7 +171,7 @@ def test_connections_are_bounded_and_those_that_wait_for_their_client_make_room(
         while app.waiting < connections.MAX_CONNECTIONS - 1:
             threading.Event().wait(0.02)
         assert b"503 Service Unavailable" in ask(port)
-        loop = next(iter(server.server_state.connections)).loop  # type: ignore[union-attr]
+        loop = next(iter(server.server_state.connections)).loop
         loop.call_soon_threadsafe(app.go.set)
         assert read_until(streams, b"ends")
         assert b"200 OK" in ask(port)
