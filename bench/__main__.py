@@ -48,6 +48,12 @@ def _web() -> None:
     web_load.run()
 
 
+def _fairness() -> None:
+    from bench import fairness
+
+    fairness.run()
+
+
 def _queue() -> None:
     from bench import queue_page
 
@@ -113,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks,"
+        help="text, documents, gate-documents, http, log, log-proofs, web, fairness, queue, amsb, harvest, spot-checks,"
         " judgement, import, bulk, dedup; or all",
     )
     group = parser.add_argument_group("judgement")
@@ -162,6 +168,7 @@ def main() -> None:
         "http": _http,
         "log": _log,
         "web": _web,
+        "fairness": _fairness,
         "queue": _queue,
         "amsb": _amsb,
         "harvest": _harvest,

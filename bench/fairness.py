@@ -14,23 +14,20 @@ import socket
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import count
-from pathlib import Path
 from random import Random
 
-from bench.http_load import serve_app, server, token_for, word
+from bench.http_load import serve_app, server, token_for, unlimited, word
 
-QUIET = 1_000  # claims of the quiet owner on each side of the comparison
+QUIET = 500  # claims of the quiet owner on each side of the comparison
 PAUSE = 0.005  # seconds between two of them: a person's agent, not a flood
 BATCH = 200  # texts of one batch
 CHARACTERS = 2_000  # of each
 CHECKERS, BATCHES, CITERS = 8, 2, 8  # connections of the other owner
 SLOW_SECONDS = 5.0
 HOSTS = 200  # slow ones; 20 in a claim
-
-Body = Callable[[Random, int], dict[str, object]]
 
 
 async def _answer(seconds: float, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -68,8 +65,9 @@ def _serve_gate(listener: socket.socket, folder: str, site: int) -> None:
     from vouchgate.service import open_service
     from vouchgate.settings import Settings
 
-    policy = Path(folder) / "policy.toml"
-    policy.write_text("[limits]\nclaims_per_minute = 0\n[web]\nspacing_seconds = 0.0\n")
+    policy = unlimited(
+        folder, "[queue]\nper_agent = 100000\nper_owner = 100000\n[web]\nspacing_seconds = 0.0\n"
+    )
     networks = (f"127.0.0.0/8:{site}",)
     settings = Settings(database_url=f"sqlite:///{folder}/gate.db", citation_networks=networks, policy=policy)
     with open_service(settings) as service:

@@ -57,9 +57,12 @@ class Turns:
         finally:
             self.give_back(name)
 
-    async def run(self, name: Hashable, threads: Executor, work: Callable[[], T]) -> T:
-        """Does the work in one of the threads when the turn comes. Who does not wait any more gives the turn back when
-        the thread is free again, so that no work of others is handed to threads that are not."""
+    async def run(
+        self, name: Hashable, threads: Executor, work: Callable[[], T], seconds: float | None = None
+    ) -> T:
+        """Does the work in one of the threads when the turn comes. Raises TimeoutError when it takes over so many
+        seconds from then on. Who does not wait any more gives the turn back when the thread is free again, so that no
+        work of others is handed to threads that are not."""
         loop = asyncio.get_running_loop()
         await self.take(name)
         try:
@@ -73,7 +76,7 @@ class Turns:
                 loop.call_soon_threadsafe(self.give_back, name)
 
         job.add_done_callback(free)
-        return await asyncio.wrap_future(job)
+        return await asyncio.wait_for(asyncio.wrap_future(job), seconds)
 
     async def take(self, name: Hashable) -> None:
         """Waits for a turn, which lasts until it is given back."""

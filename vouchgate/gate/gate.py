@@ -52,7 +52,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Seconds an answer waits for what is similar or contradicts it, which takes some milliseconds.
+# Seconds an answer waits, from its owner's turn on, for what is similar or contradicts it, which takes milliseconds.
 ADVICE_SECONDS = 1.0
 # Checks of one owner's claims that are compared at the same time; the others wait for their turn.
 CHECKS_AT_ONCE = 2
@@ -251,9 +251,8 @@ class Gate:
         all of its time has this look-up all the same: its owner will look at it."""
         examined = examined.comparing()
         look = partial(self._looked_up, examined, show)
-        asked = self._advised.run(examined.claim.owner_id, self._advice, look)
         try:
-            found = await asyncio.wait_for(asked, ADVICE_SECONDS)
+            found = await self._advised.run(examined.claim.owner_id, self._advice, look, ADVICE_SECONDS)
         except TimeoutError:
             log.warning("similar memories could not be looked up within %g s", ADVICE_SECONDS)
             return examined
