@@ -16,7 +16,7 @@ from tests.visiting import SECRET, SIGN_IN, SIGN_OUT, Browser, cookie, has_heade
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.pages.render import STATIC, asset
-from vouchgate.server.headers import HEADERS
+from vouchgate.server.headers import HEADERS, NOTHING, PAGES
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.log import chain as log
 from vouchgate.web.session import BULK_BYTES, COOKIE, FORM_COOKIE, SINGLE_BYTES
