@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test tests lint browser bench clean
+.PHONY: setup demo test tests lint browser bench soak clean
 
 setup: $(VENV)/.ready
 
@@ -69,6 +69,11 @@ $(VENV)/.bench-ready: $(VENV)/.ready
 
 bench: $(VENV)/.bench-ready
 	$(BIN)/python -m bench
+
+# An hour of everything on both databases, with kills; `make soak SECONDS=300` is shorter.
+SECONDS ?= 3600
+soak: $(VENV)/.bench-ready
+	$(BIN)/python -m bench soak --seconds $(SECONDS) --picture soak.svg
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

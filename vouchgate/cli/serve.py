@@ -54,6 +54,7 @@ def tune_interpreter() -> None:
     claims a second in the load bench. Call it once everything is open.
     """
     sys.setswitchinterval(0.0005)
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
@@ -85,6 +86,7 @@ def run(settings: Settings) -> int:
             if settings.workers == 1:
                 _serve(create_app(service), listener, ready)
                 return 0
+        gc.enable()
         # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
         return Supervisor(settings, listener, work, ready).run()
 

@@ -30,7 +30,6 @@ from vouchgate.ingest.claims.waiting import Lane, PendingMemory
 from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, LookedUp
 from vouchgate.ingest.dedup.paraphrase import stored_only
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
-from vouchgate.ingest.dedup.similar import prepare
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.net.turns import Turns
 from vouchgate.ingest.pipeline import Examined
@@ -92,7 +91,6 @@ class Gate:
         self.rows = Turns(ROWS_AT_ONCE)
         self._checks = Turns(CHECKS_AT_ONCE)
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
-        self._advice.submit(prepare)
         self._advised = Turns(1, 2)
         self._weighing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weigh")
         self._weighs = Turns(1, 1)

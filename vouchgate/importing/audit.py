@@ -28,11 +28,11 @@ from vouchgate.importing.findings import (
     largest,
 )
 from vouchgate.importing.labels import LabelledRow, RowLabel, labelled
-from vouchgate.importing.nearest import CANDIDATES, EarlierTexts, NearestRows
+from vouchgate.importing.nearest import CANDIDATES, ChosenRows, EarlierTexts
 from vouchgate.ingest.checks.citations import DETECT, VERIFY
 from vouchgate.ingest.checks.hidden import CHECK as HIDDEN
 from vouchgate.ingest.checks.instruction import CHECK as INSTRUCTION
-from vouchgate.ingest.claims.claim import Claim, Finding, Verdict
+from vouchgate.ingest.claims.claim import Finding, Verdict
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
 from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Neighbours
@@ -49,18 +49,17 @@ from vouchgate.storage.dedup.contradicting import MOST_KEPT, new_allowance, of_c
 class Auditor:
     """Is shown every row once, in order, and says at the end what was found.
 
-    What it says of a row rests on rows before it that are repeats or conflicts of it, directly or through others, and
-    on no other: rows that have nothing to do with each other may be shown to two auditors (`importing.bulk`).
+    What it says of a row rests on its repeats and conflicts before it, directly or through others, and on no more: rows
+    that have nothing to do with each other may be shown to two auditors (`importing.bulk`).
     """
 
-    def __init__(self, policy: Policy, nearest: NearestRows | None = None) -> None:
+    def __init__(self, policy: Policy, nearest: ChosenRows | None = None) -> None:
         """`nearest` is who knows the earlier rows that may contradict one, where not all rows are shown."""
         self.policy = policy
         self.owners: set[str] = set()
-        self._nearest = nearest or EarlierTexts()
+        self._nearest: EarlierTexts | ChosenRows = nearest or EarlierTexts()
         self._earlier = DecidedClaims()
         self._echoes = Echoes(None)
-        self._next = 0  # the number of the next row
         self._flags: dict[int, int] = {}  # of each row, by its number
         self._first: dict[str, AuditedRow] = {}  # of what is in `_earlier`, by its id there
         self._not_kept: set[str] = set()  # of these, those that the gate would not have kept
@@ -75,13 +74,9 @@ class Auditor:
         self._said: dict[RowLabel, str] = {}  # of the row that was shown last
         self._other: str | None = None  # the place of the earlier row that this is about
 
-    def skip(self, claim: Claim, number: int | None = None) -> None:
-        """Passes over the next row, whose claim cannot be looked at; its text stands among the earlier ones."""
-        self._nearest.of(self._numbered(number), claim)
-
     def observe(self, row: PreparedRow, examined: Examined, number: int | None = None) -> LabelledRow:
         """Takes in the next row, and its claim with what was found of it; its `number` where not all are shown."""
-        claim, number = examined.claim, self._numbered(number)
+        claim, number = examined.claim, len(self._flags) if number is None else number
         self._flags[number] = 0
         self._said, self._other = {}, None
         self.owners.add(claim.owner_id)
@@ -107,11 +102,6 @@ class Auditor:
         self._judge(mention, examined)
         self._decide(mention, examined, near, keys, texts=texts, repeats=repeats)
         return labelled(row.place, claim.content, self._said, self._other)
-
-    def _numbered(self, number: int | None) -> int:
-        number = self._next if number is None else number
-        self._next = number + 1
-        return number
 
     def _compare(
         self, row: AuditedRow, examined: Examined, near: Neighbours, texts: Iterable[tuple[str, str]]

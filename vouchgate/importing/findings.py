@@ -152,26 +152,20 @@ def largest(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
 
 def merge(audits: Sequence[Audit], owners: int) -> Audit:
     """What was found in the rows of several auditors, one at least; `owners` is how many these rows have in all."""
-    examples = {flag: [each for one in audits for each in one.examples.get(flag, ())] for flag in Flag}
     conflicts = [each for one in audits for each in one.conflicts]
+    examples = {flag: [each for one in audits for each in one.examples.get(flag, ())] for flag in Flag}
+    for found in examples.values():
+        found.sort(key=lambda one: one.row.number)
+    sums = ("rows", "junk", "cluster_count", "echo_count", "echo_rows", "conflict_count")
     return Audit(
-        rows=sum(one.rows for one in audits),
-        junk=sum(one.junk for one in audits),
+        **{name: sum(getattr(one, name) for one in audits) for name in sums},
         counts={flag: sum(one.counts[flag] for one in audits) for flag in Flag},
         owners=owners,
         clusters=largest(each for one in audits for each in one.clusters),
-        cluster_count=sum(one.cluster_count for one in audits),
         echoes=largest(each for one in audits for each in one.echoes),
-        echo_count=sum(one.echo_count for one in audits),
-        echo_rows=sum(one.echo_rows for one in audits),
         echo_from=audits[0].echo_from,
         conflicts=tuple(sorted(conflicts, key=lambda one: one.later.number)[:CONFLICTS]),
-        conflict_count=sum(one.conflict_count for one in audits),
-        examples={
-            flag: tuple(sorted(found, key=lambda one: one.row.number)[:EXAMPLES])
-            for flag, found in examples.items()
-            if found
-        },
+        examples={flag: tuple(found[:EXAMPLES]) for flag, found in examples.items() if found},
         secrets=sum((one.secrets for one in audits), Counter[str]()),
         would=sum((one.would for one in audits), Counter[tuple[Outcome, str]]()),
     )

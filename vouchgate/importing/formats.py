@@ -7,7 +7,7 @@ import os
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import closing
 from dataclasses import replace
 from enum import StrEnum
@@ -89,7 +89,7 @@ class RowFile:
         """Each row as soon as it is read. Raises Unreadable when the rest cannot be."""
         match self.format:
             case Format.JSONL:
-                yield from _jsonl(self._stream)
+                yield from jsonl_rows(self._stream)
             case Format.GRAPH:
                 yield from _graph(self._stream)
             case Format.MEM0:
@@ -135,8 +135,11 @@ def detect_format(head: bytes, path: str = "-") -> Format:
     return Format.JSONL
 
 
-def _jsonl(stream: BinaryIO) -> Iterator[ImportRow | BadRow]:
-    for line in read_lines(stream):
+def jsonl_rows(
+    stream: BinaryIO, until: int | None = None, before: int = 0, only: Container[int] | None = None
+) -> Iterator[ImportRow | BadRow]:
+    """The rows of JSON lines, of all or a part as of `read_lines`."""
+    for line in read_lines(stream, until, before, only):
         place = f"line {line.number}"
         yield BadRow(place, line.message) if isinstance(line, BadLine) else parse_row(place, line.fields)
 

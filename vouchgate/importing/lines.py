@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -53,31 +53,26 @@ def text_fields(line: Line, *names: str, optional: tuple[str, ...] = ()) -> list
     return texts
 
 
-def read_lines(stream: BinaryIO) -> Iterator[Line | BadLine]:
-    """Each line as soon as it is there; blank lines are skipped but counted."""
-    for number, raw in enumerate(raw_lines(stream), start=1):
-        if raw is None or raw.strip():
-            yield parse_line(number, raw)
-
-
-def raw_lines(stream: BinaryIO, until: int | None = None) -> Iterator[bytes | None]:
-    """Each line as it stands, None for one that is too long; with `until`, those that begin before this byte. The mark
-    that a file may begin with is left out."""
-    marked = stream.tell() == 0 if until is not None else True
+def read_lines(
+    stream: BinaryIO, until: int | None = None, before: int = 0, only: Container[int] | None = None
+) -> Iterator[Line | BadLine]:
+    """Each line as soon as it is there; blank lines are skipped but counted. Of a part of a file those that begin
+    before the byte `until`, with so many lines `before` them; `only` those of these numbers."""
+    number = before
     while (until is None or stream.tell() < until) and (raw := stream.readline(MAX_LINE_BYTES + 1)):
+        number += 1
         long = len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n")
         while long and raw and not raw.endswith(b"\n"):
             raw = stream.readline(MAX_LINE_BYTES)
-        if marked:
-            raw, marked = raw.removeprefix(b"\xef\xbb\xbf"), False
-        yield None if long else raw
-
-
-def parse_line(number: int, raw: bytes | None) -> Line | BadLine:
-    """What a line of `raw_lines` holds, that is not blank; `number` is told of it."""
-    if raw is None:
-        return BadLine(number, "line_too_long", f"a line has at most {MAX_LINE_BYTES} bytes", {})
-    return _parse(number, raw)
+        if only is not None and number not in only:
+            continue
+        if long:
+            yield BadLine(number, "line_too_long", f"a line has at most {MAX_LINE_BYTES} bytes", {})
+            continue
+        if number == 1:
+            raw = raw.removeprefix(b"\xef\xbb\xbf")
+        if raw.strip():
+            yield _parse(number, raw)
 
 
 def _parse(number: int, raw: bytes) -> Line | BadLine:

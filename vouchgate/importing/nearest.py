@@ -7,7 +7,6 @@ parts of a file (`vouchgate.importing.bulk`), before any row is decided.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import Protocol
 
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.storage.dedup import similar
@@ -15,13 +14,6 @@ from vouchgate.storage.dedup import similar
 # Of each key the newest texts, and rows in all that one is held against: of these rows that share a key, most are about
 # something else, and what comparing costs is for each row the same.
 CANDIDATES = 16
-
-
-class NearestRows(Protocol):
-    """Knows the earlier rows that may contradict one."""
-
-    def of(self, number: int, claim: Claim) -> list[tuple[int, str]]:
-        """Their numbers and texts; the claim is the row of this number, which rows to come find. Asked in order."""
 
 
 def bands_of(claim: Claim) -> tuple[int, ...]:
@@ -38,19 +30,18 @@ class EarlierTexts:
         self._seen: set[tuple[str, int, str]] = set()
 
     def of(self, number: int, claim: Claim) -> list[tuple[int, str]]:
-        """As `NearestRows.of`: of each key the newest CANDIDATES texts, of these the CANDIDATES that share most keys,
-        of equals the newest."""
+        """Numbers and texts of the nearest, for the next row: of each key the newest CANDIDATES texts, of these the
+        CANDIDATES that share most keys, of equals the newest."""
         bands, owner, text = bands_of(claim), claim.owner_id, claim.content
         if not bands:
             return []
         met = Counter(n for key in bands for n in self._lists.get((owner, key), ())[-CANDIDATES:])
-        nearest = sorted(met, key=lambda n: (-met[n], -n))[:CANDIDATES]
         if (owner, bands[0], text) not in self._seen:  # the memory type is in the key
             self._seen.add((owner, bands[0], text))
             self._texts[number] = text
             for key in bands:
                 self._lists[owner, key].append(number)
-        return [(n, self._texts[n]) for n in nearest]
+        return [(n, self._texts[n]) for n in sorted(met, key=lambda n: (-met[n], -n))[:CANDIDATES]]
 
 
 class ChosenRows:
@@ -58,10 +49,10 @@ class ChosenRows:
 
     def __init__(self, chosen: dict[int, list[int]]) -> None:
         self._chosen = chosen
-        self._texts: dict[int, str | None] = dict.fromkeys(n for each in chosen.values() for n in each)
+        self._texts: dict[int, str] = dict.fromkeys((n for each in chosen.values() for n in each), "")
 
     def of(self, number: int, claim: Claim) -> list[tuple[int, str]]:
-        """As `NearestRows.of`; those that were not shown are left out."""
+        """As of `EarlierTexts`."""
         if number in self._texts:
             self._texts[number] = claim.content
-        return [(n, text) for n in self._chosen.get(number, ()) if (text := self._texts[n]) is not None]
+        return [(n, self._texts[n]) for n in self._chosen.get(number, ())]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vouchgate.importing.rows import BadRow, ImportRow, Unreadable, parse_row
 
@@ -22,30 +22,29 @@ def count_rows(path: str) -> int:
         return int(file.metadata.num_rows)
 
 
-def parquet_rows(path: str, start: int = 0, end: int | None = None) -> Iterator[ImportRow | BadRow]:
-    """The rows from `start` to before `end`, numbered from 0, of the row groups that these lie in: the columns of a row
-    are the fields of a JSON object. Raises Unreadable."""
+def parquet_rows(
+    path: str, start: int = 0, end: int | None = None, only: Container[int] | None = None
+) -> Iterator[ImportRow | BadRow]:
+    """The rows after so many and up to `end`, of the row groups that these lie in; `only` those of these numbers, from
+    1. The columns of a row are the fields of a JSON object. Raises Unreadable."""
     with _opened(path) as file:
-        first = 0  # row of the group
+        number = 0
         for group in range(file.metadata.num_row_groups):
-            after = first + file.metadata.row_group(group).num_rows
-            if after > start and (end is None or first < end):
-                at = first
-                for batch in file.iter_batches(_AT_ONCE, row_groups=[group]):
-                    skipped = max(0, start - at)
-                    wanted = batch.num_rows if end is None else min(batch.num_rows, end - at)
-                    for number, fields in enumerate(
-                        batch.slice(skipped, max(0, wanted - skipped)).to_pylist()
-                    ):
-                        yield parse_row(f"row {at + skipped + number + 1}", _as_json(fields))
-                    at += batch.num_rows
-            first = after
-
-
-def _as_json(fields: dict[str, Any]) -> dict[str, Any]:
-    """As the row would stand in JSON lines: times and decimals are texts there."""
-    found: dict[str, Any] = json.loads(json.dumps(fields, default=str), parse_constant=lambda _: None)
-    return found
+            rows = file.metadata.row_group(group).num_rows
+            if number + rows <= start or (end is not None and number >= end):
+                number += rows
+                continue
+            for batch in file.iter_batches(_AT_ONCE, row_groups=[group]):
+                numbers = range(number + 1, number + 1 + batch.num_rows)
+                number += batch.num_rows
+                wanted = [n for n in numbers if start < n <= (end or n) and (only is None or n in only)]
+                if not wanted:
+                    continue
+                some = batch.take([n - numbers[0] for n in wanted])
+                for n, fields in zip(wanted, some.to_pylist(), strict=True):
+                    # As it would stand in JSON lines: times and decimals are texts there.
+                    row = json.loads(json.dumps(fields, default=str), parse_constant=lambda _: None)
+                    yield parse_row(f"row {n}", row)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import io
 import json
 import os
 import pickle
@@ -28,14 +27,13 @@ from pyarrow import parquet
 from tests.memories import LONG, ROWS
 from vouchgate.cli.check import LOCAL
 from vouchgate.cli.importing import bulk
-from vouchgate.cli.importing.run import ImportRequest
-from vouchgate.cli.importing.run import audit as audit_here
+from vouchgate.cli.importing.run import ImportRequest, audit
 from vouchgate.cli.output import Failure
-from vouchgate.importing.bulk import cluster, run
+from vouchgate.importing.bulk import cluster, parts, run
 from vouchgate.importing.bulk.cluster import check_workers, secured
 from vouchgate.importing.bulk.parts import count_lines, divide, read_part
 from vouchgate.importing.bulk.run import BulkError
-from vouchgate.importing.bulk.tasks import Plan
+from vouchgate.importing.bulk.tasks import Plan, number_of
 from vouchgate.importing.formats import Format
 from vouchgate.importing.labels import RowLabel
 from vouchgate.importing.lines import MAX_LINE_BYTES
@@ -129,7 +127,7 @@ def dask() -> Iterator[str]:
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder to work in, where files are divided into many parts."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(bulk, "divide", partial(divide, of_bytes=4_000, of_rows=40))
+    monkeypatch.setattr(parts, "MOST", {False: 4_000, True: 40})
     return tmp_path
 
 
@@ -164,7 +162,8 @@ def test_both_ways_give_the_same(small: Path, dask: str, capsys: pytest.CaptureF
             times = [{**row, "created_at": datetime(2026, 1, 1, tzinfo=UTC)} for row in some]
             writer.write_table(pa.Table.from_pylist(times, schema=writer.schema))
     settings = Settings(offline=True)
-    here, there = partial(audit_here, settings=settings), partial(bulk.run, settings=settings, where=dask)
+    here = partial(audit, settings=settings)
+    there = partial(here, dask=dask)
     for each in (file, table):
         expected = answers(here, each)
         assert answers(there, each) == expected
@@ -187,36 +186,32 @@ def test_a_file_in_parts_is_the_file(tmp_path: Path) -> None:
         b"x" * (MAX_LINE_BYTES + 9) + b'\n{"text": "b"}',
     ):
         file.write_bytes(content)
-        (whole,) = divide(str(file), Format.JSONL, of_bytes=1 << 40)
+        (whole,) = divide(str(file), Format.JSONL, 1 << 40)
         rows = list(read_part(whole))
         for size in (1, 7, 100) if len(content) < 9_000 else (1 << 20,):
-            parts, before = [], 0
-            for part in divide(str(file), Format.JSONL, of_bytes=size):
-                parts.append(replace(part, before=before))
+            several, before = [], 0
+            for part in divide(str(file), Format.JSONL, size):
+                several.append(replace(part, before=before))
                 before += count_lines(part)
-            assert [row for part in parts for row in read_part(part)] == rows
+            assert [row for part in several for row in read_part(part)] == rows
             assert before == count_lines(whole)
-            odd = {number for number, _ in rows if number % 2}
-            assert [row for part in parts for row in read_part(part, only=odd)] == [
-                r for r in rows if r[0] in odd
-            ]
+            odd = {number_of(row) for row in rows if number_of(row) % 2}
+            some = [row for part in several for row in read_part(part, only=odd)]
+            assert some == [row for row in rows if number_of(row) in odd]
     part = divide(str(file), Format.JSONL)[0]
     file.write_bytes(content + b"\n")
     with pytest.raises(Unreadable, match="is not the file that was begun with"):
         list(read_part(part))
     file.write_bytes(b"PAR1 and no more")
-    for read in (
-        lambda: divide(str(file), Format.PARQUET),
-        lambda: divide(str(tmp_path / "none"), Format.JSONL),
-    ):
+    for path, form in ((file, Format.PARQUET), (tmp_path / "none", Format.JSONL)):
         with pytest.raises(Unreadable, match="cannot be read"):
-            read()
+            divide(str(path), form)
 
 
 def test_what_cannot_be_done_is_said_at_once(small: Path, dask: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
     file = small / "rows.jsonl"
-    told = partial(bulk.run, settings=Settings(), report=None)
+    told = partial(audit, settings=Settings(), report=None)
     for content, where, says in (
         (b"no JSON", dask, "nothing to report"),
         (b"", dask, "nothing to report"),
@@ -230,9 +225,9 @@ def test_what_cannot_be_done_is_said_at_once(small: Path, dask: str, monkeypatch
     ):
         file.write_bytes(content)
         with pytest.raises((BulkError, Failure), match=says):
-            told(requested(file), where=where)
+            told(requested(file), dask=where)
     with pytest.raises(Failure, match="standard input"):
-        told(requested(Path("-")), where=dask)
+        told(requested(Path("-")), dask=dask)
     with pytest.raises(Failure, match="the folder of a work tree"):
         bulk.settings_sent(Settings(repo=("https://me:secret@git.example.org/a.git",)))
     half = (small / "ca.pem", None, None)
@@ -290,10 +285,10 @@ def test_a_worker_is_killed_and_knows_no_secret(tmp_path: Path, monkeypatch: pyt
     plan = Plan(load_policy(), LOCAL, Defaults("me"), bulk.settings_sent(settings))
     assert PASSWORD.encode() not in cloudpickle.dumps(plan) + pickle.dumps(plan)
     assert plan.settings["jira_url"] == "https://jira.example.org"
-    parts = divide(str(file), Format.JSONL, of_bytes=4_000)
+    several = divide(str(file), Format.JSONL, 4_000)
     found: list[Any] = []
     with cluster.cluster("local=1", (None,) * 3, [file]) as client:
-        assert client.scheduler.address.startswith("tls://127.0.0.1:")
+        assert client.scheduler_info()["address"].startswith("tls://127.0.0.1:")
         environment = client.run(lambda: dict(os.environ))
         assert PASSWORD not in str(environment)
         assert "VOUCHGATE" not in str(environment)
@@ -301,18 +296,18 @@ def test_a_worker_is_killed_and_knows_no_secret(tmp_path: Path, monkeypatch: pyt
         killed: list[int] = []
 
         def kill(done: int, _of: int) -> None:
-            if done == len(parts) + 2:  # when the keys of rows are being joined
+            if done == len(several) + 2:  # when the keys of rows are being joined
                 killed.extend(client.run(os.getpid).values())
                 os.kill(killed[-1], signal.SIGKILL)
 
         for tell in (lambda _done, _of: None, kill):
-            lines = io.StringIO()
-            found.append((run.audit(client, plan, parts, lines=lines, tell=tell), lines.getvalue()))
+            with run.audit(client, plan, several, tell, answers=True) as (whole, count, bad, lines):
+                found.append((whole, count, bad, list(lines)))
         assert len(killed) == 1
         assert found[0] == found[1]
         client.run(partial(setattr, importlib.metadata, "version"), lambda name: "0.0.9")
         with pytest.raises(
-            BulkError, match=r"has 0\.0\.9 of vouchgate, and here is .*: install the same on both"
+            BulkError, match=r"has 0\.0\.9 vouchgate, and here is .*: install the same on both"
         ):
             check_workers(client, [])
     assert os.environ["OTHER_PASSWORD"] == PASSWORD

@@ -1,36 +1,27 @@
-"""`vouchgate audit --dask`: the audit of a file on a cluster, and its report."""
+"""`vouchgate audit --dask`: a file of memories looked through on a cluster."""
 
 from __future__ import annotations
 
 import re
 import sys
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
 
-from vouchgate.cli.check import LOCAL, OWNER
-from vouchgate.cli.importing.run import (
-    LINES,
-    NOTHING,
-    BadRows,
-    ImportRequest,
-    rendered,
-    report_facts,
-    report_targets,
-    say_audit,
-    written,
-)
-from vouchgate.cli.output import FAILED, Failure, hint
+from vouchgate.cli.check import LOCAL
+from vouchgate.cli.importing.run import BadRows, ImportRequest, Looked
+from vouchgate.cli.output import Failure, hint
 from vouchgate.importing.bulk.cluster import cluster
 from vouchgate.importing.bulk.parts import divide
 from vouchgate.importing.bulk.run import audit
 from vouchgate.importing.bulk.tasks import Plan
 from vouchgate.importing.formats import Format
-from vouchgate.ingest.data.policy_file import load_policy
+from vouchgate.ingest.policy import Policy
 from vouchgate.settings import Settings
 from vouchgate.sources.repositories import work_tree_here
 
@@ -43,45 +34,37 @@ _SENT = (
 _USER = re.compile(r"(?<=://)[^/]*@")
 
 
-def run(asked: ImportRequest, settings: Settings, report: Path | None, where: str) -> int:
-    """Writes the report; 1 when rows could not be read. Raises Failure, BulkError and Unreadable."""
-    targets, policy = report_targets(report), load_policy(settings.policy)
+@contextmanager
+def looking(
+    asked: ImportRequest, settings: Settings, policy: Policy, where: str, *, answers: bool
+) -> Iterator[Looked]:
+    """What was found in a file on the cluster that `where` names. Raises Failure, BulkError and Unreadable."""
     if asked.file == "-":
         raise Failure("workers cannot read standard input; give --dask a file")
-    with asked.open(()) as opened_here:
-        form = opened_here.format
+    with asked.open(()) as rows:
+        form = rows.format
     if form not in (Format.JSONL, Format.PARQUET):
         raise Failure(
             f"--dask reads JSON lines and Parquet, and {asked.file} is {form.value}; leave --dask out"
         )
     path, sent = Path(asked.file).absolute(), settings_sent(settings)
-    defaults = replace(asked.defaults, owner=asked.defaults.owner or OWNER)
     certificates = (settings.dask_ca, settings.dask_cert, settings.dask_key)
-    with ExitStack() as opened:
-        needed = (path, *sent["repo"], *sent["corpora"].values(), *sent["trackers"])
-        client = opened.enter_context(cluster(where, certificates, needed))
-        lines = opened.enter_context(written(targets[0])) if targets[0].suffix == LINES else None
-        bar = opened.enter_context(Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()))
+    needed = (path, *sent["repo"], *sent["corpora"].values(), *sent["trackers"])
+    plan, parts = Plan(policy, LOCAL, asked.defaults, sent), divide(str(path), form)
+    with (
+        cluster(where, certificates, needed) as client,
+        Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,
+    ):
         task = bar.add_task("audit", total=None)
-        found, first, bad_count = audit(
-            client,
-            Plan(policy, LOCAL, defaults, sent),
-            divide(str(path), form),
-            lines=lines,
-            tell=lambda done, of: bar.update(task, completed=done, total=of),
-        )
-        if not found.rows:
-            raise Failure(NOTHING)
-    bad = BadRows(hint)
-    for row in first:
-        bad(row)
-    bad.count = bad_count
-    facts = report_facts(asked, form, policy, found, bad, offline=True)
-    for target in targets if lines is None else ():
-        with written(target) as stream:
-            stream.write(rendered(target, facts))
-    say_audit(facts, targets)
-    return FAILED if bad.count else 0
+        tell = partial(bar.update, task)
+        with audit(
+            client, plan, parts, lambda done, of: tell(completed=done, total=of), answers=answers
+        ) as found:
+            bad = BadRows(bar.console.print if sys.stderr.isatty() else hint)
+            for row in found[2]:
+                bad(row)
+            bad.count = found[1]
+            yield Looked(form, found[0], bad, found[3])
 
 
 def settings_sent(settings: Settings) -> dict[str, Any]:

@@ -4,36 +4,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from vouchgate.cli import operator
 
-if TYPE_CHECKING:
-    from vouchgate.cli.importing.run import ImportRequest
-
 _FORMATS = (
     "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph, parquet, markdown (also a folder of "
     "documents). [default: recognised]"
 )
-
-Report = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH",
-        help="A folder, or one .html, .md or .jsonl file (a line for each row). [default: ./vouchgate-audit.*]",
-    ),
-]
-FormatName = Annotated[str | None, typer.Option("--format", metavar="FORMAT", help=_FORMATS)]
-Owner = Annotated[str | None, typer.Option(metavar="ID", help="Whose the rows are that do not say it.")]
-Type = Annotated[str, typer.Option(metavar="TYPE", help="Of rows that do not say it.")]
-SourceName = Annotated[
-    str,
-    typer.Option(
-        metavar="SOURCE", help="What is asserted for rows that do not say it; the token must be granted it."
-    ),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -53,12 +33,41 @@ def import_(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Send nothing: write a report of what is junk in the file.")
     ] = False,
-    report: Report = None,
-    form: FormatName = None,
-    owner: Owner = None,
-    memory_type: Type = "fact",
-    source: SourceName = "ai_synthesis",
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A folder, or one .html, .md or .jsonl file (a line for each row). [default: ./vouchgate-audit.*]",
+        ),
+    ] = None,
+    form: Annotated[str | None, typer.Option("--format", metavar="FORMAT", help=_FORMATS)] = None,
+    owner: Annotated[
+        str | None, typer.Option(metavar="ID", help="Whose the rows are that do not say it.")
+    ] = None,
+    memory_type: Annotated[str, typer.Option(metavar="TYPE", help="Of rows that do not say it.")] = "fact",
+    source: Annotated[
+        str,
+        typer.Option(
+            metavar="SOURCE",
+            help="What is asserted for rows that do not say it; the token must be granted it.",
+        ),
+    ] = "ai_synthesis",
     limit: Annotated[int | None, typer.Option(min=1, metavar="N", help="End after so many rows.")] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="With --dry-run, and of JSON lines or Parquet: look on a Dask cluster, local, local=4 (processes) or "
+            "tls://HOST:PORT. It uses no network for what is cited.",
+        ),
+    ] = None,
+    dask_ca: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The authority of the cluster's certificates, PEM.")
+    ] = None,
+    dask_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Your certificate for the cluster, PEM.")
+    ] = None,
+    dask_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key, PEM.")] = None,
     database_url: operator.DatabaseUrl = None,
     repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
@@ -70,26 +79,20 @@ def import_(
     again: what was decided is passed over. With --dry-run no token and no database are needed.
     """
     from vouchgate.cli.importing import run as command
-
-    settings = operator.settings_from(
-        database_url=database_url, repo=repo, policy=policy, offline=offline or None
-    )
-    asked = requested(file, form, owner, memory_type, source, limit)
-    if report is not None and not dry_run:
-        raise typer.BadParameter("goes with --dry-run only", param_hint="--report")
-    raise typer.Exit(command.audit(asked, settings, report) if dry_run else command.send(asked, settings))
-
-
-def requested(  # noqa: PLR0917  (as the options stand)
-    file: str, form: str | None, owner: str | None, memory_type: str, source: str, limit: int | None = None
-) -> ImportRequest:
-    """What the options say of the file; a usage error for a word that is none."""
-    from vouchgate.cli.importing.run import ImportRequest
     from vouchgate.importing.formats import Format
     from vouchgate.importing.rows import Defaults
     from vouchgate.ingest.claims.claim import MemoryType, Source
 
-    return ImportRequest(
+    settings = operator.settings_from(
+        database_url=database_url,
+        repo=repo,
+        policy=policy,
+        offline=offline or dask is not None or None,
+        dask_ca=dask_ca,
+        dask_cert=dask_cert,
+        dask_key=dask_key,
+    )
+    asked = command.ImportRequest(
         file=file,
         form=None if form is None else operator.word(form, Format, "--format"),
         defaults=Defaults(
@@ -98,4 +101,11 @@ def requested(  # noqa: PLR0917  (as the options stand)
             source=operator.word(source, Source, "--source"),
         ),
         limit=limit,
+    )
+    if report is not None and not dry_run:
+        raise typer.BadParameter("goes with --dry-run only", param_hint="--report")
+    if dask is not None and (limit is not None or not dry_run):
+        raise typer.BadParameter("goes with --dry-run, and without --limit", param_hint="--dask")
+    raise typer.Exit(
+        command.audit(asked, settings, report, dask) if dry_run else command.send(asked, settings)
     )

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TextIO
 
 from sqlalchemy import make_url
 
@@ -47,7 +46,6 @@ from vouchgate.storage.queue.capacity import QueueFull
 
 _TOLD = 20  # bad rows that are told one by one; the others are counted
 REPORT_NAME = "vouchgate-audit"
-NOTHING = "no row of this file could be read as a memory, so there is nothing to report"
 LINES = ".jsonl"  # a report of a line for each row
 
 
@@ -212,42 +210,49 @@ def _owners(full: Mapping[str, int]) -> str:
     return ", ".join(names) + (f" and {more:,} more owners" if more else "")
 
 
-def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
-    """Writes the report; 1 when rows could not be read, 130 when interrupted. Raises Failure."""
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was found in a file. `unread` says why the rest of it could not be read."""
+
+    form: Format
+    found: Audit
+    bad: BadRows
+    lines: Iterable[str] = ()  # of JSON, for each row with its label, where they are wanted
+    unread: str | None = None
+
+
+def audit(asked: ImportRequest, settings: Settings, report: Path | None, dask: str | None = None) -> int:
+    """Writes the report, `dask` being the cluster to look with; 1 when rows could not be read, 130 when interrupted.
+    Raises Failure."""
     logging.basicConfig(level=logging.ERROR)
-    targets = report_targets(report)
-    policy = load_policy(settings.policy)
-    repos = settings.repo or work_tree_here()
-    git = open_repositories(settings, repos)
-    defaults = replace(asked.defaults, owner=asked.defaults.owner or OWNER)
-    interrupt, auditor = Interrupt(), Auditor(policy)
+    targets, policy, interrupt = _targets(report), load_policy(settings.policy), Interrupt()
+    asked = replace(asked, defaults=replace(asked.defaults, owner=asked.defaults.owner or OWNER))
+    answers = targets[0].suffix == LINES
     with ExitStack() as opened:
-        rows = opened.enter_context(asked.open(repos))
-        sources = opened.enter_context(open_sources(settings, policy, git))
-        once = ReadOnceSources(sources)
-        examiner = Examiner(policy, once)
-        opened.callback(examiner.close)
-        batches = Batches(rows, examiner, LOCAL, defaults, limit=asked.limit)
-        runner = opened.enter_context(asyncio.Runner())
-        opened.callback(lambda: runner.run(sources.stop_reading()))
-        opened.callback(lambda: runner.run(once.stop_reading()))
-        progress = opened.enter_context(ImportProgress("audit", rows.size))
-        bad = BadRows(progress.say)
-        opened.enter_context(interrupt.listening())
-        tune_interpreter()
-        lines: list[LabelledRow] | None = [] if targets[0].suffix == LINES else None
-        looking = _AuditRun(examiner, auditor, bad, progress, lines)
-        unread = runner.run(looking.through(batches, interrupt))
-    found = auditor.result()
-    stopped = interrupt.heard or unread is not None
-    if not found.rows and not stopped:
-        raise Failure(NOTHING)
-    facts = report_facts(asked, rows.format, policy, found, bad, offline=settings.offline)
-    facts = replace(facts, stopped=stopped or found.rows + bad.count == asked.limit)
-    for target in targets:
-        with written(target) as stream:
-            stream.writelines(_rendered(target, facts, lines or ()))
-    say_audit(facts, targets)
+        if dask is None:
+            looked = _look_through(asked, settings, policy, interrupt, answers=answers)
+        else:
+            from vouchgate.cli.importing import bulk  # noqa: PLC0415  (of an extra)
+
+            looked = opened.enter_context(bulk.looking(asked, settings, policy, dask, answers=answers))
+        found, bad, unread = looked.found, looked.bad, looked.unread
+        if not found.rows and unread is None and not interrupt.heard:
+            raise Failure("no row of this file could be read as a memory, so there is nothing to report")
+        facts = ReportFacts(
+            file="standard input" if asked.file == "-" else Path(asked.file).name,
+            form=looked.form.value,
+            at=datetime.now(UTC),
+            audit=found,
+            bad=tuple(bad.first),
+            bad_count=bad.count,
+            offline=settings.offline,
+            stopped=interrupt.heard or unread is not None or found.rows + bad.count == asked.limit,
+            threshold=policy.duplicate_threshold,
+            policy_digest=policy.digest,
+        )
+        for target in targets:
+            _write(target, _rendered(target, facts, looked.lines))
+    _say_audit(facts, targets)
     if unread is not None:
         raise Failure(unread)
     if interrupt.heard:
@@ -256,22 +261,29 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None) -> int:
     return FAILED if bad.count else 0
 
 
-def report_facts(
-    asked: ImportRequest, form: Format, policy: Policy, found: Audit, bad: BadRows, *, offline: bool
-) -> ReportFacts:
-    """What the report says of a file that was read to its end."""
-    return ReportFacts(
-        file="standard input" if asked.file == "-" else Path(asked.file).name,
-        form=form.value,
-        at=datetime.now(UTC),
-        audit=found,
-        bad=tuple(bad.first),
-        bad_count=bad.count,
-        offline=offline,
-        stopped=False,
-        threshold=policy.duplicate_threshold,
-        policy_digest=policy.digest,
-    )
+def _look_through(
+    asked: ImportRequest, settings: Settings, policy: Policy, interrupt: Interrupt, *, answers: bool
+) -> Looked:
+    repos = settings.repo or work_tree_here()
+    git, auditor = open_repositories(settings, repos), Auditor(policy)
+    with ExitStack() as opened:
+        rows = opened.enter_context(asked.open(repos))
+        sources = opened.enter_context(open_sources(settings, policy, git))
+        once = ReadOnceSources(sources)
+        examiner = Examiner(policy, once)
+        opened.callback(examiner.close)
+        batches = Batches(rows, examiner, LOCAL, asked.defaults, limit=asked.limit)
+        runner = opened.enter_context(asyncio.Runner())
+        opened.callback(lambda: runner.run(sources.stop_reading()))
+        opened.callback(lambda: runner.run(once.stop_reading()))
+        progress = opened.enter_context(ImportProgress("audit", rows.size))
+        bad = BadRows(progress.say)
+        opened.enter_context(interrupt.listening())
+        tune_interpreter()
+        lines: list[LabelledRow] | None = [] if answers else None
+        looking = _AuditRun(examiner, auditor, bad, progress, lines)
+        unread = runner.run(looking.through(batches, interrupt))
+    return Looked(rows.format, auditor.result(), bad, (line.as_line() for line in lines or ()), unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,9 +306,7 @@ class _AuditRun:
             for bad in sorted([*batch.bad, *refused], key=lambda row: batch.order[row.place]):
                 self.bad(bad)
             for row, examined in zip(batch.ready, looked, strict=True):
-                if isinstance(examined, BadRow):
-                    self.auditor.skip(row.claim)
-                else:
+                if not isinstance(examined, BadRow):
                     told = self.auditor.observe(row, examined)
                     if self.lines is not None:
                         self.lines.append(told)
@@ -309,7 +319,7 @@ class _AuditRun:
         return None
 
 
-def report_targets(report: Path | None) -> list[Path]:
+def _targets(report: Path | None) -> list[Path]:
     """The files to write, whose folder is there. Raises Failure: an hour of looking things up must not end so."""
     if report is None:
         report = Path()
@@ -328,32 +338,24 @@ def report_targets(report: Path | None) -> list[Path]:
     return targets
 
 
-def _rendered(target: Path, facts: ReportFacts, lines: Iterable[LabelledRow]) -> Iterable[str]:
+def _rendered(target: Path, facts: ReportFacts, lines: Iterable[str]) -> Iterable[str]:
     if target.suffix == LINES:
-        return (line.as_line() + "\n" for line in lines)
-    return [rendered(target, facts)]
+        return (line + "\n" for line in lines)
+    return [render_html(facts) if target.suffix == ".html" else render_markdown(facts)]
 
 
-def rendered(target: Path, facts: ReportFacts) -> str:
-    """The report as a page or as Markdown, by what the file is called."""
-    return render_html(facts) if target.suffix == ".html" else render_markdown(facts)
-
-
-@contextmanager
-def written(target: Path) -> Iterator[TextIO]:
-    """A file to be written, whole or not at all."""
+def _write(target: Path, text: Iterable[str]) -> None:
+    """Whole or not at all."""
     partly = target.with_name(f".{target.name}.part")
     try:
         with partly.open("w", encoding="utf-8", errors="replace") as stream:
-            yield stream
+            stream.writelines(text)
         partly.replace(target)
     except OSError as error:
         raise Failure(f"{target} cannot be written: {error.strerror}") from error
-    finally:
-        partly.unlink(missing_ok=True)
 
 
-def say_audit(facts: ReportFacts, targets: Iterable[Path]) -> None:
+def _say_audit(facts: ReportFacts, targets: Iterable[Path]) -> None:
     found = facts.audit
     say(f"{format_share(found.junk, found.rows)} junk: {found.junk:,} of {found.rows:,} memories.")
     rows = []

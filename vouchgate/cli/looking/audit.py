@@ -4,21 +4,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from vouchgate.cli import operator
-from vouchgate.cli.importing import command as imports
+from vouchgate.cli.importing.command import import_
 
 
 class _OrMemories(TyperGroup):
     """What is no command of the group is a file of memories, or an option before one."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        known = args and (args[0] in self.commands or args[0] in ctx.help_option_names)
-        return super().parse_args(ctx, ["memories", *args] if args and not known else args)
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = ["memories", *args]
+        return super().parse_args(ctx, args[:1] + ["--dry-run"] * (args[:1] == ["memories"]) + args[1:])
 
 
 audit = typer.Typer(
@@ -44,58 +45,8 @@ Token = Annotated[
 def register(app: typer.Typer) -> None:
     """Adds these commands."""
     app.add_typer(audit)
-
-
-@audit.command(
-    "memories", epilog="Example: vouchgate audit memories.jsonl --dask local=4 --report rows.jsonl"
-)
-def audit_memories(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Memories of another store.")],
-    *,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WHERE",
-            help="Of JSON lines or Parquet, on a Dask cluster: local, local=4 (processes), or tls://HOST:PORT. "
-            "It asks nothing over the network.",
-        ),
-    ] = None,
-    dask_ca: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The authority of the cluster's certificates, PEM.")
-    ] = None,
-    dask_cert: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Your certificate for the cluster, PEM.")
-    ] = None,
-    dask_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its key, PEM.")] = None,
-    report: imports.Report = None,
-    form: imports.FormatName = None,
-    owner: imports.Owner = None,
-    memory_type: imports.Type = "fact",
-    source: imports.SourceName = "ai_synthesis",
-    repo: operator.Repos = None,
-    policy: operator.PolicyFile = None,
-    offline: operator.Offline = False,
-) -> None:
-    """Look at what is junk in a file of memories, as `import --dry-run`; with --dask in one of any size.
-
-    No token and no database are needed. `vouchgate audit FILE` is the same.
-    """
-    from vouchgate.cli.importing import run as command
-
-    settings = operator.settings_from(
-        repo=repo,
-        policy=policy,
-        offline=offline or dask is not None or None,
-        dask_ca=dask_ca,
-        dask_cert=dask_cert,
-        dask_key=dask_key,
-    )
-    asked = imports.requested(file, form, owner, memory_type, source)
-    if dask is None:
-        raise typer.Exit(command.audit(asked, settings, report))
-    from vouchgate.cli.importing import bulk
-
-    raise typer.Exit(bulk.run(asked, settings, report, dask))
+    example = "Example: vouchgate audit memories.jsonl --dask local=4 --report rows.jsonl"
+    audit.command("memories", help="The same as import --dry-run.", epilog=example)(import_)
 
 
 @audit.command(

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 from urllib.parse import urlsplit
 
 import dask
@@ -38,7 +37,10 @@ _ENVIRONMENT = (
     "SYSTEMROOT",
 )
 # Nobody looks at them, and they would tell of the work to whoever opens the port.
-_NO_PAGES = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+_NO_PAGES: dict[str, list[str]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 
 
 @contextmanager
@@ -50,73 +52,58 @@ def cluster(where: str, certificates: Sequence[Path | None], files: Sequence[Pat
         if local := _LOCAL.fullmatch(where):
             client = opened.enter_context(_local(int(local[1] or os.cpu_count() or 1)))
         else:
-            client = opened.enter_context(_at(where, certificates))
+            security = secured(where, certificates)
+            address = where.replace("tcp://", "tls://", 1) if security else where
+            try:
+                client = Client(address, timeout=CONNECT_SECONDS, security=security, set_as_default=False)
+            except (OSError, ValueError) as error:
+                raise BulkError(
+                    f"no Dask scheduler could be reached at {where}; see whether it runs, and whether the certificates "
+                    "are those of its authority"
+                ) from error
+            opened.enter_context(client)
         check_workers(client, files)
         yield client
 
 
 @contextmanager
 def _local(workers: int) -> Iterator[Client]:
-    """Processes on this machine that talk over TLS, with keys made for this run: another user cannot join in."""
-    with (
-        TemporaryDirectory(prefix="vouchgate-") as folder,
-        dask.config.set(_NO_PAGES),
-        _little_environment(),
-        LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            security=True,
-            dashboard_address="127.0.0.1:0",
-            worker_dashboard_address=None,
-            local_directory=folder,
-            silence_logs=logging.CRITICAL,
-        ) as made,
-        Client(made, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@contextmanager
-def _little_environment() -> Iterator[None]:
-    """Worker processes are started, and started again, with what this process has."""
-    before = dict(os.environ)
+    """Processes on this machine that talk over TLS, with keys made for this run: no other user can join in."""
+    environment = dict(os.environ)
     try:
-        for name in before.keys() - set(_ENVIRONMENT):
-            del os.environ[name]
-        yield
+        for name in environment.keys() - set(_ENVIRONMENT):
+            del os.environ[name]  # a worker that was lost is started again with what this process has then
+        with (
+            TemporaryDirectory(prefix="vouchgate-") as folder,
+            dask.config.set(_NO_PAGES),
+            LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                security=True,
+                dashboard_address="127.0.0.1:0",
+                local_directory=folder,
+                silence_logs=logging.CRITICAL,
+            ) as made,
+            Client(made, set_as_default=False) as client,
+        ):
+            yield client
     finally:
-        os.environ.update(before)
-
-
-@contextmanager
-def _at(where: str, certificates: Sequence[Path | None]) -> Iterator[Client]:
-    security = secured(where, certificates)
-    address = where.replace("tcp://", "tls://", 1) if security else where
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS, security=security, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        hint = "its address and certificates" if security else "its address"
-        raise BulkError(
-            f"no Dask scheduler could be reached at {where}; is it running, and are {hint} right?"
-        ) from error
-    with client:
-        yield client
+        os.environ.update(environment)
 
 
 def secured(where: str, certificates: Sequence[Path | None]) -> Security | None:
     """With what a scheduler is talked to; None: in the clear, on a loopback address. Raises BulkError."""
     try:
         parts = urlsplit(where)
-        host, port = parts.hostname or "", parts.port
+        usable = parts.scheme in ("tcp", "tls") and parts.hostname and parts.port
     except ValueError:
-        host, port = "", None
-    if not host or port is None or parts.scheme not in ("tcp", "tls"):
+        usable = None
+    if not usable:
         raise BulkError(
-            f"--dask takes local, local=4 or the address of a scheduler, like tls://10.0.0.7:8786; not {where}"
+            f"--dask takes local, local=4 or an address like tls://10.0.0.7:8786, and not {where}"
         )
-    given = [each for each in certificates if each is not None]
-    if not given and parts.scheme == "tcp" and _is_loopback(host):
+    given = [str(each) for each in certificates if each is not None]
+    if not given and parts.scheme == "tcp" and _is_loopback(parts.hostname or ""):
         return None
     if len(given) < len(certificates):
         raise BulkError(
@@ -126,10 +113,8 @@ def secured(where: str, certificates: Sequence[Path | None]) -> Security | None:
     for file in given:
         if not os.access(file, os.R_OK):
             raise BulkError(f"{file} cannot be read")
-    authority, certificate, key = map(str, given)
-    return Security(
-        require_encryption=True, tls_ca_file=authority, tls_client_cert=certificate, tls_client_key=key
-    )
+    names = ("tls_ca_file", "tls_client_cert", "tls_client_key")
+    return Security(require_encryption=True, **dict(zip(names, given, strict=True)))
 
 
 def _is_loopback(host: str) -> bool:
@@ -145,28 +130,20 @@ def check_workers(client: Client, files: Sequence[Path]) -> None:
         client.wait_for_workers(1, timeout=CONNECT_SECONDS)
     except TimeoutError as error:
         raise BulkError("the scheduler has no worker; start some with dask worker") from error
-    for name in ("vouchgate", "dask", "distributed"):
-        for worker, found in _run(client, version, name):
-            if found != version(name):
-                has = "no" if isinstance(found, PackageNotFoundError) else f"{found} of"
+    ours = {name: version(name) for name in ("vouchgate", "dask", "distributed")}
+    found = {name: client.run(version, name, on_error="return") for name in ours}
+    ours["Python"], found["Python"] = platform.python_version(), client.run(platform.python_version)
+    for name, known in ours.items():
+        for worker, has in found[name].items():
+            if has != known:
+                told = "no" if isinstance(has, PackageNotFoundError) else has
                 raise BulkError(
-                    f"the worker {worker} has {has} {name}, and here is {version(name)}: install the same on both"
+                    f"the worker {worker} has {told} {name}, and here is {known}: install the same on both"
                 )
-    for worker, found in _run(client, platform.python_version):
-        if found.split(".")[:2] != platform.python_version().split(".")[:2]:
-            raise BulkError(
-                f"the worker {worker} runs Python {found}, and here is {platform.python_version()}"
-            )
     for file in files:
-        for worker, found in _run(client, os.access, str(file), os.R_OK):
-            if found is not True:
+        for worker, reads in client.run(os.access, str(file), os.R_OK, on_error="return").items():
+            if reads is not True:
                 raise BulkError(
                     f"the worker {worker} cannot read {file}: what is read has to be at the same path on every worker, "
                     "as in a shared folder"
                 )
-
-
-def _run(client: Client, function: Any, *given: object) -> list[tuple[str, Any]]:
-    """What a function gives on each worker; an exception where it raised one."""
-    found: dict[str, Any] = client.run(function, *given, on_error="return")
-    return sorted(found.items())

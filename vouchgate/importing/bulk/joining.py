@@ -6,6 +6,7 @@ file they come from; what they say is compared elsewhere (`vouchgate.importing.b
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,10 +25,6 @@ class Keyed(NamedTuple):
     row: Numbers
     text: Numbers
 
-    def moved(self, rows: int) -> Keyed:
-        """The same, with so many rows before them."""
-        return self._replace(row=self.row + rows)
-
     def of_place(self, place: int, of: int) -> Keyed:
         """Those whose keys are joined at one of so many places."""
         here = self.key.view(np.uint64) % np.uint64(of) == place
@@ -41,7 +38,7 @@ class Pairs(NamedTuple):
     other: Numbers
 
 
-def joined(pairs: list[Pairs]) -> Pairs:
+def joined(pairs: Iterable[Pairs]) -> Pairs:
     """All of them."""
     return Pairs(*map(np.concatenate, zip(Pairs(_NONE, _NONE), *pairs, strict=True)))
 
@@ -58,25 +55,20 @@ def met(keyed: Keyed) -> Pairs:
     """Each row with the newest CANDIDATES texts before it under each of its keys: once a key, a text by the first row
     that has it. As `vouchgate.importing.nearest.EarlierTexts` meets them."""
     order = np.lexsort((keyed.row, keyed.text, keyed.key))
-    first = np.ones(len(order), bool)
-    key, text = keyed.key[order], keyed.text[order]
-    first[1:] = (key[1:] != key[:-1]) | (text[1:] != text[:-1])
-    is_first = np.empty_like(first)
-    is_first[order] = first
+    of = np.stack((keyed.key[order], keyed.text[order]))
+    is_first = np.ones(len(order), bool)
+    is_first[order[1:]] = (of[:, 1:] != of[:, :-1]).any(axis=0)
     order = np.lexsort((keyed.row, keyed.key))
     key, row, is_first = keyed.key[order], keyed.row[order], is_first[order]
-    listed, listed_key = row[is_first], key[is_first]
+    listed = row[is_first]
     before = (
         np.cumsum(is_first) - is_first
     )  # where the first text that is not before the row stands in the list
-    start = np.searchsorted(listed_key, key)  # where the list of its key begins
-    found = [Pairs(_NONE, _NONE)]
+    start = np.searchsorted(key[is_first], key)  # where the list of its key begins
+    found = []
     for back in range(1, CANDIDATES + 1):
-        at = before - back
-        there = at >= start
-        if not there.any():
-            break
-        found.append(Pairs(row[there], listed[at[there]]))
+        there = before - back >= start
+        found.append(Pairs(row[there], listed[before[there] - back]))
     return joined(found)
 
 
@@ -86,8 +78,8 @@ def nearest(pairs: Pairs, size: int) -> Pairs:
     row, other = both // size, both % size
     order = np.lexsort((-other, -times, row))
     row, other = row[order], other[order]
-    rank = np.arange(len(row)) - np.searchsorted(row, row)
-    return Pairs(row[rank < CANDIDATES], other[rank < CANDIDATES])
+    first = np.arange(len(row)) - np.searchsorted(row, row) < CANDIDATES
+    return Pairs(row[first], other[first])
 
 
 def components(pairs: Pairs, size: int) -> Numbers:
@@ -97,6 +89,6 @@ def components(pairs: Pairs, size: int) -> Numbers:
         pairs = Pairs(pairs.row[apart], pairs.other[apart])
         one, other = root[pairs.row], root[pairs.other]
         np.minimum.at(root, np.maximum(one, other), np.minimum(one, other))
-        while (above := root[root] != root).any():
-            root[above] = root[root[above]]
+        while (root[root] != root).any():
+            root = root[root]
     return root

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from typing import Any
@@ -20,12 +20,14 @@ from typing import Any
 import numpy as np
 
 from vouchgate.gate.examiner import Examiner
+from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.importing.audit import Auditor
 from vouchgate.importing.batches import BATCH, PreparedRow, claim_of, prepared
 from vouchgate.importing.bulk.joining import Keyed, Numbers, Pairs, joined, met, nearest, sharing
 from vouchgate.importing.bulk.parts import Part, count_lines, read_part
 from vouchgate.importing.feed import ReadOnceSources, examine_all
 from vouchgate.importing.findings import Audit
+from vouchgate.importing.labels import LabelledRow, row_name
 from vouchgate.importing.nearest import CANDIDATES, ChosenRows, bands_of
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow
 from vouchgate.ingest.claims.people import Principal
@@ -39,8 +41,8 @@ from vouchgate.sources.setup import open_sources
 from vouchgate.storage.claims.submit import Idempotency
 from vouchgate.storage.dedup.contradicting import new_allowance
 
+MOST_TOLD = 20  # rows that cannot be used and are told one by one; the others are counted
 _UNSENT = Idempotency("", "")  # an audit sends nothing
-MOST_TOLD = 20  # rows of a part that cannot be used, and are told one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,74 +58,73 @@ class Plan:
 
 @dataclass(slots=True)
 class Judged:
-    """What was found in some rows. `bad` are the first that cannot be used, with their numbers; `lines` the answers as
-    JSON, where they are wanted, with the numbers of their rows."""
+    """What was found in some rows; how many cannot be used, the first of these; and the answers to all others, where
+    they are wanted."""
 
     audit: Audit
     owners: set[str]
-    bad: list[tuple[int, BadRow]] = field(default_factory=list)
-    bad_count: int = 0
-    lines: list[tuple[int, str]] = field(default_factory=list)
+    bad_count: int
+    bad: list[BadRow]
+    rows: list[LabelledRow]
+
+
+def number_of(row: BadRow | PreparedRow | ImportRow | LabelledRow) -> int:
+    """Of its line or row, in the file or, while that is not known, in its part."""
+    return int(row_name(row.place))
 
 
 @contextmanager
-def _examiner(plan: Plan, runner: asyncio.Runner) -> Iterator[Examiner]:
-    """Reads what is cited from the disk of the worker, each thing once."""
+def _examining(plan: Plan) -> Iterator[tuple[Examiner, asyncio.Runner]]:
+    """An examiner that reads what is cited from the disk of the worker, each thing once, and the loop it belongs to."""
     logging.getLogger("vouchgate").setLevel(logging.ERROR)  # that a source could not be read is in the answer
     settings = Settings.model_construct(**plan.settings, offline=True)
     with ExitStack() as opened:
         sources = opened.enter_context(open_sources(settings, plan.policy, open_repositories(settings)))
-        once = ReadOnceSources(sources)
-        opened.callback(lambda: runner.run(sources.stop_reading()))
+        runner, once = opened.enter_context(asyncio.Runner()), ReadOnceSources(sources)
         opened.callback(lambda: runner.run(once.stop_reading()))
         examiner = Examiner(plan.policy, once)
         opened.callback(examiner.close)
-        yield examiner
+        yield examiner, runner
+
+
+def _claims(
+    plan: Plan, examiner: Examiner, rows: Iterable[ImportRow | BadRow]
+) -> Iterator[PreparedRow | BadRow]:
+    """The rows as claims."""
+    for row in rows:
+        if isinstance(row, BadRow):
+            yield row
+        else:
+            claim = claim_of(examiner, plan.principal, row, plan.defaults)
+            yield claim if isinstance(claim, BadRow) else prepared(row, claim, _UNSENT)
 
 
 def scan(plan: Plan, part: Part, places: int) -> list[Any]:
     """How many lines the part has, and for each place where keys are joined the keys of duplicates and of what is
     similar that belong there; rows by their numbers within the part."""
-    same, like = _Keys(), _Keys()
-    with asyncio.Runner() as runner, _examiner(plan, runner) as examiner:
-        for number, row in read_part(part):
-            claim = row if isinstance(row, BadRow) else claim_of(examiner, plan.principal, row, plan.defaults)
-            if isinstance(claim, BadRow):
+    same: list[tuple[int, ...]] = []
+    like: list[tuple[int, ...]] = []
+    with _examining(plan) as (examiner, _):
+        for row in _claims(plan, examiner, read_part(part)):
+            try:
+                claim = None if isinstance(row, BadRow) else examiner.inspect(row.claim).claim
+            except ClaimRefused:
                 continue
-            owner, at = _digest(claim.owner_id), number - part.before
-            signature = signature_keys(tokens(claim.content), claim.memory_type.value, plan.policy.threshold)
-            same.add(signature.all_probes(), at, owner, 0)
-            if bands := bands_of(claim):
-                like.add(bands, at, owner, _digest(claim.content))
-    of_same, of_like = same.columns(), like.columns()
-    return [
-        count_lines(part),
-        *((of_same.of_place(place, places), of_like.of_place(place, places)) for place in range(places)),
-    ]
+            if claim is not None:
+                at, owner = number_of(row) - part.before, _digest(claim.owner_id)
+                words, kind = tokens(claim.content), claim.memory_type.value
+                keys = signature_keys(words, kind, plan.policy.threshold).all_probes()
+                same.append((at, 0, *(key ^ owner for key in keys)))
+                like.append((at, _digest(claim.content), *(key ^ owner for key in bands_of(claim))))
+    columns = [_columns(same), _columns(like)]
+    return [count_lines(part), *([one.of_place(place, places) for one in columns] for place in range(places))]
 
 
-class _Keys:
-    """Keys of rows as they come. Equal keys of two owners are two keys."""
-
-    def __init__(self) -> None:
-        self._keys: list[int] = []
-        self._owners: list[int] = []
-        self._rows: list[int] = []
-        self._texts: list[int] = []
-        self._times: list[int] = []
-
-    def add(self, keys: Sequence[int], row: int, owner: int, text: int) -> None:
-        self._keys += keys
-        self._times.append(len(keys))
-        for known, value in ((self._rows, row), (self._owners, owner), (self._texts, text)):
-            known.append(value)
-
-    def columns(self) -> Keyed:
-        owners, rows, texts = (
-            np.repeat(np.array(each, np.int64), self._times)
-            for each in (self._owners, self._rows, self._texts)
-        )
-        return Keyed(np.array(self._keys, np.int64) ^ owners, rows, texts)
+def _columns(rows: Sequence[tuple[int, ...]]) -> Keyed:
+    """A line for each key of each row: (row, text, *keys)."""
+    times = [len(row) - 2 for row in rows]
+    row, text = (np.repeat(np.array([row[at] for row in rows], np.int64), times) for at in (0, 1))
+    return Keyed(np.array([key for row in rows for key in row[2:]], np.int64), row, text)
 
 
 def _digest(text: str) -> int:
@@ -131,30 +132,42 @@ def _digest(text: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def join(parts: Sequence[Part], scanned: Sequence[tuple[Keyed, Keyed]]) -> list[Any]:
+def join(parts: Sequence[Part], scanned: Sequence[Sequence[Keyed]]) -> list[Pairs]:
     """Of the keys of one place, part by part: which rows have to be judged together, as they may be duplicates; and for
     each part, which of its rows may be similar to which before them. Rows by their numbers in the file."""
-    moved = [
-        (same.moved(part.before), like.moved(part.before))
-        for (same, like), part in zip(scanned, parts, strict=True)
-    ]
-    all_same, all_like = (
-        Keyed(*map(np.concatenate, zip(*columns, strict=True))) for columns in zip(*moved, strict=True)
+    same, like = (
+        Keyed(*(np.concatenate([column[at] for column in moved]) for at in range(3)))
+        for moved in (
+            [
+                keyed[of]._replace(row=keyed[of].row + part.before)
+                for keyed, part in zip(scanned, parts, strict=True)
+            ]
+            for of in (0, 1)
+        )
     )
-    pairs = met(all_like)
+    pairs = met(like)
     order = np.argsort(pairs.row, kind="stable")
     row, other = pairs.row[order], pairs.other[order]
-    ends = np.searchsorted(row, [part.before for part in parts[1:]])
-    return [sharing(all_same), *map(Pairs, np.split(row, ends), np.split(other, ends))]
+    ends = _ends(parts, row)
+    return [sharing(same), *map(Pairs, np.split(row, ends), np.split(other, ends))]
+
+
+def _ends(parts: Sequence[Part], numbers: Numbers) -> Numbers:
+    """Where in these numbers, which are in order, those of each part but the last end."""
+    return np.searchsorted(numbers, [part.before for part in parts[1:]], side="right")
 
 
 def compare(plan: Plan, parts: Sequence[Part], size: int, pieces: Sequence[Pairs]) -> Pairs:
     """Those of the rows that are similar that matter for the ones they were met by: that contradict them, and all where
     so many are about the same that more of them were not met."""
-    chosen = nearest(joined(list(pieces)), size)
-    texts = _texts(plan, parts, np.unique(np.concatenate(chosen)))
+    chosen = nearest(joined(pieces), size)
+    texts = {
+        number_of(row): (row.owner or plan.defaults.owner, row.content)
+        for row in _rows(parts, np.unique(np.concatenate(chosen)))
+        if isinstance(row, ImportRow)  # what was masked in a row is never asked for: it has no keys
+    }
     others: defaultdict[int, list[int]] = defaultdict(list)
-    for row, other in zip(chosen.row.tolist(), chosen.other.tolist(), strict=True):
+    for row, other in zip(*map(np.ndarray.tolist, chosen), strict=True):
         if texts[row][0] == texts[other][0]:  # of one owner
             others[row].append(other)
     kept = [(row, other) for row, of in others.items() for other in _mattering(plan.policy, row, of, texts)]
@@ -162,71 +175,42 @@ def compare(plan: Plan, parts: Sequence[Part], size: int, pieces: Sequence[Pairs
 
 
 def _mattering(
-    policy: Policy, row: int, others: Sequence[int], texts: Mapping[int, tuple[str | None, str]]
+    policy: Policy, row: int, others: Sequence[int], texts: Mapping[int, Sequence[Any]]
 ) -> list[int]:
     known, allowance = Comparisons(texts[row][1], policy.threshold, policy.values), new_allowance()
-    about = [each for each in others if known.may_contradict(texts[each][1], allowance) is not False]
+    about = [n for n in others if known.may_contradict(texts[n][1], allowance) is not False]
     if len(about) >= CANDIDATES:
         return about
     return [
-        each
-        for each in about
-        if not known.contradict(texts[each][1], allowance) or known.contradicted(texts[each][1])
+        n for n in about if not known.contradict(texts[n][1], allowance) or known.contradicted(texts[n][1])
     ]
 
 
-def _texts(plan: Plan, parts: Sequence[Part], wanted: Numbers) -> dict[int, tuple[str | None, str]]:
-    """The owner and text of these rows. What was masked in them is never asked for: it has no keys."""
-    found: dict[int, tuple[str | None, str]] = {}
-    for part, numbers in _by_part(parts, wanted):
-        for number, row in read_part(part, only=frozenset(numbers.tolist())):
-            if isinstance(row, ImportRow):
-                found[number] = (row.owner or plan.defaults.owner, row.content)
-    return found
+def _rows(parts: Sequence[Part], numbers: Numbers) -> Iterator[ImportRow | BadRow]:
+    """The rows of these numbers, which are in order, of all parts that have one."""
+    for part, those in zip(parts, np.split(numbers, _ends(parts, numbers)), strict=True):
+        if len(those):
+            yield from read_part(part, only=frozenset(those.tolist()))
 
 
-def _by_part(parts: Sequence[Part], numbers: Numbers) -> Iterator[tuple[Part, Numbers]]:
-    """The parts that have any of these rows, with them; `numbers` are in order."""
-    split = np.split(numbers, np.searchsorted(numbers, [part.before for part in parts[1:]]))
-    return ((part, those) for part, those in zip(parts, split, strict=True) if len(those))
-
-
-def judge(plan: Plan, parts: Sequence[Part], numbers: Numbers, chosen: Pairs, *, lines: bool) -> Judged:
-    """What an auditor says of these rows, who are shown them in order; `chosen` of `compare`, for these rows."""
-    of_rows: defaultdict[int, list[int]] = defaultdict(list)
-    for row, other in zip(chosen.row.tolist(), chosen.other.tolist(), strict=True):
-        of_rows[row].append(other)
-    auditor = Auditor(plan.policy, ChosenRows(dict(of_rows)))
-    bad: list[tuple[int, BadRow]] = []
-    answers: list[tuple[int, str]] = []
-    with asyncio.Runner() as runner, _examiner(plan, runner) as examiner:
-        rows = _prepared(plan, examiner, parts, numbers, bad)
-        while some := list(islice(rows, BATCH)):
-            looked = runner.run(examine_all(examiner, [row for _, row in some]))
-            for (number, row), examined in zip(some, looked, strict=True):
+def judge(plan: Plan, parts: Sequence[Part], numbers: Numbers, chosen: Pairs, *, answers: bool) -> Judged:
+    """What an auditor says of these rows, who is shown them in order; `chosen` of `compare`, for these rows."""
+    others: defaultdict[int, list[int]] = defaultdict(list)
+    for number, other in zip(*map(np.ndarray.tolist, chosen), strict=True):
+        others[number].append(other)
+    auditor = Auditor(plan.policy, ChosenRows(dict(others)))
+    bad: list[BadRow] = []
+    told: list[LabelledRow] = []
+    with _examining(plan) as (examiner, runner):
+        claims = _claims(plan, examiner, _rows(parts, numbers))
+        while some := list(islice(claims, BATCH)):
+            ready = [row for row in some if isinstance(row, PreparedRow)]
+            bad += [row for row in some if isinstance(row, BadRow)]
+            for row, examined in zip(ready, runner.run(examine_all(examiner, ready)), strict=True):
                 if isinstance(examined, BadRow):
-                    bad.append((number, examined))
-                    auditor.skip(row.claim, number)
+                    bad.append(examined)
                     continue
-                told = auditor.observe(row, examined, number)
-                if lines:
-                    answers.append((number, told.as_line()))
-    first = sorted(bad, key=lambda each: each[0])[:MOST_TOLD]
-    return Judged(auditor.result(), auditor.owners, first, len(bad), answers)
-
-
-def _prepared(
-    plan: Plan,
-    examiner: Examiner,
-    parts: Sequence[Part],
-    numbers: Numbers,
-    bad: list[tuple[int, BadRow]],
-) -> Iterator[tuple[int, PreparedRow]]:
-    """The rows that can be used; the others come to the `bad`."""
-    for part, those in _by_part(parts, numbers):
-        for number, row in read_part(part, only=frozenset(those.tolist())):
-            claim = row if isinstance(row, BadRow) else claim_of(examiner, plan.principal, row, plan.defaults)
-            if isinstance(claim, BadRow) or isinstance(row, BadRow):
-                bad.append((number, claim))
-            else:
-                yield number, prepared(row, claim, _UNSENT)
+                answer = auditor.observe(row, examined, number_of(row))
+                if answers:
+                    told.append(answer)
+    return Judged(auditor.result(), auditor.owners, len(bad), sorted(bad, key=number_of)[:MOST_TOLD], told)
