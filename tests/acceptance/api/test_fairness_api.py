@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.running.service import make_token
-from vouchgate.gate import examiner
+from vouchgate.ingest import pipeline
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.mcp.connection import GateConnection
@@ -60,8 +60,8 @@ def test_long_texts_are_not_looked_at_in_the_event_loop(
 
         return noted
 
-    monkeypatch.setattr(examiner, "inspect", noting("inspect", examiner.inspect))
-    monkeypatch.setattr(examiner, "examine", noting("examine", examiner.examine))
+    monkeypatch.setattr("vouchgate.gate.examiner.inspect", noting("inspect", pipeline.inspect))
+    monkeypatch.setattr("vouchgate.gate.examiner.examine", noting("examine", pipeline.examine))
     loop_thread = threading.current_thread()
 
     async def main() -> None:
