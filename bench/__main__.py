@@ -66,6 +66,12 @@ def _web() -> None:
     web_load.run()
 
 
+def _fairness() -> None:
+    from bench import fairness
+
+    fairness.run()
+
+
 def _queue() -> None:
     from bench import queue_page
 
@@ -141,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, queue, amsb,"
+        help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue, amsb,"
         " harvest, spot-checks, judgement, import, bulk, dedup; or all of these. And soak, which is not among them and"
         " takes an hour",
     )
@@ -203,6 +209,7 @@ def main() -> None:
         "partitions": _partitions,
         "log": _log,
         "web": _web,
+        "fairness": _fairness,
         "queue": _queue,
         "amsb": _amsb,
         "harvest": _harvest,

@@ -65,7 +65,9 @@ class Gates:
 def gates(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gates]:
     """All with one key of the log and one policy."""
     policy = tmp_path / "policy.toml"
-    policy.write_text(f"[queue]\nper_agent = {TOTAL}\nper_owner = {TOTAL}\ntotal = {TOTAL}\n")
+    policy.write_text(
+        f"[limits]\nclaims_per_minute = 0\n[queue]\nper_agent = {TOTAL}\nper_owner = {TOTAL}\ntotal = {TOTAL}\n"
+    )
     agents = [
         make_token(database_url, Role.AGENT, any_owner=True, sources=frozenset({Source.USER}))
         for _ in range(3)
