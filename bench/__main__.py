@@ -147,7 +147,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue, amsb,"
+        help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
+        " amsb,"
         " harvest, spot-checks, judgement, import, bulk, dedup; or all of these. And soak, which is not among them and"
         " takes an hour",
     )
