@@ -48,6 +48,12 @@ def _idle() -> None:
     idle.run()
 
 
+def _partitions() -> None:
+    from bench import partitions
+
+    partitions.run()
+
+
 def _log() -> None:
     from bench import log_tree
 
@@ -58,6 +64,12 @@ def _web() -> None:
     from bench import web_load
 
     web_load.run()
+
+
+def _fairness() -> None:
+    from bench import fairness
+
+    fairness.run()
 
 
 def _queue() -> None:
@@ -135,8 +147,9 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, parts, idle, log, log-proofs, web, queue, amsb, harvest,"
-        " spot-checks, judgement, import, bulk, dedup; or all of these. And soak, which is not among them and"
+        help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
+        " amsb,"
+        " harvest, spot-checks, judgement, import, bulk, dedup; or all of these. And soak, which is not among them and"
         " takes an hour",
     )
     group = parser.add_argument_group("judgement")
@@ -194,8 +207,10 @@ def main() -> None:
         "http": _http,
         "parts": _parts,
         "idle": _idle,
+        "partitions": _partitions,
         "log": _log,
         "web": _web,
+        "fairness": _fairness,
         "queue": _queue,
         "amsb": _amsb,
         "harvest": _harvest,

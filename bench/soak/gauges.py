@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 
 from bench.dedup_picture import GRID, INK, PAPER
-from bench.soak.traffic import Told
+from tests.running.traffic import Told
 
 MIB = 2**20
 # By figure, its unit, and what it may be at most: of all processes of a service of two workers together.

@@ -22,13 +22,13 @@ import psycopg
 
 from bench.postgres import leave_on_sigterm
 from bench.soak.gauges import END, MIB, Gauges, draw
-from bench.soak.traffic import ENDED, POLICY, VOUCHED, Actor, Paced, Pages, Told, until_stopped
 from tests.acceptance.cli_program import cli
 from tests.conftest import Postgresql
 from tests.running.invariants import Kept, look
 from tests.running.load import Caller, Load, Where, seeded
 from tests.running.service import THRESHOLD, Running, make_token, serve, workers_of
 from tests.running.told import kept_though_refused, untrue, unvouched
+from tests.running.traffic import ENDED, POLICY, VOUCHED, Actor, Paced, Pages, Told, until_stopped
 from tests.web import web_server
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Role
@@ -65,12 +65,13 @@ class Soak:
         self.dice, self.pages = seeded(f"{options.seed} {self.kind}"), Pages(f"{options.seed} {self.kind}")
         self.told, self.where = Told(), Where(patience=4 * PATIENCE)
         self.broken, self.note = self.told.broken, self.told.note
-        ways = ["kill", "term", "worker"] + ["database"] * (self.server is not None)
-        self._ways, self._since = cycle(ways), 0.0
+        self.ways = ["kill", "term", "worker"] + ["database"] * (self.server is not None)
+        self._turns, self._since = cycle(self.ways), 0.0
         self.gauges = Gauges(self.told, self._sizes, max(0.5, options.seconds / 900))
 
     def run(self) -> None:
-        """All of it: two thirds of the time with kills, one without, and what must hold in the end."""
+        """All of it: two thirds of the time, or longer, with kills of each kind, one without, and what must hold in the
+        end."""
         policy = self.folder / "policy.toml"
         policy.write_text(POLICY.format(places=max(10, int(self.options.seconds / 10))))
         with web_server(self.pages) as site, closing(self.where), self.gauges:
@@ -80,8 +81,8 @@ class Soak:
                 "VOUCHGATE_LOG_KEY": str(self.folder / "log-key"),
                 "VOUCHGATE_ERASURES": str(self.folder / "erasures.jsonl"),
             }
-            options = {"policy": policy, "environment": environment, "anew": self.options.anew}
-            load, begun = self._load(site.url), partial(serve, self.url, workers=2, **options)
+            given = partial(serve, policy=policy, environment=environment, anew=self.options.anew)
+            load, begun = self._load(site.url), partial(given, self.url, workers=2)
             with ExitStack() as stack:
                 while not self._live(begun, load, stack):
                     pass
@@ -121,11 +122,11 @@ class Soak:
                 stack.enter_context(load)
             with closing(Store.open(self.url, threshold=THRESHOLD)) as store, store.read() as connection:
                 self.note("the log verifies", chain.verify(connection))
-            while (spent := time.monotonic() - self._since) < quiet:
+            while time.monotonic() - self._since < quiet or len(self.gauges.marks) < len(self.ways):
                 self._let_go_on(load, every * self.dice.uniform(0.5, 1.5))
-                if self._kill(running, next(self._ways)):
+                if self._kill(running, next(self._turns)):
                     return False
-            self._let_go_on(load, self.options.seconds - spent)
+            self._let_go_on(load, self._since + self.options.seconds - time.monotonic())
             self._end(load)
         self._ended(running, 0)
         return True

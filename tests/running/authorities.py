@@ -16,7 +16,7 @@ _NAMED = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 def share_authorities() -> None:
     """From now on the clients in this process, or in those forked from it, that trust whom the environment names have
     those in common."""
-    default.create_ssl_context = _context  # type: ignore[assignment]
+    default.create_ssl_context = _context  # type: ignore[attr-defined]
 
 
 def _context(verify: Any = True, cert: Any = None, trust_env: bool = True) -> ssl.SSLContext:

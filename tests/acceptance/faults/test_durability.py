@@ -35,7 +35,9 @@ def where() -> Iterator[Where]:
 def roomy(tmp_path: Path) -> Path:
     """A policy whose queues are never full."""
     policy = tmp_path / "policy.toml"
-    policy.write_text("[queue]\nper_agent = 100000\nper_owner = 100000\ntotal = 100000\n")
+    policy.write_text(
+        "[limits]\nclaims_per_minute = 0\n[queue]\nper_agent = 100000\nper_owner = 100000\ntotal = 100000\n"
+    )
     return policy
 
 

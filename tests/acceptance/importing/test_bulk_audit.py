@@ -57,8 +57,6 @@ def memories(count: int) -> list[dict[str, Any]]:
         {"text": "Perhaps the hall could be painted."},
         {"text": "Perhaps the hall could be painted.", "source": "user"},
         {"text": " and ".join(f"ADR-{n:04}" for n in range(1, 30))},  # more than is checked
-        {"text": "The gate is now closed on Mondays.", "created_at": "2026-01-02T03:04:05Z", "agent_id": "a"},
-        {"text": "The gate is open on Mondays.", "metadata": {"nested": [1, {"two": None}]}},
         {"text": LONG.format("05:30").removeprefix("the "), "user_id": "ann"},
         {"text": "It says \x00 nothing."},
         {"text": "  "},
@@ -84,7 +82,8 @@ def memories(count: int) -> list[dict[str, Any]]:
             }
         )
     drawn.shuffle(told)
-    return told
+    was = {"text": "The gate is open on Mondays.", "metadata": {"nested": [1, {"two": None}]}}
+    return [*told, was, {"text": "The gate is now closed on Mondays.", "created_at": "2026-01-02T03:04:05Z"}]
 
 
 def as_lines(rows: list[dict[str, Any]]) -> bytes:
@@ -104,7 +103,7 @@ def as_lines(rows: list[dict[str, Any]]) -> bytes:
     for number, each in enumerate(bad):
         lines.insert(number * 17, each)
     lines.insert(
-        40, json.dumps({"text": "x" * 9_000, "tags": ["y" * 6_000]}).encode()
+        40, json.dumps({"text": "x" * 9_000, "tags": ["y" * 10_000]}).encode()
     )  # longer than three parts
     ends = (b"\n", b"\r\n", b"\n")
     return (
@@ -127,7 +126,7 @@ def dask() -> Iterator[str]:
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder to work in, where files are divided into many parts."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(parts, "MOST", {False: 4_000, True: 40})
+    monkeypatch.setattr(parts, "MOST", {False: 6_000, True: 40})
     return tmp_path
 
 
@@ -148,7 +147,7 @@ def page(of: Any, file: Path) -> str:
 
 
 def test_both_ways_give_the_same(small: Path, dask: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = memories(240)
+    rows = memories(160)
     file = small / "memories.jsonl"
     file.write_bytes(as_lines(rows))
     table = small / "memories.parquet"
@@ -226,6 +225,11 @@ def test_what_cannot_be_done_is_said_at_once(small: Path, dask: str, monkeypatch
         file.write_bytes(content)
         with pytest.raises((BulkError, Failure), match=says):
             told(requested(file), dask=where)
+    with (
+        LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0") as empty,
+        pytest.raises(BulkError, match="has no worker"),
+    ):
+        told(requested(file), dask=empty.scheduler_address)
     with pytest.raises(Failure, match="standard input"):
         told(requested(Path("-")), dask=dask)
     with pytest.raises(Failure, match="the folder of a work tree"):
@@ -278,14 +282,14 @@ def test_a_worker_is_killed_and_knows_no_secret(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("VOUCHGATE_GITHUB_TOKEN", PASSWORD)
     monkeypatch.setenv("OTHER_PASSWORD", PASSWORD)
     file = tmp_path / "rows.jsonl"
-    file.write_bytes(as_lines(memories(60)))
+    file.write_bytes(as_lines(memories(40)))
     settings = Settings(
         jira_url=f"https://me:{PASSWORD}@jira.example.org", jira_projects=("ABC",), token=PASSWORD
     )
     plan = Plan(load_policy(), LOCAL, Defaults("me"), bulk.settings_sent(settings))
     assert PASSWORD.encode() not in cloudpickle.dumps(plan) + pickle.dumps(plan)
     assert plan.settings["jira_url"] == "https://jira.example.org"
-    several = divide(str(file), Format.JSONL, 4_000)
+    several = divide(str(file), Format.JSONL, 8_000)
     found: list[Any] = []
     with cluster.cluster("local=1", (None,) * 3, [file]) as client:
         assert client.scheduler_info()["address"].startswith("tls://127.0.0.1:")

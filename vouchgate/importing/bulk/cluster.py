@@ -48,6 +48,7 @@ def cluster(where: str, certificates: Sequence[Path | None], files: Sequence[Pat
     """A client of the cluster that `where` says: `local`, `local=4` (workers) or the address of a scheduler. Any other
     than a loopback address is asked over TLS alone, with the `certificates`: of the authority, one's own, and its key.
     Every worker has to have this version of the program, and to read the `files`. Raises BulkError."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what goes wrong is told in a sentence
     with ExitStack() as opened:
         if local := _LOCAL.fullmatch(where):
             client = opened.enter_context(_local(int(local[1] or os.cpu_count() or 1)))

@@ -1,5 +1,5 @@
-"""What everybody does to a gate during a soak, and what they must be told. Agents and reviewers are those of the tests
-of crashes (`tests.running.load`); here are those who cite pages, check, deliver, read back, retract and erase."""
+"""More callers of a running gate, beside the agents and reviewers of `load`: those who cite pages, check, deliver, read
+back, retract and erase; the pages; and what must never be told."""
 
 from __future__ import annotations
 
