@@ -140,8 +140,9 @@ def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
 
 
 def look_at_files(connection: Connection, *, lately: bool = False) -> None:
-    """That what this connection writes is in the files that the next start reads: before a transaction (of one that only
-    reads, `lately`), and after its commit before anybody is told. Raises StorageError; never for PostgreSQL, which sees to its own."""
+    """That what this connection writes is in the files that the next start reads: before a transaction (`lately`: of one
+    that only reads), and after its commit before anybody is told. Raises StorageError; never for PostgreSQL, which sees
+    to its own."""
     files = connection.info.get(_FILES)
     if isinstance(files, FileWatch):
         files.look(_plain(connection), lately=lately)

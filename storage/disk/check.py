@@ -12,9 +12,9 @@ from sqlalchemy.exc import ArgumentError
 from vouchgate.storage.disk.files import has_text
 from vouchgate.storage.errors import StorageError
 
-# A file of this size is looked through in a tenth of a second; a gigabyte in one, and as long as reading it takes. A
-# larger one is only looked through when a log lies beside it: after a crash, and where somebody put a database beside the
-# log of another.
+# A file of this size is looked through in a tenth of a second; a gigabyte in one, and as long as reading it takes.
+# A larger one is only looked through when a log lies beside it: after a crash, and where somebody put a database beside
+# the log of another.
 SMALL_BYTES = 64 * 1024 * 1024
 
 
