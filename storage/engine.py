@@ -140,9 +140,8 @@ def _sqlite_engine(url: URL, *, vectors: bool) -> Engine:
 
 
 def look_at_files(connection: Connection, *, lately: bool = False) -> None:
-    """That what this connection writes is in the files that the next start reads: before a transaction (`lately`: of one
-    that only reads), and after its commit before anybody is told. Raises StorageError; never for PostgreSQL, which sees
-    to its own."""
+    """That what this connection writes is in the files that the next start reads: before a transaction (`lately`, if it
+    only reads), and after its commit before anybody is told. Raises StorageError; PostgreSQL sees to its own files."""
     files = connection.info.get(_FILES)
     if isinstance(files, FileWatch):
         files.look(_plain(connection), lately=lately)
