@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ _SWEPT = (
     4  # files looked at per start; a start makes three at most, so the folder shrinks as hosts fall silent
 )
 _SILENT = 60.0  # seconds without a start after which the times of a host are of no use
+_OURS = re.compile(r"[0-9a-f]{64}\.(\d+|times)")  # the names of its files
 _LONGEST = 3_600.0  # seconds; a time further ahead is of before the machine was started anew
 
 
@@ -102,11 +104,12 @@ class SharedHostLimits:
         return hashlib.sha256(host.encode()).hexdigest()
 
     def _files(self) -> Iterator[str | None]:
-        """Every file, again and again; None between two rounds."""
+        """Every file of a host, again and again; None between two rounds. Others keep things in the folder, too."""
         while True:
             with os.scandir(self._folder) as entries:
                 for entry in entries:
-                    yield entry.path
+                    if _OURS.fullmatch(entry.name):
+                        yield entry.path
             yield None
 
     def _sweep_some(self) -> None:

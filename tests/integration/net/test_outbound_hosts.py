@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import socket
 import threading
 import time
 from collections import Counter
@@ -384,3 +385,16 @@ def test_times_from_before_the_machine_was_started_anew_do_not_count(tmp_path: P
     assert late.hold("a.example", 60)
     early = SharedHostLimits(tmp_path, 2, 0.5, lambda: 10.0)
     assert early.start("a.example", stood_back=True).handle is not None
+
+
+def test_what_others_keep_in_the_folder_is_neither_opened_nor_removed(tmp_path: Path) -> None:
+    """A socket of another part of the service cannot be opened; once that meant that no host was asked any more."""
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(tmp_path / "socket"))
+        (tmp_path / "other.db").touch()
+        limits = SharedHostLimits(tmp_path, 2, 0.0, lambda: 1000.0)
+        for number in range(10):
+            answer = limits.start(f"host-{number}", stood_back=True)
+            assert answer.handle is not None
+            os.close(answer.handle)
+        assert {"socket", "other.db"} <= {path.name for path in tmp_path.iterdir()}
