@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test tests lint browser bench clean
+.PHONY: setup demo test tests lint browser bench soak hashes audit sbom clean
 
 setup: $(VENV)/.ready
 
@@ -70,5 +70,23 @@ $(VENV)/.bench-ready: $(VENV)/.ready
 bench: $(VENV)/.bench-ready
 	$(BIN)/python -m bench
 
+# An hour of everything on both databases, with kills; `make soak SECONDS=300` is shorter.
+SECONDS ?= 3600
+soak: $(VENV)/.bench-ready
+	$(BIN)/python -m bench soak --seconds $(SECONDS) --picture soak.svg
+
+# The digest of every pin, by which the Dockerfile installs: to be made anew when constraints.txt has changed.
+hashes: $(VENV)/.ready
+	$(BIN)/python deploy/hashes.py
+
+# Weaknesses that are known of what is pinned. It asks over the network, and fails where it gets no answer.
+audit: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt pip-audit
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip --progress-spinner off --requirement hashes.txt
+
+# What the service and its tests are made of, as CycloneDX.
+sbom: $(VENV)/.ready
+	$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible --output-file sbom.json hashes.txt
+
 clean:
-	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) sbom.json build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

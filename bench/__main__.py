@@ -36,6 +36,24 @@ def _http() -> None:
     http_load.run()
 
 
+def _parts() -> None:
+    from bench import parts
+
+    parts.run()
+
+
+def _idle() -> None:
+    from bench import idle
+
+    idle.run()
+
+
+def _partitions() -> None:
+    from bench import partitions
+
+    partitions.run()
+
+
 def _log() -> None:
     from bench import log_tree
 
@@ -46,6 +64,12 @@ def _web() -> None:
     from bench import web_load
 
     web_load.run()
+
+
+def _fairness() -> None:
+    from bench import fairness
+
+    fairness.run()
 
 
 def _queue() -> None:
@@ -90,6 +114,16 @@ def _import(asked: argparse.Namespace) -> None:
     import_speed.run(asked.rows or import_speed.ROWS)
 
 
+def _soak(asked: argparse.Namespace) -> None:
+    from bench.soak import run
+
+    options = run.Options(seconds=asked.seconds, rate=asked.rate, seed=asked.seed, picture=asked.picture)
+    if asked.database is not None:
+        options = replace(options, databases=(asked.database,))
+    if status := run.main(options):
+        raise SystemExit(status)
+
+
 def _bulk(asked: argparse.Namespace) -> None:
     from bench import bulk
 
@@ -113,8 +147,10 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, log, log-proofs, web, queue, amsb, harvest, spot-checks,"
-        " judgement, import, bulk, dedup; or all",
+        help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
+        " amsb,"
+        " harvest, spot-checks, judgement, import, bulk, dedup; or all of these. And soak, which is not among them and"
+        " takes an hour",
     )
     group = parser.add_argument_group("judgement")
     group.add_argument(
@@ -127,6 +163,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     group = parser.add_argument_group("import, bulk")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
+    group = parser.add_argument_group("soak", "--picture FILE draws it")
+    group.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="how long: 3600")
+    group.add_argument(
+        "--database", choices=("sqlite", "postgresql"), help="one of them; both side by side unless said"
+    )
+    group.add_argument(
+        "--rate", type=float, default=2.0, metavar="N", help="requests a second of each caller, at most: 2"
+    )
+    group.add_argument("--seed", type=int, default=18, metavar="N", help="another order of kills and faults")
     group = parser.add_argument_group("dedup")
     group.add_argument("--million", action="store_true", help="also a million claims, and floods of 100,000")
     group.add_argument("--sizes", type=_sizes, metavar="N,N", help="how many claims, in growing order")
@@ -160,8 +205,12 @@ def main() -> None:
         "documents": _documents,
         "gate-documents": _gate_documents,
         "http": _http,
+        "parts": _parts,
+        "idle": _idle,
+        "partitions": _partitions,
         "log": _log,
         "web": _web,
+        "fairness": _fairness,
         "queue": _queue,
         "amsb": _amsb,
         "harvest": _harvest,
@@ -173,6 +222,7 @@ def main() -> None:
         "dedup": partial(_dedup, asked),
     }
     names = asked.names or list(benches)
+    benches["soak"] = partial(_soak, asked)
     unknown = sorted(set(names) - set(benches))
     if unknown:
         parser.error(f"no bench named {', '.join(unknown)}; there are {', '.join(benches)}")

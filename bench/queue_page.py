@@ -29,7 +29,7 @@ ROUNDS = 30
 BATCH = 500
 ROWS = 100  # of a full page; see vouchgate.web.queue.PAGE
 SIZES = {"short": 10, "hundred": 110, "middle": 400, "long": 10_000}  # a few of them are blocked
-_POLICY = "[queue]\nper_agent = 10000\nper_owner = 10000\ntotal = 20000\n"
+_POLICY = "[limits]\nclaims_per_minute = 0\n[queue]\nper_agent = 10000\nper_owner = 10000\ntotal = 20000\n"
 # What is asked, and whether something happened to the owner since: then what waits is counted anew.
 _ASKED = (
     ("the queue", "/review", False),

@@ -20,7 +20,7 @@ from itertools import pairwise
 from multiprocessing.connection import Connection
 from random import Random
 
-from bench.http_load import bodies_of, serve_app, server, token_for, word
+from bench.http_load import bodies_of, serve_app, server, token_for, unlimited, word
 
 IN_FLIGHT = 500  # claims that wait for a page
 HOSTS = 250  # two of them at each
@@ -96,7 +96,9 @@ def _serve_gate(listener: socket.socket, folder: str, site_port: int) -> None:
     from vouchgate.settings import Settings
 
     settings = Settings(
-        database_url=f"sqlite:///{folder}/gate.db", citation_networks=(f"127.0.0.0/8:{site_port}",)
+        database_url=f"sqlite:///{folder}/gate.db",
+        policy=unlimited(folder),
+        citation_networks=(f"127.0.0.0/8:{site_port}",),
     )
     with open_service(settings) as service:
         tune_interpreter()

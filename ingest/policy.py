@@ -55,6 +55,7 @@ class QueueLimits(Frozen):
 
     per_agent: int | None = Field(default=None, ge=1, exclude_if=lambda most: most is None)
     per_owner: int = Field(ge=1)
+    per_token: int | None = Field(default=None, ge=1, exclude_if=lambda most: most is None)
     total: int = Field(ge=1)
     imports_per_owner: int | None = Field(default=None, ge=1, exclude_if=lambda most: most is None)
     imports_total: int | None = Field(default=None, ge=1, exclude_if=lambda most: most is None)

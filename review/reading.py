@@ -69,7 +69,7 @@ class QueueReader:
         owners = own_owners(principal, Act.READ_RULINGS)
         if not owners:
             return []
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             own = (wanted or QueueFilter()).model_copy(update={"owners": owners, "me": principal.id})
             return pending.search(connection, own)
 
@@ -92,7 +92,7 @@ class QueueReader:
         owners = own_owners(principal, Act.READ_REVIEWS)
         if not owners:
             return []
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             own = wanted.model_copy(update={"me": principal.id})
             return history.history(
                 connection, owners, wanted=own, after=after, limit=min(max(limit, 1), pending.MAX_PAGE)
@@ -110,7 +110,7 @@ class QueueReader:
     def deciders(self, principal: Principal) -> list[str]:
         """Ids of those who decided something of the reviewer's own queue lately."""
         owners = own_owners(principal, Act.READ_REVIEWS)
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             return sorted({by for owner in owners for by in history.deciders(connection, owner)})
 
     def facets(self, principal: Principal, now: datetime | None = None) -> Facets:
@@ -119,7 +119,7 @@ class QueueReader:
         A queue is counted once for each state it is in. What was counted lately is remembered in this process.
         """
         owners = own_owners(principal, Act.READ_REVIEWS)
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             at = now or datetime.now(UTC)
             return sum_facets([self._counts.counts_of(connection, owner, at) for owner in sorted(owners)])
 
@@ -127,7 +127,7 @@ class QueueReader:
         """What came to the reviewer's own owners, together, and what was cleared; zeros for any other principal. It is
         counted as `facets` are."""
         owners = own_owners(principal, Act.READ_REVIEWS)
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             return self._numbers.numbers_of(connection, owners, now, days)
 
     def get_by_id(self, principal: Principal, item_id: str) -> PendingMemory | None:
@@ -136,7 +136,7 @@ class QueueReader:
         owners = None if every else own_owners(principal, Act.READ_RULINGS)
         if not (every or owners):
             return None
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             return pending.get(connection, item_id, owners=owners)
 
     def note_opened(self, principal: Principal, item: PendingMemory, now: datetime) -> None:
@@ -145,7 +145,7 @@ class QueueReader:
         if item.status is not ReviewStatus.PENDING or not may_rule_on(principal, item):
             return
         seen = (item.owner_id, item.id, principal.person or principal.id)
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             if rulings.is_opened(connection, *seen):
                 return
         written = self._store.writer.run((), lambda connection: rulings.note_opened(connection, *seen, now))
@@ -153,14 +153,14 @@ class QueueReader:
 
     def barred(self, principal: Principal, item: PendingMemory, now: datetime) -> str | None:
         """What stands against this reviewer vouching for an item which `get_by_id` gave, as things are."""
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             return find_problem(
                 connection, principal, item.submitted_by, item.owner_id, policy=self._policy, now=now
             )
 
     def votes_of(self, item: PendingMemory, now: datetime) -> VoteCount:
         """Who approved an item which `get_by_id` gave, or objected to it, and what it takes."""
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             cast = votes.of_item(connection, item.owner_id, item.id)
             if item.status is ReviewStatus.PENDING:
                 given = voting.counted(connection, item, cast, now)
@@ -188,7 +188,7 @@ class QueueReader:
     def decision_of(self, item: PendingMemory) -> ValidationResult | None:
         """The decision that queued an item which `get_by_id` gave, to show. None, and a line in the log, when
         it is not there or cannot be understood: the item can be looked at all the same."""
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             found = decisions.get(connection, item.decision_id, owners=frozenset({item.owner_id}))
         answer = parse_decision(found)
         if answer is None:
@@ -200,7 +200,7 @@ class QueueReader:
         None when there was none, or it was taken back."""
         if item.rejected_before is None:
             return None
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             earlier = pending.get(connection, item.rejected_before, owners=frozenset({item.owner_id}))
         return None if earlier is None else rejection_of(earlier)
 
@@ -209,7 +209,7 @@ class QueueReader:
         the item names, or one that says nearly the same and was stored since. None when there is neither."""
         owners = frozenset({item.owner_id})
         keys = signature_keys(tokens(item.content), item.memory_type.value, self._policy.threshold)
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             named = memories.get(connection, item.conflicting_memory_id or "", now, owners=owners)
             if item.status is not ReviewStatus.PENDING:
                 return named
@@ -231,7 +231,7 @@ class QueueReader:
     def similar_to(self, item: PendingMemory, now: datetime) -> tuple[SimilarMemory, ...]:
         """What is stored by now that is like an item which `get_by_id` gave: when it was sent, perhaps nothing was."""
         kind = item.memory_type.value
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             keys = similar.keys_of(item.content, kind)
             found = similar.candidates(connection, item.owner_id, keys, kind, now=now)
         return nearest(item.content, found, self._policy.threshold)
@@ -239,7 +239,7 @@ class QueueReader:
     def next_check(self, item: PendingMemory) -> datetime | None:
         """When the sources of an item that `get_by_id` gave are read again by themselves; None when they are
         not. While that is under way: when it will be taken for lost."""
-        with self._store.read() as connection:
+        with self._store.browse() as connection:
             return rechecks.next_recheck_at(connection, item.owner_id, item.id)
 
 

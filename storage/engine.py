@@ -285,6 +285,7 @@ def migration_config() -> Config:
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("recursive_version_locations", "true")
     return config
 
 
@@ -318,4 +319,4 @@ def needs_migration(engine: Engine) -> bool:
 def revisions() -> list[str]:
     """The revisions that this program's tables have gone through, oldest first, by the names of their files: who finds
     nothing to migrate need not load Alembic to know it."""
-    return sorted(path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py"))
+    return sorted(path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").rglob("[0-9]*.py"))

@@ -97,10 +97,11 @@ def halted(connection: Connection, owner_id: str, agent: Collection[str]) -> Hal
 
 def refuse_read_only(connection: Connection, owner_ids: Collection[str]) -> None:
     """Raises ReadOnly when nothing may be written for one of these owners."""
-    for owner_id in owner_ids:
-        found = halted(connection, owner_id, ())
-        if found is not None and found.read_only:
-            raise ReadOnly(found.sentence)
+    stand = in_force(connection, owner_ids) if owner_ids else ()
+    for owner_id in owner_ids if stand else ():
+        switch = bearing(stand, owner_id, ()).halted_by
+        if switch is not None and switch.mode is Mode.READ_ONLY:
+            raise ReadOnly(switch.sentence)
 
 
 def put(connection: Connection, switch: ModeSwitch) -> ModeSwitch:

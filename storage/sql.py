@@ -113,12 +113,17 @@ def fetch(connection: Connection, statement: str, parameters: tuple[Any, ...] | 
     For what every claim asks: on SQLite, SQLAlchemy's own way takes three times as long as the answer. Raises
     DBAPIError as that does.
     """
-    return _run(connection, statement, parameters, rows=True)
+    return run(connection, statement, parameters, rows=True)
 
 
-def _run(
-    connection: Connection, statement: str, parameters: tuple[Any, ...] | dict[str, Any], *, rows: bool
+def run(
+    connection: Connection,
+    statement: str,
+    parameters: tuple[Any, ...] | dict[str, Any],
+    *,
+    rows: bool = False,
 ) -> list[Any]:
+    """As `fetch`, for a statement that gives no rows."""
     driver = connection.connection
     cursor = driver.cursor()
     try:
@@ -256,7 +261,7 @@ class BulkInsert:
             return
         for start, count in _pieces(len(values)):
             flat = tuple(chain.from_iterable(values[start : start + count]))
-            _run(connection, head + ", ".join([marks] * count) + tail, flat, rows=False)
+            run(connection, head + ", ".join([marks] * count) + tail, flat)
 
     def _prepare(self, dialect: Dialect) -> tuple[str, str, str, list[tuple[str, Converter | None]]]:
         columns = [(column.name, _converter(column.type, dialect)) for column in self._table.columns]

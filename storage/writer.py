@@ -12,12 +12,12 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -39,8 +39,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_WAITING = 10_000  # units; more would only wait longer than any caller does
+WAITING_PER_OWNER = 2_000  # of these; an import has some 800 on the way, a batch at most 500
 MAX_GROUP = 256  # claims in one transaction: past this, the disk is a small part of it
 MAX_GROUP_CHARACTERS = 65_536  # of their texts: others wait for the keys of long ones to be read and written
+# What an owner gets at one turn, there and where claims are compared: who comes next waits for so much of each other.
+TURN_CLAIMS = 64
+TURN_CHARACTERS = 8_192
 ATTEMPTS = 3  # of a transaction that another process was in the way of
 _GATHER_SECONDS = 0.0005  # at 16 connections a tenth more claims a second; longer gains nothing
 _ASK_SECONDS = 5.0  # how long to ask whether a commit happened, after its connection was lost
@@ -62,9 +66,19 @@ class Unit:
     )
 
     @property
+    def owner_id(self) -> str:
+        """Among whose units it has its turn: the claim's, or the first that work is about; empty for nobody's."""
+        return self.submission.owner_id if self.submission is not None else next(iter(self.owner_ids), "")
+
+    @property
     def characters(self) -> int:
         """Of the claim's text."""
         return 0 if self.submission is None else len(self.submission.examined.claim.content)
+
+    @property
+    def alone(self) -> bool:
+        """Whether it has a transaction of its own."""
+        return self.work is not None
 
     def start(self) -> bool:
         """False when the caller does not wait any more; nothing is written then."""
@@ -80,6 +94,88 @@ class _Failed:
     error: Exception
 
 
+class Waiting(Protocol):
+    """What waits for its owner's turn."""
+
+    @property
+    def owner_id(self) -> str: ...
+
+    @property
+    def characters(self) -> int: ...
+
+    @property
+    def alone(self) -> bool: ...
+
+
+W = TypeVar("W", bound=Waiting)
+
+
+class OwnersInTurn(Generic[W]):
+    """What waits, by owner: an owner's in the order of arrival, and owners in turn, so that who sends much waits behind
+    what others send. Not locked by itself."""
+
+    def __init__(self) -> None:
+        self._of_owner: dict[str, deque[W]] = {}  # whose turn is next comes first
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, owner_id: str) -> bool:
+        return owner_id in self._of_owner
+
+    def add(self, one: W) -> bool:
+        """False when so much waits already, of this owner or of all, that it is not taken."""
+        waiting = self._of_owner.get(one.owner_id, ())
+        if self._count >= MAX_WAITING or len(waiting) >= WAITING_PER_OWNER:
+            return False
+        self._of_owner.setdefault(one.owner_id, deque()).append(one)
+        self._count += 1
+        return True
+
+    def put_back(self, one: W) -> None:
+        """Before all others of its owner."""
+        self._of_owner.setdefault(one.owner_id, deque()).appendleft(one)
+        self._count += 1
+
+    def take(self) -> list[list[W]]:
+        """What comes next of each owner, as much as one transaction has: or one that is `alone`, if that is next. An
+        owner who comes to one later is next after that."""
+        turns: list[list[W]] = []
+        left, characters = MAX_GROUP, MAX_GROUP_CHARACTERS
+        for owner_id in list(self._of_owner):
+            waiting = self._of_owner[owner_id]
+            if waiting[0].alone and turns:
+                continue
+            if left <= 0 or (turns and characters < waiting[0].characters):
+                break
+            turn = list(_turn(waiting, min(left, TURN_CLAIMS), min(characters, TURN_CHARACTERS)))
+            turns.append(turn)
+            del self._of_owner[owner_id]
+            if waiting:
+                self._of_owner[owner_id] = waiting  # behind the others
+            left -= len(turn)
+            characters -= sum(one.characters for one in turn)
+            if turn[0].alone:
+                break
+        self._count -= sum(map(len, turns))
+        return turns
+
+
+def _turn(waiting: deque[W], most: int, characters: int) -> Iterator[W]:
+    """Takes from the front what one owner gets at one turn: one at least."""
+    taken = 0
+    while (
+        waiting and taken < most and not (taken and (waiting[0].alone or waiting[0].characters > characters))
+    ):
+        one = waiting.popleft()
+        taken += 1
+        characters -= one.characters
+        yield one
+        if one.alone:
+            return
+
+
 class _CommitLost(Exception):
     """The connection was lost during the commit of a transaction that had come to `result`."""
 
@@ -89,7 +185,8 @@ class _CommitLost(Exception):
 
 
 class Writer:
-    """Writes in the order of arrival, in a thread of its own. Its methods may be called from any thread."""
+    """Writes owners in turn, what is one owner's in the order of arrival, in a thread of its own. Its methods may be
+    called from any thread."""
 
     def __init__(self, engine: Engine, *, allow: Callable[[], Allowance] = index.new_allowance) -> None:
         """`allow` makes what comparing one owner's claims may cost in a transaction."""
@@ -101,7 +198,7 @@ class Writer:
         # When a transaction was committed, by the monotonic clock, if the last one was.
         self.wrote_at = float("-inf")
         self._connection: Connection | None = None  # of the writer thread alone
-        self._waiting: deque[Unit] = deque()
+        self._waiting: OwnersInTurn[Unit] = OwnersInTurn()
         self._change = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="vouchgate-writer", daemon=True)
@@ -138,8 +235,7 @@ class Writer:
     def add(self, unit: Unit) -> None:
         """Has a unit written when its turn comes."""
         with self._change:
-            if not self._closed and len(self._waiting) < MAX_WAITING:
-                self._waiting.append(unit)
+            if not self._closed and self._waiting.add(unit):
                 self._change.notify()
                 return
             closed = self._closed
@@ -157,7 +253,7 @@ class Writer:
         self._drop_connection()
 
     def _next(self, *, gather: bool) -> list[Unit]:
-        """The claims at the head of the queue, or one other work; nothing when the writer is closed.
+        """The claims that are next, or one other work; nothing when the writer is closed.
 
         With `gather` it waits a moment for more: those who were told of the last group are about to send
         again, and one group is cheaper than two halves that take turns.
@@ -168,17 +264,7 @@ class Writer:
         if gather:
             time.sleep(_GATHER_SECONDS)
         with self._change:
-            if not self._waiting:
-                return []
-            units = [self._waiting.popleft()]
-            if units[0].work is None:
-                left = MAX_GROUP_CHARACTERS - units[0].characters
-                while self._waiting and self._waiting[0].work is None and len(units) < MAX_GROUP:
-                    left -= self._waiting[0].characters
-                    if left < 0:
-                        break
-                    units.append(self._waiting.popleft())
-            return units
+            return [unit for turn in self._waiting.take() for unit in turn]
 
     def _outcomes(self, units: list[Unit]) -> list[Any]:
         """What to tell each unit: its result, or _Failed."""

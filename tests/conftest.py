@@ -11,6 +11,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
@@ -19,10 +20,12 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import make_url
 
-from tests.running.patience import be_patient
+from tests.running.authorities import share_authorities
+from tests.running.patience import be_patient, until
 from tests.running.phrases import share_phrases
+from tests.running.plugins import share_plugins
+from tests.running.signatures import share_signatures
 from tests.running.statements import share_statements
-from vouchgate.storage.engine import migrate, open_engine
 from vouchgate.storage.store import Store
 
 pytest_plugins = ["tests.running.forked"]
@@ -33,7 +36,10 @@ DATABASES = ("sqlite", "postgresql")
 settings.register_profile("vouchgate", deadline=None)
 settings.load_profile("vouchgate")
 be_patient()
+share_authorities()
 share_phrases()
+share_plugins()
+share_signatures()
 share_statements()
 
 # Stops the server when its standard input ends: at the end of the session, or when the test process dies.
@@ -146,8 +152,15 @@ class Postgresql:
         subprocess.run([*command, "stop"], check=True, user=self.user, stdout=quiet, stderr=quiet)
 
     def start(self) -> None:
-        """Starts the server again after a crash."""
-        self._server.ensure_postgres_running()
+        """Starts the server again after a crash, however long it takes to recover: the package waits for 10 s."""
+        with suppress(subprocess.SubprocessError):
+            self._server.ensure_postgres_running()
+        until(self._answers)
+
+    def _answers(self) -> bool:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.url("postgres")):
+            return True
+        return False
 
 
 @pytest.fixture(scope="session")
@@ -167,9 +180,7 @@ def postgresql() -> Iterator[Postgresql]:
     )
     try:
         server.run("CREATE DATABASE migrated")
-        engine = open_engine(server.url("migrated"))
-        migrate(engine)
-        engine.dispose()
+        _make(server.url("migrated"))
         yield server
         server.leave()
     finally:
@@ -184,10 +195,13 @@ def postgresql() -> Iterator[Postgresql]:
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite database with all tables, to copy from."""
     file = tmp_path_factory.mktemp("migrated") / "vouchgate.db"
-    engine = open_engine(f"sqlite:///{file}")
-    migrate(engine)
-    engine.dispose()
+    _make(f"sqlite:///{file}")
     return file
+
+
+def _make(url: str) -> None:
+    """All tables, and the index of nothing yet, which each store would make otherwise that is opened on a copy."""
+    Store.open(url, threshold=THRESHOLD).close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import select, text
@@ -104,7 +105,7 @@ def index_tails(store: Store) -> None:
     with store.read() as connection:
         every = connection.scalars(select(owners.TABLE.c.owner_id)).all()
     for owner_id in every:
-        store.writer.run([owner_id], lambda c, o=owner_id: similar.index_tail(c, o)).result()
+        store.writer.run([owner_id], partial(similar.index_tail, owner_id=owner_id)).result()
 
 
 def assert_consistent(store: Store, now: datetime = NOW) -> None:

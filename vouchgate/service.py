@@ -74,7 +74,7 @@ class Service:
         mirror = () if self.log_mirror is None else self.log_mirror.problems()
         sending = (*self.webhooks.problems(), *self.mail.problems())
         outsiders = (*self.sequencer.problems(), *self.witnesses.problems(), *mirror)
-        return (*self.sources.git.problems(), *judge, *sending, *outsiders)
+        return (*self.store.problems(), *self.sources.git.problems(), *judge, *sending, *outsiders)
 
 
 @contextmanager
@@ -97,7 +97,11 @@ def open_service(
 
             embedder = embeddings.load_embedder(policy)
         store = Store.open(
-            database_to_open(settings), threshold=policy.threshold, vectors=by_meaning, report=report
+            database_to_open(settings),
+            threshold=policy.threshold,
+            vectors=by_meaning,
+            report=report,
+            read_url=settings.read_url,
         )
         opened.callback(store.close)
         store.save_policy(policy, datetime.now(UTC))

@@ -89,6 +89,7 @@ class Settings(_SettingsOfKinds):
     )
 
     database_url: str = f"sqlite:///{DATABASE}"
+    read_url: str | None = None
     repo: Repositories = ()
     mirrors: Path = Path("vouchgate-mirrors")
     mirror_files: bool = False

@@ -133,7 +133,7 @@ class Comparisons:
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        return frozenset(self._listed)
+        return tokens(self._claim)
 
     @cached_property
     def _listed(self) -> list[str]:
@@ -174,12 +174,10 @@ class Comparisons:
         text = rewriter.read(self._claim[:_BEGINNING])
         return subject_of(rewriter.units(text, text.exact))
 
-    def may_contradict(
-        self, other: str, allowance: Allowance, words_of: Callable[[str], frozenset[str]] = tokens
-    ) -> bool | None:
+    def may_contradict(self, other: str, allowance: Allowance) -> bool | None:
         """Whether `contradicted` is worth being asked: the text may be about the same, and has half of the claim's
         words, fewer than a repeat has. A few millionths of a second, and of the allowance only where a text is long and
-        its similarity was not paid for before; None when that is used up. `words_of` may remember words of texts."""
+        its similarity was not paid for before; None when that is used up."""
         known = self._similar.get(other)
         if known is not None and not NEAR <= known < self.threshold:
             return False
@@ -187,7 +185,7 @@ class Comparisons:
         if long and allowance.used_up:
             return None
         with allowance.spending() if long else nullcontext():
-            words = words_of(other)
+            words = tokens(other)
             if min(len(words), len(self._words)) > _LONGEST_CONTRADICTED:
                 return False
             if self._subject is not None and not self._subject.may_be_of(words):

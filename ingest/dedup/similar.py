@@ -49,7 +49,7 @@ class _Permutations(NamedTuple):
 @lru_cache(maxsize=1)
 def _permutations() -> _Permutations:
     """Those of this VERSION, given in full: they are the same in every process. numpy is imported when it is first
-    needed, because that takes a tenth of a second."""
+    needed, because that takes a tenth of a second and 25 MiB."""
     import numpy  # noqa: PLC0415
 
     count = BANDS * ROWS
@@ -76,11 +76,6 @@ def _sketch(words: Iterable[str]) -> bytes:
     hashes ^= hashes >> 16
     values: NDArray[uint32] = (hashes[:, None] * permutations.factors + permutations.offsets).min(axis=0)
     return values.astype("<u4", copy=False).tobytes()
-
-
-def prepare() -> None:
-    """Imports what `band_keys` needs, so that the first claim does not wait for it."""
-    _permutations()
 
 
 def band_keys(content: str, memory_type: str) -> tuple[int, ...]:

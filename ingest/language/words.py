@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from vouchgate.ingest.language.comparable import comparable, unicode_form
 from vouchgate.ingest.language.normalise import INVISIBLE
@@ -84,4 +85,12 @@ def runs(words: Sequence[str], length: int) -> list[str]:
 
 def tokens(text: str) -> frozenset[str]:
     """The set of words that the measure compares: `word_list`, each once."""
+    return _words_of_short(text) if len(text) <= _SHORT else frozenset(word_list(text))
+
+
+_SHORT = 400  # characters, so that what is remembered is a few megabytes
+
+
+@lru_cache(maxsize=4096)  # a claim is asked for several times, and the memories near to it are often the same
+def _words_of_short(text: str) -> frozenset[str]:
     return frozenset(word_list(text))

@@ -1,4 +1,5 @@
-"""How much one host is asked: so many requests at once, so far apart, and none while it wants none."""
+"""How much one host is asked: so many requests at once, so far apart, and none while it wants none. Owners take turns
+at a host, and share the requests of the process: slow hosts that one names make no other wait."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -15,11 +16,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from vouchgate.ingest.net.shared_limits import GRACE_SECONDS, POLL_SECONDS, SharedHostLimits
+from vouchgate.ingest.net.turns import Turns, asking
 
 T = TypeVar("T")
 
 LONGEST_PAUSE = 3_600.0  # seconds; a host that asks for more is asked again after an hour
 AT_ONCE = 200  # requests of one process; citations should not use up a service's file descriptors
+OWNER_AT_ONCE = AT_ONCE // 2  # of one owner's claims
 _REMEMBERED = 10_000  # hosts whose pause or last start is kept; the oldest go first
 
 
@@ -29,9 +32,9 @@ class LimitsUnavailable(Exception):
 
 @dataclass(slots=True)
 class _Queue:
-    """Who waits for one host in this process. asyncio's locks let them through in the order they came."""
+    """Who waits for one host in this process."""
 
-    slots: asyncio.Semaphore
+    slots: Turns
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of the one that starts next
     users: int = 0
 
@@ -53,7 +56,11 @@ class HostLimits:
         self._shared = (
             SharedHostLimits(shared, per_host, spacing_seconds, clock) if shared is not None else None
         )
-        self._room = asyncio.Semaphore(AT_ONCE)
+        # Before a request stands among those of others, so that what waits for its owner's own holds nobody up:
+        # of one owner so many at a host, and in all. Then the host's slots, and the room of the process.
+        self._owners_at_host = Turns(per_host)
+        self._owners = Turns(OWNER_AT_ONCE)
+        self._room = Turns(AT_ONCE, AT_ONCE)
         self._queues: dict[str, _Queue] = {}  # only of hosts that are being asked or waited for
         self._next: dict[str, float] = {}  # when the next request may start
         self._paused: dict[str, float] = {}  # until when none may
@@ -79,10 +86,14 @@ class HostLimits:
         if pause := self.pause(host):
             yield pause
             return
-        queue = self._queues.setdefault(host, _Queue(asyncio.Semaphore(self._per_host)))
+        queue = self._queues.setdefault(host, _Queue(Turns(self._per_host, self._per_host)))
         queue.users += 1
+        owner_id = asking()
         try:
-            async with queue.slots, self._room:
+            async with AsyncExitStack() as held:
+                await held.enter_async_context(self._owners_at_host.of((owner_id, host)))
+                for turns in (self._owners, queue.slots, self._room):
+                    await held.enter_async_context(turns.of(owner_id))
                 handle: int | None = None
                 try:
                     async with queue.turn:

@@ -11,9 +11,11 @@ from contextlib import suppress
 
 from vouchgate.ingest.net.addresses import Address
 from vouchgate.ingest.net.fetched import HopFailure
+from vouchgate.ingest.net.turns import Turns, asking
 
 LOOKUP_SECONDS = 5.0  # for one name; what the system's resolver waits for one server
 _LOOKUPS = 64  # threads at most, those included that hang in the resolver after their time was up
+_OF_OWNER = 16  # of these: names whose servers never answer hang there far longer than anybody waits
 
 Resolve = Callable[[str], Sequence[str]]  # a name to its addresses as text; may block; raises OSError
 
@@ -29,7 +31,7 @@ class NameResolver:
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
-        self._free = asyncio.Semaphore(_LOOKUPS)
+        self._turns = Turns(_OF_OWNER, _LOOKUPS)
 
     async def addresses(self, host: str) -> tuple[Address, ...] | HopFailure:
         """All addresses of a name, at least one."""
@@ -49,11 +51,11 @@ class NameResolver:
         return addresses or HopFailure("dns", f"{host} has no address")
 
     async def _look_up(self, host: str) -> Sequence[str] | Exception:
-        loop = asyncio.get_running_loop()
+        loop, owner_id = asyncio.get_running_loop(), asking()
         done: asyncio.Future[Sequence[str] | Exception] = loop.create_future()
 
         def finish(answer: Sequence[str] | Exception) -> None:
-            self._free.release()
+            self._turns.give_back(owner_id)
             if not done.done():
                 done.set_result(answer)
 
@@ -66,7 +68,7 @@ class NameResolver:
             with suppress(RuntimeError):  # the loop has been closed, and nobody waits any more
                 loop.call_soon_threadsafe(finish, answer)
 
-        await self._free.acquire()
+        await self._turns.take(owner_id)
         # A thread of its own: those of the shared pool are few, and the program's end would wait for them.
         try:
             threading.Thread(target=work, name="look-up", daemon=True).start()

@@ -19,7 +19,7 @@ from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
-from vouchgate.storage.sql import fetch, time_of
+from vouchgate.storage.sql import fetch, run, time_of
 
 Name = tuple[str, str]  # an owner and a key
 
@@ -153,7 +153,7 @@ class Echoes:
             return
         dialect, document = self._connection.dialect.name, json.dumps(rows)
         values: Any = (document,) if dialect == "sqlite" else {"rows": document}
-        self._connection.exec_driver_sql(_WRITE[dialect], values)
+        run(self._connection, _WRITE[dialect], values)
 
 
 def read_facts(connection: Connection, examined: Examined, dedup: DedupFacts, by: str) -> EchoFacts | None:

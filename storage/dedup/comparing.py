@@ -11,8 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -28,15 +27,11 @@ from vouchgate.storage.claims.submit import Submission, SubmitAnswer, prepared
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
-from vouchgate.storage.writer import MAX_GROUP, MAX_WAITING, Unit, Writer, fail
+from vouchgate.storage.writer import OwnersInTurn, Unit, Writer, fail
 
 log = logging.getLogger(__name__)
 
-WAITING_PER_OWNER = 2_000  # claims of one owner; an import has some 800 on the way, a batch at most 500
-# What an owner gets at one turn: claims, characters of them, and comparing.
-_TURN_CLAIMS = 64
-_TURN_CHARACTERS = 8_192
-_TURN_SECONDS = 0.05
+_TURN_SECONDS = 0.05  # of comparing, that an owner gets at one turn
 # Turns that one claim gets, so it is compared for a quarter of a second at most; then it waits for its owner.
 _TURNS = 5
 # Characters of a claim that need not be compared before: with 32 others that takes some 5 ms, and the transaction has
@@ -57,10 +52,15 @@ class _Task:
     gone: Callable[[], bool]
     bands: tuple[int, ...] = ()  # its keys in the similar index, when what contradicts it counts
     turns: int = 0
+    alone: bool = False
 
     @property
     def owner_id(self) -> str:
         return self.examined.claim.owner_id
+
+    @property
+    def characters(self) -> int:
+        return len(self.examined.claim.content)
 
 
 class Comparer:
@@ -77,9 +77,8 @@ class Comparer:
         self._read = read
         self._writer = writer
         self._allow = allow
-        self._waiting: dict[str, deque[_Task]] = {}  # by owner, the next one first
+        self._waiting: OwnersInTurn[_Task] = OwnersInTurn()
         self._in_hand: set[str] = set()  # owners whose turn it is
-        self._count = 0
         self._change = threading.Condition()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="vouchgate-comparer", daemon=True)
@@ -159,13 +158,7 @@ class Comparer:
 
     def _add(self, task: _Task) -> None:
         with self._change:
-            of_owner = self._waiting.get(task.owner_id)
-            full = self._count >= MAX_WAITING or (of_owner is not None and len(of_owner) >= WAITING_PER_OWNER)
-            if not self._closed and not full:
-                if of_owner is None:
-                    of_owner = self._waiting[task.owner_id] = deque()
-                of_owner.append(task)
-                self._count += 1
+            if not self._closed and self._waiting.add(task):
                 self._change.notify()
                 return
         task.tell(StoreClosed("the store is closed") if self._closed else StoreBusy(_TOO_MANY))
@@ -179,18 +172,7 @@ class Comparer:
         with self._change:
             while not self._waiting and not self._closed:
                 self._change.wait()
-            turns: list[list[_Task]] = []
-            left = MAX_GROUP
-            for owner_id in list(self._waiting):
-                if left <= 0:
-                    break
-                tasks = self._waiting.pop(owner_id)
-                turn = list(_turn(tasks, min(left, _TURN_CLAIMS)))
-                left -= len(turn)
-                turns.append(turn)
-                if tasks:
-                    self._waiting[owner_id] = tasks  # at the end of the line
-            self._count -= sum(map(len, turns))
+            turns = self._waiting.take()
             self._in_hand.update(turn[0].owner_id for turn in turns)
             return turns
 
@@ -198,8 +180,7 @@ class Comparer:
         with self._change:
             self._in_hand.clear()
             for task in reversed(unfinished):
-                self._waiting.setdefault(task.owner_id, deque()).appendleft(task)
-            self._count += len(unfinished)
+                self._waiting.put_back(task)
 
     def _compare(self, turns: list[list[_Task]]) -> list[_Task]:
         """Gives each owner its turn; those tasks that need another one, in their order."""
@@ -278,16 +259,6 @@ def _facts(
 
 
 _TOO_MANY = "too many claims wait to be compared with earlier ones; try again later"
-
-
-def _turn(tasks: deque[_Task], most: int) -> Iterator[_Task]:
-    """Takes from the front what one owner gets at one turn: one claim at least."""
-    characters = 0
-    for _ in range(most):
-        if not tasks or (characters and characters + len(tasks[0].examined.claim.content) > _TURN_CHARACTERS):
-            return
-        characters += len(tasks[0].examined.claim.content)
-        yield tasks.popleft()
 
 
 def _candidates(known: CandidateSet | DedupFacts) -> tuple[Any, ...] | list[Any]:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from fractions import Fraction
-from functools import lru_cache
 
 from sqlalchemy import Connection
 
@@ -21,7 +20,6 @@ from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbour, Neighbours
 from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, Allowance, Comparisons, LookedUp
 from vouchgate.ingest.dedup.similar import nearest
-from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.storage.dedup import similar
 from vouchgate.storage.dedup.window import Candidate
@@ -41,14 +39,6 @@ MOST_OF_GROUP = 16  # texts of the same transaction that a claim is held against
 
 Asked = tuple[Examined, tuple[int, ...]]  # a claim, and its keys in the similar index
 Near = Mapping[tuple[str, tuple[int, ...]], Sequence[Candidate]]  # memories, by owner and keys
-
-# The memories of an owner that share most with a claim are often the same from claim to claim.
-_words_of_short = lru_cache(maxsize=4096)(tokens)
-_SHORT = 400  # characters, so that what is remembered is a few megabytes
-
-
-def _words(text: str) -> frozenset[str]:
-    return _words_of_short(text) if len(text) <= _SHORT else tokens(text)
 
 
 def new_allowance() -> Allowance:
@@ -92,7 +82,7 @@ def of_candidates(
     complete, about_the_same = True, 0
     found: list[tuple[Fraction, Neighbour]] = []
     for memory_id, text in read:
-        may = known.may_contradict(text, allowance, _words)
+        may = known.may_contradict(text, allowance)
         if may is None or (may and not known.contradict(text, allowance)):
             complete = False
             continue

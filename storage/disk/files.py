@@ -73,8 +73,11 @@ class FileWatch:
         if self._lost is None and not (self._open and self._now() != self._seen):
             return
         with self._lock:
+            now = self._now()
+            if self._lost is None and not (self._open and now != self._seen):
+                return  # the last connection was closed meanwhile, or the first one opened
             if self._lost is None or not self._saved:
-                self._lost = self._sentence(self._now(), connection)
+                self._lost = self._sentence(now, connection)
         raise StorageError(self._lost)
 
     def _now(self) -> _Files:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table, bindparam, select, text, update
 
-from vouchgate.storage.sql import PreparedSelect, among
+from vouchgate.storage.sql import PreparedSelect, among, fetch
 from vouchgate.storage.tables.claims import OwnerRow
 
 SERVICE_OWNER = ""  # whose log chain tells of tokens and of the service itself; no claim can have this owner
@@ -85,9 +85,7 @@ def _new(owner_id: str) -> dict[str, str]:
 
 def _lock(connection: Connection, wanted: list[str]) -> dict[str, OwnerState]:
     dialect = connection.dialect.name
-    rows = connection.exec_driver_sql(
-        _LOCK[dialect], (json.dumps(wanted) if dialect == "sqlite" else wanted,)
-    )
+    rows = fetch(connection, _LOCK[dialect], (json.dumps(wanted) if dialect == "sqlite" else wanted,))
     return {owner_id: OwnerState(owner_id, *state) for owner_id, *state in rows}
 
 

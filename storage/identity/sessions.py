@@ -171,13 +171,10 @@ def redeem(
     `instead_of` is the secret of the session that this browser had, which ends; `browser` what it calls itself. Raises
     StorageError.
     """
-    if _SECRET.fullmatch(code) is None:
-        return None
-    wanted = {"wanted": tokens.sha256_of(code), "now": now}
-    with store.read() as connection:  # strangers' guesses take no lock
-        token_id = connection.scalar(_OPEN_LINK, wanted)
+    token_id = link_holder(store, code, now)  # strangers' guesses take no lock
     if token_id is None:
         return None
+    wanted = {"wanted": tokens.sha256_of(code), "now": now}
 
     def use(connection: Connection) -> bool:
         return connection.execute(_USE_LINK, wanted).rowcount == 1
@@ -185,18 +182,32 @@ def redeem(
     return _begin(store, token_id, _How("link", now, browser, instead_of), now, use)
 
 
-def start(
-    store: Store, token_text: str, *, now: datetime, instead_of: str | None = None, browser: str | None = None
-) -> str | SignInRefusal:
-    """The secret of a new session for whoever presents a reviewer's or an auditor's token; else as `redeem`."""
+def link_holder(store: Store, code: str, now: datetime) -> str | None:
+    """The id of the token that a link's code signs in, if it still does. Nothing is used up by it."""
+    if _SECRET.fullmatch(code) is None:
+        return None
+    with store.read() as connection:
+        return connection.scalar(_OPEN_LINK, {"wanted": tokens.sha256_of(code), "now": now})
+
+
+def holder(store: Store, token_text: str, now: datetime) -> str | SignInRefusal:
+    """The id of the token that is presented, if it signs somebody in."""
     with store.read() as connection:
         principal = tokens.authenticate(connection, token_text, now)
     if principal is None:
         return SignInRefusal.UNKNOWN
-    if principal.role.value not in VISITORS:
-        return SignInRefusal.NOT_A_VISITOR
+    return principal.id if principal.role.value in VISITORS else SignInRefusal.NOT_A_VISITOR
+
+
+def start(
+    store: Store, token_text: str, *, now: datetime, instead_of: str | None = None, browser: str | None = None
+) -> str | SignInRefusal:
+    """The secret of a new session for whoever presents a reviewer's or an auditor's token; else as `redeem`."""
+    token_id = holder(store, token_text, now)
+    if isinstance(token_id, SignInRefusal):
+        return token_id
     how = _How("token", now, browser, instead_of)
-    return _begin(store, principal.id, how, now) or SignInRefusal.UNKNOWN
+    return _begin(store, token_id, how, now) or SignInRefusal.UNKNOWN
 
 
 def start_as(

@@ -1,5 +1,5 @@
-"""Places in the review queue: limited for each agent of an owner, for each owner and in all. Imports have a lane of
-their own, with limits of its own, and take no place of an agent."""
+"""Places in the review queue: limited for each agent of an owner, for each owner, for each token over all its owners,
+and in all. Imports have a lane of their own, with limits of its own, and take no place of an agent."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ _OF_AGENT = {
     "postgresql": f"{_COUNT} WHERE owner_id = %s AND submitted_by = %s AND status = 'pending' AND lane = 'agent'"
     " LIMIT %s) AS places",
 }
+_OF_TOKEN = {
+    "sqlite": f"{_COUNT} INDEXED BY pending_places WHERE submitted_by = ?1 AND status = 'pending'"
+    " AND lane = 'agent' LIMIT ?2)",
+    "postgresql": f"{_COUNT} WHERE submitted_by = %s AND status = 'pending' AND lane = 'agent' LIMIT %s) AS places",
+}
 # Places left in the whole queue below which its count is locked before it is relied on. Other processes take at
 # most a group's worth at the same moment, each.
 _NEARLY_FULL = 1000
@@ -44,6 +49,7 @@ class QueueLimit(StrEnum):
 
     PER_AGENT = "per_agent"
     PER_OWNER = "per_owner"
+    PER_TOKEN = "per_token"  # noqa: S105  (a setting's name)
     TOTAL = "total"
     IMPORTS_PER_OWNER = "imports_per_owner"
     IMPORTS_TOTAL = "imports_total"
@@ -56,6 +62,8 @@ class QueueLimit(StrEnum):
                 return "claims of this agent wait for their owner"
             case QueueLimit.PER_OWNER:
                 return "claims wait for this owner"
+            case QueueLimit.PER_TOKEN:
+                return "claims of this token wait, of all the owners it sends for"
             case QueueLimit.TOTAL:
                 return "claims wait in the whole queue, of all owners"
             case QueueLimit.IMPORTS_PER_OWNER:
@@ -65,8 +73,8 @@ class QueueLimit(StrEnum):
 
     @property
     def in_all(self) -> bool:
-        """Whether it is one over all owners."""
-        return self in (QueueLimit.TOTAL, QueueLimit.IMPORTS_TOTAL)
+        """Whether it is one over several owners."""
+        return self in (QueueLimit.PER_TOKEN, QueueLimit.TOTAL, QueueLimit.IMPORTS_TOTAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +106,11 @@ class QueueCapacity:
         self._totals: dict[
             Lane, tuple[int, int]
         ] = {}  # limit, and how many waited before, of lanes asked for
-        self._waiting: dict[tuple[str, str], int] = {}  # before, by owner and agent, where that was counted
+        self._waiting: dict[
+            tuple[str, ...], int
+        ] = {}  # before, of an owner's agent or a token, where that was counted
         self._by_agent: Counter[tuple[str, str]] = Counter()  # places that this group takes
+        self._by_token: Counter[str] = Counter()
 
     def reserve(self, owner: OwnerState, limits: QueueLimits, agent: str, lane: Lane) -> QueueFull | None:
         """Counts one more that waits, sent by the principal `agent`, or says which limit is reached."""
@@ -110,6 +121,7 @@ class QueueCapacity:
         owner.imported += lane is Lane.IMPORT
         self._taken[lane] += 1
         self._by_agent[owner.owner_id, agent] += lane is Lane.AGENT
+        self._by_token[agent] += lane is Lane.AGENT
         return None
 
     def _full(
@@ -137,17 +149,30 @@ class QueueCapacity:
             return each, most
         if lane not in self._totals:
             self._totals[lane] = total, self._read_total(lane, total)
-        if self._totals[lane][1] + self._taken[lane] >= total:
+        waiting = self._totals[lane][1] + self._taken[lane]
+        if waiting >= total:
             return in_all, total
+        # Here, too, most are not counted. Other processes may write for other owners meanwhile: they pass it by their
+        # groups, and not the limit over all.
+        share = limits.per_token
+        if lane is Lane.AGENT and share and waiting >= share and self._of_token(agent, share) >= share:
+            return QueueLimit.PER_TOKEN, share
         return None
 
     def _of_agent(self, owner_id: str, agent: str, most: int) -> int:
         """How many places this agent has, counted to `most`, with those that this group takes."""
         pair = owner_id, agent
-        if pair not in self._waiting:
-            statement = _OF_AGENT[self._connection.dialect.name]
-            self._waiting[pair] = fetch(self._connection, statement, (owner_id, agent, most))[0][0]
-        return self._waiting[pair] + self._by_agent[pair]
+        return self._counted(_OF_AGENT, pair, most) + self._by_agent[pair]
+
+    def _of_token(self, token_id: str, most: int) -> int:
+        """How many it has for all its owners, counted to `most`, with those that this group takes."""
+        return self._counted(_OF_TOKEN, (token_id,), most) + self._by_token[token_id]
+
+    def _counted(self, statements: dict[str, str], whose: tuple[str, ...], most: int) -> int:
+        if whose not in self._waiting:
+            statement = statements[self._connection.dialect.name]
+            self._waiting[whose] = fetch(self._connection, statement, (*whose, most))[0][0]
+        return self._waiting[whose]
 
     def _read_total(self, lane: Lane, limit: int) -> int:
         """How many wait in all in this lane. Far from the limit without the lock, so that owners do not wait for one

@@ -107,7 +107,7 @@ class PendingRow(SQLModel, table=True):
         partial_index("pending_became", "owner_id", "memory_id", where="memory_id IS NOT NULL"),
         partial_index("pending_rejected", "owner_id", "words_digest", where="status = 'rejected'"),
         partial_index(
-            "pending_places", "owner_id", "submitted_by", where="status = 'pending' AND lane = 'agent'"
+            "pending_places", "submitted_by", "owner_id", where="status = 'pending' AND lane = 'agent'"
         ),
         partial_index(
             "pending_assigned",

@@ -25,7 +25,11 @@ OWNED = frozenset(
     if next(iter(table.primary_key.columns.keys())) == "owner_id"
 )
 _PLACEHOLDER = re.compile(r"%\(\w+\)s|%s|(?<![:\w]):\w+")
-_TOUCHES = re.compile(r"\s*(select|insert|update|delete|with|merge|truncate|copy)\b", re.IGNORECASE)
+_NO_ROWS = re.compile(  # of any table of ours
+    r"\s*(;?\s*$|(alter|analyze|begin|close|commit|create|deallocate|drop|fetch|lock|release|rollback|savepoint|set|show|vacuum)\b)",
+    re.IGNORECASE,
+)
+_CURSOR = re.compile(r"\s*declare\s.*?\scursor\s.*?\bfor\s", re.IGNORECASE | re.DOTALL)
 _LIST = Path(__file__).with_name("not_keyed.toml")
 _VERBS: dict[type[exp.Expr], str] = {
     exp.Select: "select",
@@ -72,10 +76,11 @@ def known() -> NotKeyed:
 def uses(statement: str) -> list[Use]:
     """What a statement in PostgreSQL's words touches; nothing for what does not touch rows, such as SET. Raises
     ValueError when it cannot be read."""
-    if not _TOUCHES.match(statement):
+    if _NO_ROWS.match(statement):
         return []
     try:
-        parsed = sqlglot.parse_one(_PLACEHOLDER.sub("$1", statement) + " ", dialect="postgres")
+        plain = _CURSOR.sub("", _PLACEHOLDER.sub("$1", statement), count=1)
+        parsed = sqlglot.parse_one(plain + " ", dialect="postgres")
     except sqlglot.errors.SqlglotError as error:
         raise ValueError(f"this statement cannot be read: {statement}") from error
     found = [_use(node) for node in parsed.find_all(*_VERBS)]

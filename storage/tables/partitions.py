@@ -17,7 +17,7 @@ LARGE = (
     "decision", "dedup_key", "dedup_template", "embedding", "lineage", "log_entry", "memory", "pending", "similar_key",
     "source_text",
 )  # fmt: skip
-MOST = 256  # partitions of a table: a plan that cannot tell the owner opens all of them
+MOST = 128  # partitions of a table: all are locked at once when it is cut, for which PostgreSQL has room by default
 
 _OTHERS = text(
     "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "

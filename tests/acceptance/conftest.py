@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.acceptance.site import Site, open_site
 from tests.browser import Chromium, open_chromium
+from tests.running.on_path import forked_on_path
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +24,17 @@ def site(module_database_url: str) -> Iterator[Site]:
 def owner(site: Site) -> str:
     """An owner nobody else uses."""
     return site.owner()
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Path]:
+    """A folder with a `vouchgate` that need not be loaded anew, and a memory server, for what starts programs by their
+    names."""
+    with (
+        tempfile.TemporaryDirectory(prefix="gg-") as short,
+        forked_on_path(Path(short, "bin"), recall="tests.stores.recall_server") as folder,
+    ):
+        yield folder
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import sys
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import Distribution, distribution
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -39,10 +40,19 @@ def build_wheel(folder: Path) -> Path:
 
 
 def unpack(wheel: Path) -> Path:
-    """What the wheel holds, in a folder beside it."""
+    """What the wheel holds, in a folder beside it. Of a file that is as it is in this checkout, what has been compiled
+    of it here is compiled there."""
     folder = wheel.parent / "unpacked"
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder)
+    for file in (folder / NAME).rglob("*.py"):
+        ours = ROOT / NAME / file.relative_to(folder / NAME)
+        compiled = Path(cache_from_source(str(ours)))
+        if compiled.exists() and ours.read_bytes() == file.read_bytes():
+            shutil.copystat(ours, file)  # which says of what state it was compiled
+            beside = Path(cache_from_source(str(file)))
+            beside.parent.mkdir(exist_ok=True)
+            shutil.copyfile(compiled, beside)
     return folder
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from vouchgate.storage.tables.claims import (
     DecisionRow,
     DedupKeyRow,
     DedupTemplateRow,
+    ErasedRow,
     IdempotencyRow,
     LogRow,
     MemoryRow,
@@ -45,6 +47,7 @@ _ENDED = {
     Action.REVIEW_EXPIRED: ReviewStatus.EXPIRED,
 }
 
+_ID = re.compile(r"\b(?:mem|rev|dec)_\w+")
 _REPLACED = (Action.MEMORY_SUPERSEDED, Action.MEMORY_RESTORED)
 
 
@@ -62,6 +65,7 @@ class Kept:
     templates: list[Any]
     owners: dict[str, Any]
     total: int
+    gone: frozenset[str]  # what was erased, and decisions on other claims that showed some of it
 
 
 def everything(connection: Connection) -> Kept:
@@ -70,23 +74,31 @@ def everything(connection: Connection) -> Kept:
     def rows(model: Any) -> list[Any]:
         return list(connection.execute(select(model.__table__)))
 
-    decisions = {row.id: row for row in rows(DecisionRow)}
+    decisions, entries = {row.id: row for row in rows(DecisionRow)}, rows(LogRow)
     return Kept(
         memories={row.id: row for row in rows(MemoryRow)},
         pending={row.id: row for row in rows(PendingRow)},
         decisions=decisions,
-        answers={key: ValidationResult.model_validate_json(row.answer) for key, row in decisions.items()},
-        log=rows(LogRow),
+        answers={
+            key: ValidationResult.model_validate_json(row.answer)
+            for key, row in decisions.items()
+            if row.answer
+        },
+        log=entries,
         idempotency={(row.principal_id, row.key): row for row in rows(IdempotencyRow)},
         keys=rows(DedupKeyRow),
         templates=rows(DedupTemplateRow),
         owners={row.owner_id: row for row in rows(OwnerRow)},
         total=sum(row.pending for row in rows(QueueTotalRow)),
+        gone=frozenset(
+            [row.item_id for row in rows(ErasedRow)]
+            + [entry.subject_id for entry in entries if entry.action == Action.MEMORY_ERASED]
+        ),
     )
 
 
 def look(database_url: str) -> tuple[Kept, list[str]]:
-    """What a database holds, and one sentence for everything in it that is not whole."""
+    """What a database holds, and one sentence for everything in it that is not whole, but for what was erased."""
     store = Store.open(database_url, threshold=THRESHOLD)
     try:
         with store.read() as connection:
@@ -96,7 +108,7 @@ def look(database_url: str) -> tuple[Kept, list[str]]:
         store.close()
     for problems in (_decisions, _memories, _pending, _counters, _dedup_keys, _log, _twice):
         broken += problems(kept)
-    return kept, broken
+    return kept, [sentence for sentence in broken if kept.gone.isdisjoint(_ID.findall(sentence))]
 
 
 def _decisions(kept: Kept) -> Iterator[str]:
@@ -197,7 +209,7 @@ def _ends(entries: list[Any]) -> list[ReviewStatus]:
     for entry in entries:
         if entry.action == Action.REVIEW_UNDONE:
             ends.pop()
-        else:
+        elif entry.action != Action.MEMORY_ERASED:
             ends.append(_ENDED[entry.action])
     return ends
 
@@ -206,8 +218,8 @@ def _log(kept: Kept) -> Iterator[str]:
     entries: defaultdict[str, list[Any]] = defaultdict(list)
     for entry in kept.log:
         entries[entry.subject_id].append(entry)
-    for decision_id, row in kept.decisions.items():
-        found = entries[decision_id]
+    for decision_id in kept.decisions.keys() - kept.gone:
+        row, found = kept.decisions[decision_id], entries[decision_id]
         if len(found) != 1:
             yield f"{decision_id}: the log has {len(found)} entries for it"
         elif (
@@ -230,7 +242,7 @@ def _log(kept: Kept) -> Iterator[str]:
             yield f"{memory_id}: is {memory.status}, the log disagrees"
     subjects = kept.decisions.keys() | kept.pending.keys() | kept.memories.keys()
     for entry in kept.log:
-        if entry.owner_id and entry.subject_id not in subjects:
+        if entry.owner_id and entry.subject_id not in subjects and _ID.match(entry.subject_id):
             yield f"log of {entry.owner_id}, entry {entry.seq}: {entry.subject_id} is not there"
 
 

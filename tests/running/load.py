@@ -28,7 +28,8 @@ class GaveUpError(Exception):
 class Where:
     """The address of the server as it is now; callers wait for it while there is none."""
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(self, url: str | None = None, *, patience: float = PATIENCE_SECONDS) -> None:
+        self.patience = patience  # seconds, for one request over all restarts
         self._change = threading.Condition()
         self._url = url
         self._abandoned = False
@@ -54,7 +55,7 @@ class Where:
     def get(self) -> str:
         """The address, once there is one. Raises GaveUpError."""
         with self._change:
-            self._change.wait_for(lambda: self._url is not None or self._abandoned, PATIENCE_SECONDS)
+            self._change.wait_for(lambda: self._url is not None or self._abandoned, self.patience)
             if self._url is None or self._abandoned:
                 raise GaveUpError
             return self._url
@@ -79,7 +80,7 @@ class Caller:
 
     def __init__(self, where: Where, token: str) -> None:
         where.callers.append(self)
-        self._where = where
+        self._where, self.patience = where, where.patience
         self.token = token
         self._connection: http.client.HTTPConnection | None = None
         self._url = ""
@@ -111,7 +112,7 @@ class Caller:
 
     def ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> Reply:
         """Tries until there is an answer that is not 503. For requests that may be repeated."""
-        end = time.monotonic() + PATIENCE_SECONDS
+        end = time.monotonic() + self.patience
         while time.monotonic() < end:
             reply = self.send(method, path, body, key)
             if reply is not None and reply.status != 503:
@@ -224,7 +225,7 @@ def agent(caller: Caller, number: int, owners: Sequence[str], ledger: Ledger, st
 
 def submit(caller: Caller, sent: Sent, ledger: Ledger) -> None:
     """Sends it, again and again if it has a key, and notes what came back."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + caller.patience
     tries = 0
     while time.monotonic() < end:
         reply = caller.send("POST", sent.path, sent.body, sent.key)
@@ -271,15 +272,22 @@ def reviewer(caller: Caller, number: int, ledger: Ledger, stop: threading.Event)
 
 
 class Load:
-    """One thread for each of these tokens, from the beginning of the block to `finish`."""
+    """One thread for each of these tokens, from the beginning of the block to `finish`.
+    `connect` makes the caller of a token."""
 
     def __init__(
-        self, where: Where, agents: Sequence[str], reviewers: Sequence[str], owners: Sequence[str]
+        self,
+        where: Where,
+        agents: Sequence[str],
+        reviewers: Sequence[str],
+        owners: Sequence[str],
+        *,
+        connect: Callable[[Where, str], Caller] = Caller,
     ) -> None:
         self.ledger = Ledger()
         self._where = where
         self._stop = threading.Event()
-        self._callers = [Caller(where, token) for token in (*agents, *reviewers)]
+        self._callers = [connect(where, token) for token in (*agents, *reviewers)]
         self._threads = []
         for number, caller in enumerate(self._callers):
             if number < len(agents):
@@ -287,6 +295,12 @@ class Load:
             else:
                 act = partial(reviewer, caller, number, self.ledger, self._stop)
             self._threads.append(threading.Thread(target=self._run, args=(act,), daemon=True))
+
+    def add(self, act: Callable[[threading.Event], None]) -> None:
+        """One thread more, ahead of the block: it is given what tells it to stop."""
+        self._threads.append(
+            threading.Thread(target=self._run, args=(partial(act, self._stop),), daemon=True)
+        )
 
     def _run(self, act: Callable[[], None]) -> None:
         try:

@@ -12,8 +12,10 @@ from contextlib import suppress
 
 import httpx
 
+from tests.running.authorities import share_authorities
 from tests.running.patience import be_patient
 from tests.running.phrases import share_phrases
+from tests.running.plugins import share_plugins
 from tests.running.routes import share_routes
 from vouchgate import cli
 from vouchgate.cli.app import commands
@@ -37,6 +39,7 @@ for needed in (
     *COMMANDS,
     # What a service loads when it starts to serve.
     "anyio._backends._asyncio",
+    "fastmcp",
     "encodings.idna",
     "fastapi.telemetry._runtime",
     "numpy",
@@ -46,6 +49,7 @@ for needed in (
     "uvicorn.loops.uvloop",
     "uvicorn.protocols.http.httptools_impl",
     "uvicorn.protocols.websockets.websockets_sansio_impl",
+    "vouchgate.mcp.gate.proxy",
     "vouchgate.mcp.serving",
     "pytest",
     "hypothesis",
@@ -59,7 +63,9 @@ for needed in (
 be_patient()
 commands()
 load_policy()
+share_authorities()
 share_phrases()
+share_plugins()
 share_routes()
 for name in [name for name in os.environ if name.startswith("VOUCHGATE_")]:
     del os.environ[name]  # of whoever runs the tests

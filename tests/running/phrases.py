@@ -13,7 +13,7 @@ _MADE: dict[int, tuple[Lexicon, PhraseAutomaton]] = {}  # by the id of a lexicon
 def share_phrases() -> None:
     """From now on the detectors that are made in this process, or in those forked from it, have in common what belongs
     to a lexicon alone. It remembers what texts lead to, and nothing of the texts."""
-    hedge.PhraseAutomaton = _automaton  # type: ignore[misc,assignment]
+    hedge.PhraseAutomaton = _automaton  # type: ignore[attr-defined,assignment]
 
 
 def _automaton(lexicon: Lexicon) -> PhraseAutomaton:

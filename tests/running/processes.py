@@ -44,7 +44,8 @@ def share() -> None:
 
 
 class Program:
-    """One run of `vouchgate` with these arguments. Its standard streams are open files or descriptors."""
+    """One run of `vouchgate`, or of another module, with these arguments. Its standard streams are open files or
+    descriptors."""
 
     def __init__(
         self,
@@ -53,14 +54,20 @@ class Program:
         directory: Path,
         environment: Mapping[str, str],
         streams: Sequence[int | IO[Any]],
+        module: str = "vouchgate.cli",
     ) -> None:
         given = [_Descriptor(stream if isinstance(stream, int) else stream.fileno()) for stream in streams]
         self._process = FORKED.Process(
-            target=_run, args=(list(arguments), str(directory), dict(environment), given), name="vouchgate"
+            target=_run,
+            args=(module, list(arguments), str(directory), dict(environment), given),
+            name="vouchgate",
         )
         self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
+        self.sentinel: int = (
+            self._process.sentinel
+        )  # ready, for `multiprocessing.connection.wait`, once it has ended
 
     def poll(self) -> int | None:
         """Its exit status, minus the number of the signal that ended it; None while it runs."""
@@ -102,7 +109,11 @@ class _Descriptor:
 
 
 def _run(
-    arguments: list[str], directory: str, environment: dict[str, str], streams: list[_Descriptor]
+    module: str,
+    arguments: list[str],
+    directory: str,
+    environment: dict[str, str],
+    streams: list[_Descriptor],
 ) -> None:
     os.chdir(directory)
     os.environ.clear()
@@ -120,7 +131,7 @@ def _run(
     if "PYTHONPATH" in environment:
         sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     util.spawnv_passfds = _forked  # type: ignore[assignment]  # called with these alone
-    runpy.run_module("vouchgate.cli", run_name="__main__", alter_sys=True)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 def _forked(path: bytes, arguments: Sequence[Any], kept: Sequence[int]) -> int:

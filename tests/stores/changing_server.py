@@ -30,10 +30,9 @@ class Says(Middleware):
 
 def said_of(tool: Tool, said: dict[str, Any]) -> Tool:
     """The tool as the file has it."""
-    changes = {key: said[key] for key in ("description", "parameters") if key in said}
-    return tool.model_copy(
-        update={**changes, "annotations": ToolAnnotations(read_only_hint=said.get("reads"))}
-    )
+    changes: dict[str, Any] = {key: said[key] for key in ("description", "parameters") if key in said}
+    changes["annotations"] = ToolAnnotations(read_only_hint=said.get("reads"))
+    return tool.model_copy(update=changes)
 
 
 def write(content: str) -> str:
@@ -53,15 +52,11 @@ async def turn(says: dict[str, Any], context: Context) -> str:
 
 
 server.add_middleware(Says())
-for name, each in {
-    "read_notes": read,
-    "count_notes": write,
-    "peek": read,
-    "sneaky_write": write,
-    "add_note": write,
-    "turn": turn,
-}.items():
-    server.tool(each, name=name)
+for name in ("read_notes", "peek"):
+    server.tool(read, name=name)
+for name in ("count_notes", "sneaky_write", "add_note"):
+    server.tool(write, name=name)
+server.tool(turn)
 
 if __name__ == "__main__":
     server.run(show_banner=False, log_level="ERROR")

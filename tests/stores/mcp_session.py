@@ -76,11 +76,15 @@ def _without_nulls(part: Any) -> Any:
 
 
 @contextmanager
-def over_stdio(gate: str, token: str, *, mode: Mode = "auto") -> Iterator[McpSession]:
-    """A session with a `vouchgate mcp` that the client starts."""
+def over_stdio(
+    gate: str, token: str, *, mode: Mode = "auto", programs: Path | None = None
+) -> Iterator[McpSession]:
+    """A session with a `vouchgate mcp` that the client starts: in an interpreter that starts for it, or from a folder
+    of programs that need not be loaded anew."""
+    program = (sys.executable, "-m", "vouchgate.cli") if programs is None else (str(programs / "vouchgate"),)
     server = StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "vouchgate.cli", "mcp", "--url", gate],
+        command=program[0],
+        args=[*program[1:], "mcp", "--url", gate],
         env=clean_environment({"VOUCHGATE_TOKEN": token}),
     )
     # Its own default is what stood there when it was loaded.

@@ -49,7 +49,7 @@ def list_events(
 ) -> EventPage:
     """The append-only log. Each owner's entries are numbered without a gap and chained by digest."""
     owners = owners_in_scope(principal, user_id)
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         items = log.events(connection, owners, after=_cursor(after), limit=limit)
     return EventPage(items=items, next=f"{items[-1].seq}:{items[-1].owner_id}" if items else None)
 
@@ -85,7 +85,7 @@ def list_rulings(
         after=None if last is None else (last[0], _EPOCH + _MICROSECOND * last[1]),
     )
     items: list[Ruling] = []
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         for together in rulings.walk(connection, wanted):
             if len(items) >= limit:
                 at = (items[-1].at - _EPOCH) // _MICROSECOND

@@ -89,8 +89,6 @@ IdempotencyKey = Annotated[
 ]
 _IDEMPOTENCY_KEY: TypeAdapter[str | None] = TypeAdapter(IdempotencyKey)
 
-EXAMINING_AT_ONCE = 16  # rows of one batch whose citations are read at the same time
-
 
 # What an agent does about a full queue.
 NO_PLACE = (
@@ -273,13 +271,15 @@ async def submit_rows(
         raise ClaimRefused("batch_too_large", f"at most {gate.policy.limits.batch_claims} claims a batch")
     gate.examiner.refuse_secret("Idempotency-Key", idempotency_key)
     limit_rate(request, principal, len(rows))
-    at_once = asyncio.Semaphore(EXAMINING_AT_ONCE)
     texts = PreparedTexts()  # rows of a batch often cite one source
 
     async def prepare(row: JsonValue) -> tuple[ClaimIn, Examined] | dict[str, Any]:
         try:
             claim = ClaimIn.model_validate(row)
-            async with at_once:
+            async with gate.rows.of(claim.user_id or min(principal.owners, default="")):
+                await asyncio.sleep(
+                    0
+                )  # what cites nothing is examined at once, and others are answered in between
                 built = gate.examiner.build_claim(principal, claim)
                 return claim, await gate.examine(built, texts=texts)
         except ValidationError as error:

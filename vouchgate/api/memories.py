@@ -113,14 +113,14 @@ def list_memories(
         after=after,
         limit=limit,
     )
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         found = memories.search(connection, wanted, datetime.now(UTC))
         items = MemoryOut.of(connection, principal, found)
     return MemoryPage(items=items, next=items[-1].id if len(items) == limit else None)
 
 
 def _memory(request: Request, memory_id: str, principal: Principal) -> Memory:
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         memory = memories.get(
             connection, memory_id, datetime.now(UTC), owners=owners_in_scope(principal, None)
         )
@@ -133,7 +133,7 @@ def _memory(request: Request, memory_id: str, principal: Principal) -> Memory:
 def get_memory(request: Request, memory_id: str, principal: MemoryReader) -> MemoryOut:
     """One memory, whatever its status."""
     memory = _memory(request, memory_id, principal)
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         return MemoryOut.of(connection, principal, [memory])[0]
 
 
@@ -141,7 +141,7 @@ def get_memory(request: Request, memory_id: str, principal: MemoryReader) -> Mem
 def get_evidence(request: Request, memory_id: str, principal: MemoryReader) -> EvidenceOut:
     """What the decision that let this memory in rests on, and whether a source went away or changed since."""
     memory = _memory(request, memory_id, principal)
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         found = decisions.get(connection, memory.decision_id, owners=frozenset({memory.owner_id}))
         cast = votes.of_memory(connection, memory.owner_id, memory.id)
     if found is None:

@@ -101,7 +101,7 @@ def list_own_pending(
         after=after,
         limit=limit,
     )
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         items = pending.search(connection, wanted)
     return OwnPendingPage(
         items=[OwnPending.of(item) for item in items],

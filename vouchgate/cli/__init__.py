@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from vouchgate.extras import missing
@@ -9,6 +10,7 @@ from vouchgate.extras import missing
 
 def main() -> None:
     """Entry point of the `vouchgate` program. Exit status: 0 ok, 1 refused or failed, 2 usage."""
+    gc.disable()  # nothing that is loaded is garbage: to look for some takes a seventh of a start
     # Importing the package alone loads nothing, and a base install has nothing that the commands are made with.
     try:
         from vouchgate.cli.app import run  # noqa: PLC0415
@@ -18,4 +20,6 @@ def main() -> None:
             raise
         print(f"vouchgate: {told}", file=sys.stderr)
         sys.exit(2)
+    if sys.argv[1:2] != ["serve"]:  # it loads more, then turns it on again
+        gc.enable()
     sys.exit(run(sys.argv[1:]))

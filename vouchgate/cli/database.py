@@ -27,7 +27,7 @@ def open_store(settings: Settings) -> Iterator[Store]:
     finally:
         engine.dispose()
     threshold = load_policy(settings.policy).threshold if built is None else built.threshold
-    store = Store.open(settings.database_url, threshold=threshold)
+    store = Store.open(settings.database_url, threshold=threshold, read_url=settings.read_url)
     try:
         yield store
     finally:

@@ -7,16 +7,13 @@ import gc
 import logging
 import os
 import secrets
-import signal
 import socket
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import FrameType
 
-import uvicorn
 from fastapi import FastAPI
 from sqlalchemy import make_url
 
@@ -29,6 +26,8 @@ from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.transparency.verifier import ED25519, NotProven, parse_keys
 from vouchgate.review.vouching.loading import read_rules
 from vouchgate.server.app import create_app
+from vouchgate.server.connections import Server
+from vouchgate.server.headers import SecureHeaders
 from vouchgate.server.processes import Supervisor
 from vouchgate.server.witness import Witness, WitnessError, create_witness
 from vouchgate.service import Service, open_service
@@ -55,6 +54,7 @@ def tune_interpreter() -> None:
     claims a second in the load bench. Call it once everything is open.
     """
     sys.setswitchinterval(0.0005)
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 50, 50)
@@ -86,6 +86,7 @@ def run(settings: Settings) -> int:
             if settings.workers == 1:
                 _serve(create_app(service), listener, ready)
                 return 0
+        gc.enable()
         # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
         return Supervisor(settings, listener, work, ready).run()
 
@@ -116,14 +117,8 @@ def run_witness(logs: Sequence[str], folder: Path, name: str | None, host: str, 
     with bind(host, port) as listener:
         listen(listener)
         say(f"witness {witness.key}\nlistening on {address_of(listener)}")
-        config = uvicorn.Config(
-            create_witness(witness),
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            limit_concurrency=100,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+        app = SecureHeaders(create_witness(witness))
+        Server(app, lambda: None, GRACE_SECONDS).serve_on(listener)
     return 0
 
 
@@ -137,14 +132,7 @@ def work(settings: Settings, listener: socket.socket, shared: Path, ready: Calla
 def _serve(app: FastAPI, listener: socket.socket, ready: Callable[[], None]) -> None:
     server = server_for(app, ready, app.state.service.sources.stop_reading)
     tune_interpreter()
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        server.should_exit = True
-
-    # uvicorn has handlers of its own while it serves, and raises the signal again afterwards for these.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    server.run(sockets=[listener])
+    server.serve_on(listener)
 
 
 def _log_to_stderr() -> None:
@@ -196,25 +184,13 @@ def port_of(listener: socket.socket) -> int:
     return port
 
 
-class _Server(uvicorn.Server):
-    """Says when it really accepts connections, and does not wait for open pages when it stops."""
+class _Server(Server):
+    """One that does not wait for open pages when it stops."""
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        ready: Callable[[], None],
-        land: Callable[[], Awaitable[None]],
-        hang_up: Callable[[], None],
-    ) -> None:
-        super().__init__(config)
-        self._ready = ready
+    def __init__(self, app: FastAPI, ready: Callable[[], None], land: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(app, ready, GRACE_SECONDS)
         self._land = land
-        self._hang_up = hang_up
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        if self.started:
-            self._ready()
+        self._hang_up = app.state.hub.close
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._hang_up()
@@ -229,22 +205,10 @@ class _Server(uvicorn.Server):
         await self._land()
 
 
-def server_for(
-    app: FastAPI, ready: Callable[[], None], land: Callable[[], Awaitable[None]]
-) -> uvicorn.Server:
+def server_for(app: FastAPI, ready: Callable[[], None], land: Callable[[], Awaitable[None]]) -> Server:
     """A server that calls `ready` once it accepts connections. It logs warnings only: what was decided about
     each claim is in the database."""
-    config = uvicorn.Config(
-        app,
-        http="httptools",
-        loop="auto",  # uvloop, where there is one
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    return _Server(config, ready, land, app.state.hub.close)
+    return _Server(app, ready, land)
 
 
 def make_token(store: Store, role: Role, name: str, sources: Iterable[Source] = ()) -> tuple[Principal, str]:

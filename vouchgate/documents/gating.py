@@ -20,7 +20,6 @@ from vouchgate.documents.report import Report
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.gathering import SourceReader, gather
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.gate.turns import Turns
 from vouchgate.ingest.checks.secrets import mask
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.source import SourceReading, Unreachable
@@ -28,6 +27,7 @@ from vouchgate.ingest.documents import Document, Unreadable, read_document
 from vouchgate.ingest.documents.gate import KINDS
 from vouchgate.ingest.documents.gate import gate as gate_documents
 from vouchgate.ingest.documents.verdict import everything_cited
+from vouchgate.ingest.net.turns import Turns, on_behalf_of
 from vouchgate.ingest.scoring.reputation import publishers_of
 from vouchgate.review.withheld.private_pages import document_for_anybody
 from vouchgate.wire import DocumentIn
@@ -68,7 +68,7 @@ class DocumentGate:
         self._gate = gate
         self._sources = sources
         self._clock = clock
-        self._turns = Turns(1)
+        self._turns = Turns(1, 4)
         self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="documents")
 
     def close(self) -> None:
@@ -81,28 +81,30 @@ class DocumentGate:
         if size > most:
             message = f"the document has {size:,} bytes; at most {most:,} are checked"
             raise ClaimRefused("document_too_large", message, 413)
-        return await self._beside(owner_id, partial(self._taken, sent))
+        return await self._turns.run(owner_id, self._pool, partial(self._taken, sent))
 
     async def check(self, taken: TakenDocument, owner_id: str) -> Report:
         """The report, made within about one and a half of the policy's deadlines: what is late is UNKNOWN. Raises
         StorageError when what the owner says of a publisher cannot be read."""
         deadline = self._gate.policy.deadline_seconds
-        readings = await gather(self._sources, taken.cited, deadline, fresh=False)
+        with on_behalf_of(owner_id):
+            readings = await gather(self._sources, taken.cited, deadline, fresh=False)
         return await self._held(taken, {each.citation.key: each for each in readings}, owner_id, deadline / 2)
 
     async def check_patiently(self, taken: TakenDocument, owner_id: str) -> Report:
         """The same without haste, within some fifteen minutes: a source that is down is asked once more."""
         source = _UntilLate(self._sources, time.monotonic() + PATIENT_SECONDS)
-        readings = await read_sources(source, taken.cited, per_host=self._gate.policy.web.per_host)
+        with on_behalf_of(owner_id):
+            readings = await read_sources(source, taken.cited, per_host=self._gate.policy.web.per_host)
         return await self._held(taken, readings, owner_id, HOLDING_SECONDS)
 
-    async def forms(self, report: Report) -> dict[str, str]:
-        """The report in each form in which it is kept, as text that any database takes."""
+    async def forms(self, report: Report, owner_id: str, *names: str) -> dict[str, str]:
+        """The report in these forms, or each in which it is kept, as text that any database takes."""
 
         def write() -> dict[str, str]:
-            return {name: _storable(form(report)) for name, form in _FORMS.items()}
+            return {name: _storable(_FORMS[name](report)) for name in names or _FORMS}
 
-        return await asyncio.get_running_loop().run_in_executor(self._pool, write)
+        return await self._turns.run(owner_id, self._pool, write)
 
     async def _held(
         self,
@@ -134,7 +136,7 @@ class DocumentGate:
             )
             return Report(shown, gated, now, policy.digest)
 
-        return await self._beside(owner_id, hold)
+        return await self._turns.run(owner_id, self._pool, hold)
 
     def _taken(self, sent: DocumentIn) -> TakenDocument:
         secrets, limits = self._gate.examiner.secrets, self._gate.policy.documents
@@ -154,10 +156,6 @@ class DocumentGate:
         _refuse_more("citations", len(cited), limits.citations)
         return TakenDocument(sent, document, cited)
 
-    async def _beside(self, owner_id: str, work: Callable[[], T]) -> T:
-        async with self._turns.of(owner_id):
-            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
-
 
 class _UntilLate:
     """Reads as another source does until a time of the monotonic clock, and nothing after it."""
@@ -174,11 +172,6 @@ class _UntilLate:
         except TimeoutError:
             detail = f"{citation.value} could not be looked up in time."
             return Unreachable(citation=citation, code="timeout", detail=detail)
-
-
-def write_json(report: Report) -> str:
-    """The report as JSON."""
-    return _storable(_FORMS["report"](report))
 
 
 def _refuse_more(what: str, many: int, most: int) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from vouchgate.gate.gathering import SourceReader, gather, timed_out
 from vouchgate.gate.incoming import ClaimRefused, given_citations, owner_for, refuse_over_limits
@@ -30,6 +31,7 @@ from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.claims.source import Found, SourceReading
 from vouchgate.ingest.claims.trust import OwnPublishers
 from vouchgate.ingest.claims.waiting import PendingMemory
+from vouchgate.ingest.net.turns import Turns, on_behalf_of
 from vouchgate.ingest.pipeline import Examined, Inspected, examine, focus, inspect
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.rules import Rule
@@ -40,6 +42,10 @@ from vouchgate.wire import ClaimIn
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
+# Characters of a text that is looked at in the event loop: a hostile one takes 1.6 µs each.
+_SHORT = 400
 # Seconds that holding a claim against its sources may take although reading them took all the time there was.
 HOLDING_SECONDS = 1.0
 
@@ -97,8 +103,9 @@ class Examiner:
         self._harvest = tuple(harvest) if policy.harvest != "off" else ()
         self._publishers = publishers
         self._clock = clock
-        # For what takes the processor or a look-up too long for the event loop.
+        # For what takes the processor or a look-up too long for the event loop. One thread is always other owners'.
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="examine")
+        self._turns = Turns(1, 2)
 
     def close(self) -> None:
         """Waits for work under way. Nothing that it was given is closed with it."""
@@ -155,8 +162,12 @@ class Examiner:
         whatever was kept of them. `texts` are those that claims which came with it were held against. Raises
         ClaimRefused, and StorageError when what the owner says of a publisher cannot be read: not to know that could
         let pass what they banned."""
+        with on_behalf_of(claim.owner_id):
+            return await self._examined(claim, fresh, texts)
+
+    async def _examined(self, claim: Claim, fresh: bool, texts: PreparedTexts | None) -> Examined:
         started = time.perf_counter()
-        inspected = self.inspect(claim)
+        inspected = await self._beside(claim, partial(self.inspect, claim))
         captured = self._clock()
         cited = inspected.cited()
         if claim.secrets:
@@ -173,7 +184,7 @@ class Examiner:
                 inspected, readings, policy, captured, max(left, HOLDING_SECONDS), texts
             )
         else:
-            examined = examine(inspected, (), self.policy, captured)
+            examined = await self._beside(claim, partial(examine, inspected, (), self.policy, captured))
         if self._harvest and waits_for_evidence(examined):
             left = started + self.policy.deadline_seconds - time.perf_counter()
             examined = await self._corroborated(inspected, examined, max(left, HOLDING_SECONDS))
@@ -185,6 +196,12 @@ class Examiner:
         left = started + self.policy.deadline_seconds - time.perf_counter()
         examined = examined.comparing()
         return await weigh(self._judge, inspected, examined, seconds=left, neighbours=self._neighbours)
+
+    async def _beside(self, claim: Claim, work: Callable[[], T]) -> T:
+        """Does what takes long for a long text beside the event loop, one thing of an owner after the other."""
+        if len(claim.content) <= _SHORT:
+            return work()
+        return await self._turns.run(claim.owner_id, self._pool, work)
 
     async def _corroborated(self, inspected: Inspected, examined: Examined, seconds: float) -> Examined:
         """The claim with the source that was found for it, when that may make a FACT alone and states all of it, or
@@ -256,8 +273,8 @@ class Examiner:
         names = frozenset[str]().union(*map(publishers_of, readings))
         if self._publishers is None or not names:
             return self.policy
-        loop = asyncio.get_running_loop()
-        own = await loop.run_in_executor(self._pool, self._publishers, owner_id, names, captured)
+        look_up = partial(self._publishers, owner_id, names, captured)
+        own = await self._turns.run(owner_id, self._pool, look_up)
         return self.policy.heeding(own) if own != OwnPublishers() else self.policy
 
     async def _compare_within_time(  # noqa: PLR0917  (what is held against what, until when)
@@ -272,11 +289,11 @@ class Examiner:
         """The claim held against what was read of its sources; UNKNOWN is every source with a text, when that
         takes longer: long texts cost processor time, and a claim may cite many."""
         until = time.perf_counter() + seconds
-        held = asyncio.get_running_loop().run_in_executor(
-            self._pool, self._compare_with_sources, inspected, readings, policy, captured, until, texts
-        )
+        hold = partial(self._compare_with_sources, inspected, readings, policy, captured, until, texts)
         try:
-            return await asyncio.wait_for(held, seconds)
+            return await asyncio.wait_for(
+                self._turns.run(inspected.claim.owner_id, self._pool, hold), seconds
+            )
         except TimeoutError:
             log.warning("a claim could not be held against its sources within %.3g s", seconds)
         return examine(inspected, [timed_out(reading) for reading in readings], policy, captured)

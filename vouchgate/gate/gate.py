@@ -12,13 +12,13 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import TypeVar
 
 from vouchgate.gate.examiner import Examiner, Harvest
 from vouchgate.gate.gathering import SourceReader
 from vouchgate.gate.judge import Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
-from vouchgate.gate.turns import Turns
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.decision import RejectedBefore, Tier, ValidationResult
@@ -30,8 +30,8 @@ from vouchgate.ingest.claims.waiting import Lane, PendingMemory
 from vouchgate.ingest.dedup.compare import NOT_LOOKED_UP, LookedUp
 from vouchgate.ingest.dedup.paraphrase import stored_only
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
-from vouchgate.ingest.dedup.similar import prepare
 from vouchgate.ingest.language.words import tokens
+from vouchgate.ingest.net.turns import Turns
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.priority import words_digest
@@ -51,10 +51,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Seconds an answer waits for what is similar or contradicts it, which takes some milliseconds.
+# Seconds an answer waits, from its owner's turn on, for what is similar or contradicts it, which takes milliseconds.
 ADVICE_SECONDS = 1.0
 # Checks of one owner's claims that are compared at the same time; the others wait for their turn.
 CHECKS_AT_ONCE = 2
+# Rows of an owner's batches that are examined at the same time.
+ROWS_AT_ONCE = 16
 
 
 class Gate:
@@ -86,10 +88,12 @@ class Gate:
             harvest=harvest,
             publishers=self.own_publishers,
         )
+        self.rows = Turns(ROWS_AT_ONCE)
         self._checks = Turns(CHECKS_AT_ONCE)
         self._advice = ThreadPoolExecutor(max_workers=2, thread_name_prefix="similar")
-        self._advice.submit(prepare)
+        self._advised = Turns(1, 2)
         self._weighing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="weigh")
+        self._weighs = Turns(1, 1)
 
     def close(self) -> None:
         """Waits for readings and look-ups under way."""
@@ -163,8 +167,7 @@ class Gate:
 
     async def weigh(self, principal: Principal, work: Callable[[], T]) -> T:
         """Does what takes the processor for long beside the event loop: one thing at a time, principals in turn."""
-        async with self._checks.of(f"weigh {principal.id}"):
-            return await asyncio.get_running_loop().run_in_executor(self._weighing, work)
+        return await self._weighs.run(principal.id, self._weighing, work)
 
     async def _compared(self, principal: Principal, examined: Examined, started: float) -> ValidationResult:
         dedup: DedupFacts = NOTHING_NEAR
@@ -178,8 +181,8 @@ class Gate:
         decision = examined.decide()
         rejected_before = None
         if decision.tier is not Tier.STORED:
-            loop = asyncio.get_running_loop()
-            rejected_before = await loop.run_in_executor(self._advice, self._rejected_before, examined)
+            look = partial(self._rejected_before, examined)
+            rejected_before = await self._advised.run(examined.claim.owner_id, self._advice, look)
         return examined.answer(
             decision,
             decision_id=None,
@@ -209,7 +212,7 @@ class Gate:
                 who = {principal.id, principal.person or principal.id}
                 return known, bearing(stand, claim.owner_id, who).mode
 
-        return await asyncio.get_running_loop().run_in_executor(self._advice, look)
+        return await self._advised.run(examined.claim.owner_id, self._advice, look)
 
     def _rejected_before(self, examined: Examined) -> RejectedBefore | None:
         claim, days = examined.claim, self.policy.queue.rejected_days
@@ -245,9 +248,9 @@ class Gate:
         that is not known in time: then the write transaction looks for what contradicts it. A claim whose sources took
         all of its time has this look-up all the same: its owner will look at it."""
         examined = examined.comparing()
-        asked = asyncio.get_running_loop().run_in_executor(self._advice, self._looked_up, examined, show)
+        look = partial(self._looked_up, examined, show)
         try:
-            found = await asyncio.wait_for(asked, ADVICE_SECONDS)
+            found = await self._advised.run(examined.claim.owner_id, self._advice, look, ADVICE_SECONDS)
         except TimeoutError:
             log.warning("similar memories could not be looked up within %g s", ADVICE_SECONDS)
             return examined

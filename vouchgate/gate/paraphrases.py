@@ -6,10 +6,12 @@ import asyncio
 import logging
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from functools import partial
 from typing import Protocol
 
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.claims.likeness import Embedding, ParaphraseFacts, ParaphraseUnavailable
+from vouchgate.ingest.net.turns import Turns, asking
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,7 @@ class ParaphraseLookup:
         self._paraphraser = paraphraser
         self._seconds = seconds
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="vectors")
+        self._turns = Turns(1, 2)
 
     def close(self) -> None:
         """Waits for look-ups under way."""
@@ -39,7 +42,7 @@ class ParaphraseLookup:
 
     async def look_up(self, claim: Claim, now: datetime) -> ParaphraseResult:
         """Which earlier claims are near by meaning, and the claim's vector."""
-        asked = asyncio.get_running_loop().run_in_executor(self._threads, self._ask, claim, now)
+        asked = self._turns.run(claim.owner_id, self._threads, partial(self._ask, claim, now))
         try:
             return await asyncio.wait_for(asked, self._seconds)
         except TimeoutError:
@@ -48,7 +51,7 @@ class ParaphraseLookup:
 
     async def embed(self, text: str) -> Embedding | None:
         """The vector of a text; None when it could not be made in time."""
-        made = asyncio.get_running_loop().run_in_executor(self._threads, self._paraphraser.embed, text)
+        made = self._turns.run(asking(), self._threads, partial(self._paraphraser.embed, text))
         try:
             return await asyncio.wait_for(made, self._seconds)
         except Exception:  # whatever the model raises, there is no vector

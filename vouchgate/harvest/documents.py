@@ -22,6 +22,7 @@ from vouchgate.ingest.claims.source import Found, SourceReading, Stance, Standin
 from vouchgate.ingest.corroboration.hits import Reading, quotation_of, stance_of
 from vouchgate.ingest.corroboration.queries import queries_of
 from vouchgate.ingest.language.terms import Kind, words_of
+from vouchgate.ingest.net.turns import Turns, asking
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.sources.answers import NoAnswer
 from vouchgate.ingest.sources.corpus.source import CorpusSource
@@ -81,6 +82,7 @@ class DocumentSearch:
         self._library = library
         self._kind = kind
         self._pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix=name)
+        self._turns = Turns(1, 2)
 
     def close(self) -> None:
         """Waits for searches under way."""
@@ -105,9 +107,7 @@ class DocumentSearch:
     async def _in_time(self, work: Callable[[], T], seconds: float) -> T | None:
         """What the work comes to; None, and a line in the log, when that could not be found out."""
         try:
-            return await asyncio.wait_for(
-                asyncio.get_running_loop().run_in_executor(self._pool, work), seconds
-            )
+            return await asyncio.wait_for(self._turns.run(asking(), self._pool, work), seconds)
         except TimeoutError:
             log.warning("the %s could not be searched within %.3g s", self.name, seconds)
         except (NoAnswer, SourceError) as error:

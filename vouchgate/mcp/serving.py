@@ -7,14 +7,11 @@ token can and no more.
 from __future__ import annotations
 
 import logging
-import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
 
 import anyio
-import uvicorn
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
@@ -24,6 +21,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from vouchgate.client import OddAnswer, VouchgateError
 from vouchgate.mcp.connection import GateConnection, TokenRefused
 from vouchgate.mcp.server import bearer, build_server
+from vouchgate.server.connections import Server
+from vouchgate.server.headers import SecureHeaders
 
 log = logging.getLogger(__name__)
 
@@ -69,36 +68,7 @@ def serve_http(
 ) -> None:
     """Serves on a socket that listens, until SIGTERM or SIGINT; then calls under way are answered. `hosts` are the
     names, beside those of this machine, by which clients may call it."""
-    config = uvicorn.Config(
-        http_app(door, hosts),
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-    )
-    server = _Server(config, ready)
-
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        server.should_exit = True
-
-    # uvicorn has handlers of its own while it serves, and raises the signal again afterwards for these.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    server.run(sockets=[listener])
-
-
-class _Server(uvicorn.Server):
-    """Says when it really accepts connections."""
-
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._ready = ready
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        if self.started:
-            self._ready()
+    Server(http_app(door, hosts), ready, GRACE_SECONDS).serve_on(listener)
 
 
 def http_app(door: GateConnection, hosts: Sequence[str]) -> ASGIApp:
@@ -117,7 +87,7 @@ def http_app(door: GateConnection, hosts: Sequence[str]) -> ASGIApp:
             allowed_origins=[],
         ),
     )
-    return OwnTokens(app, door)
+    return SecureHeaders(OwnTokens(app, door))
 
 
 class OwnTokens:

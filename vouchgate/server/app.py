@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from fastapi import FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi_offline import FastAPIOffline
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
@@ -39,6 +42,7 @@ from vouchgate.api import (
 )
 from vouchgate.review.ending.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
+from vouchgate.server.headers import PAGES, SecureHeaders
 from vouchgate.server.live import Hub
 from vouchgate.server.metrics import Metrics
 from vouchgate.server.oidc import open_oidc
@@ -151,7 +155,28 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         app.include_router(router)
     app.add_api_route("/", _to_the_pages, include_in_schema=False)
     app.add_middleware(PagesApp, pages=create_pages(app.state))
+    # Around all of it, also what answers when something fails that nobody foresaw.
+    policies = {HOME: PAGES, "/docs": _policy_of_docs(app)}
+    app.middleware_stack = SecureHeaders(app.build_middleware_stack(), policies)
     return app
+
+
+def _policy_of_docs(app: FastAPI) -> str:
+    """The Content-Security-Policy of the page at /docs, which has one script in it and styles that scripts set."""
+    page = bytes(
+        get_swagger_ui_html(
+            openapi_url=str(app.openapi_url),
+            title=app.title,
+            oauth2_redirect_url=app.swagger_ui_oauth2_redirect_url,
+            swagger_ui_parameters=app.swagger_ui_parameters,
+        ).body
+    ).decode()
+    script = page.rpartition("<script>")[2].partition("</script>")[0]
+    digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'self' 'unsafe-inline'; "
+        "connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
 
 
 async def _to_the_pages() -> Response:

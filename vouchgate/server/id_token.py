@@ -2,6 +2,7 @@
 
 Nothing else of it is believed: names, mail addresses, groups and roles are the provider's affair.
 """
+# ruff: noqa: PLC0415  (joserfc takes a twentieth of a start; where nobody signs in at a provider it is not loaded)
 
 from __future__ import annotations
 
@@ -9,15 +10,14 @@ import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
-
-from joserfc import jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import ECKey, GuestProtocol, JWKRegistry, RSAKey
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from vouchgate.storage.identity.identities import valid_sub
 
-Key = RSAKey | ECKey
+if TYPE_CHECKING:
+    from joserfc.jwk import ECKey, GuestProtocol, RSAKey
+
+Key: TypeAlias = "RSAKey | ECKey"
 # Asymmetric ones only. With `none`, or an HMAC keyed with what the provider publishes, anybody could sign.
 ALGORITHMS = ("RS256", "PS256", "ES256", "ES384", "ES512")
 LEEWAY = timedelta(seconds=60)  # by which two clocks may differ
@@ -56,6 +56,9 @@ class _NoKey(Exception):
 
 def import_keys(document: Sequence[Any]) -> tuple[Key, ...]:
     """The public RSA and EC keys of a key set that are there to check signatures; others are left out."""
+    from joserfc.errors import JoseError
+    from joserfc.jwk import ECKey, JWKRegistry, RSAKey
+
     keys: list[Key] = []
     for each in document[:MOST_KEYS]:
         if (
@@ -68,13 +71,16 @@ def import_keys(document: Sequence[Any]) -> tuple[Key, ...]:
             key = JWKRegistry.import_key(each)
         except (JoseError, ValueError, TypeError, KeyError):
             continue
-        if isinstance(key, Key) and not key.is_private:
+        if isinstance(key, RSAKey | ECKey) and not key.is_private:
             keys.append(key)
     return tuple(keys)
 
 
 def check(text: str, keys: Sequence[Key], expected: Expected, now: datetime) -> Proof | Refusal:
     """Whether the token holds, by OpenID Connect Core 1.0, section 3.1.3.7. Never raises."""
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+    from joserfc.jwk import ECKey, RSAKey
 
     def find_key(signed: GuestProtocol) -> Key:
         header = signed.headers()

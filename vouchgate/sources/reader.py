@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from functools import partial
 from typing import Protocol
 
 from vouchgate.ingest.citations.kinds import Reader
 from vouchgate.ingest.claims.citation import IN_REPOSITORIES, Citation, CitationType
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Unreachable
 from vouchgate.ingest.net.single_flight import SharedTasks
+from vouchgate.ingest.net.turns import Turns, asking
 from vouchgate.ingest.sources.corpus.source import CorpusSource
 from vouchgate.ingest.sources.git.source import GitSource
 
@@ -57,6 +59,8 @@ class Sources:
         self._landed = False
         self._pool = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="git")
         self._folders = ThreadPoolExecutor(max_workers=threads, thread_name_prefix="corpus")
+        self._turns = Turns(max(1, threads // 2), threads)
+        self._turns_in_folders = Turns(max(1, threads // 2), threads)
 
     def close(self) -> None:
         """Waits for git readings, those of corpora, and look-ups under way."""
@@ -86,11 +90,11 @@ class Sources:
         return reading.model_copy(update={"citation": citation, "took_ms": took_ms})
 
     async def _read(self, citation: Citation, *, fresh: bool) -> SourceReading:
-        loop = asyncio.get_running_loop()
         if citation.type in IN_REPOSITORIES:
-            return await loop.run_in_executor(self._pool, self.git.read, citation)
+            return await self._turns.run(asking(), self._pool, partial(self.git.read, citation))
         if citation.type is CitationType.CORPUS and self.corpora is not None:
-            return await loop.run_in_executor(self._folders, self.corpora.read, citation)
+            work = partial(self.corpora.read, citation)
+            return await self._turns_in_folders.run(asking(), self._folders, work)
         return await self._read_elsewhere(citation, fresh=fresh)
 
     async def _read_elsewhere(self, citation: Citation, *, fresh: bool) -> SourceReading:
@@ -105,7 +109,9 @@ class Sources:
         if self._landed:
             return _ending(citation)
         try:
-            return await self._flights.run_once(citation.key, lambda: self._ask(source, citation))
+            # Of one owner: what another asked for may wait long for that one's turn.
+            flight = f"{asking()}\n{citation.key}"
+            return await self._flights.run_once(flight, lambda: self._ask(source, citation))
         except asyncio.CancelledError:
             own = asyncio.current_task()
             if own is None or own.cancelling():

@@ -1,8 +1,5 @@
-"""The pages as an application of their own, which answers whatever is asked under /review.
-
-Apart from the API, because all of it is for people: an error is a page too, and every answer has the headers that
-keep a page from doing what it should not.
-"""
+"""The pages as an application of their own, which answers whatever is asked under /review. Apart from the API, because
+all of it is for people: an error is a page too."""
 
 from __future__ import annotations
 
@@ -12,12 +9,12 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from starlette.datastructures import MutableHeaders, State
+from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.storage.errors import ReadOnly, StorageError, StoreUnknown
@@ -53,35 +50,6 @@ from vouchgate.web.session import (
 )
 
 log = logging.getLogger(__name__)
-
-# Nothing from elsewhere, nothing inline, no frame around us, and forms go nowhere else.
-_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-_NOTHING = (
-    *(
-        "accelerometer",
-        "autoplay",
-        "camera",
-        "display-capture",
-        "encrypted-media",
-        "fullscreen",
-        "geolocation",
-    ),
-    *("gyroscope", "magnetometer", "microphone", "midi", "payment", "picture-in-picture"),
-    *("publickey-credentials-get", "screen-wake-lock", "usb", "xr-spatial-tracking"),
-)
-HEADERS = {
-    "Content-Security-Policy": _POLICY,
-    # Other sites are told nothing. Not `no-referrer`: with that, browsers send `Origin: null` with our own forms.
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in _NOTHING),
-    "Cache-Control": "no-store",  # unless the answer has its own, as static files do
-}
 
 _TITLES = {
     400: "That cannot be read",
@@ -151,18 +119,8 @@ class PagesApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
-        if scope["type"] != "http" or not f"{scope['path']}/".startswith(f"{HOME}/"):
-            await self._app(scope, receive, send)
-            return
-
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self._pages(scope, receive, send_with_headers)
+        ours = scope["type"] == "http" and f"{scope['path']}/".startswith(f"{HOME}/")
+        await (self._pages if ours else self._app)(scope, receive, send)
 
 
 def _allowed(scope: Scope) -> str:

@@ -39,7 +39,7 @@ def history(request: Request, visitor: SignedIn) -> Response:
     if terms is not None:
         items = service.queue.history(visitor.principal, wanted=wanted, after=after, limit=PAGE)
     deciders = service.queue.deciders(visitor.principal)
-    with service.store.read() as connection:
+    with service.store.browse() as connection:
         names = tokens.names(connection, {*deciders, *(item.decided_by or "" for item in items)})
         became = {item.memory_id for item in items if item.memory_id is not None}
         stored = memories.by_ids(connection, visitor.owner_id, became, now)

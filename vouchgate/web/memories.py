@@ -40,7 +40,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
     if len(chosen.q) > MOST_TEXT or not all(map(storable, (chosen.q, chosen.source))):
         raise PageProblem(422, f"A search has at most {MOST_TEXT} characters.")
     wanted = _filter(chosen.fields, visitor, request.query_params.get("after"))
-    with service.store.read() as connection:
+    with service.store.browse() as connection:
         found = memories.search(connection, wanted, now)
     rests = None
     if chosen.source:
@@ -128,7 +128,7 @@ async def _done(
 def _page(request: Request, visitor: Visitor, memory_id: str, problem: str | None = None) -> Response:
     service, now = service_of(request), datetime.now(UTC)
     owners = frozenset({visitor.owner_id})
-    with service.store.read() as connection:
+    with service.store.browse() as connection:
         found = memories.get(connection, memory_id, now, owners=owners)
         if found is None:
             raise gone(connection, memory_id, owners, "There is no such memory.")

@@ -29,6 +29,7 @@ from vouchgate.web.session import (
     session_secret,
     set_session,
 )
+from vouchgate.web.sign_in import attempts_of, client_of
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,7 @@ async def go(
     """Sends the browser to the provider, with what the answer must fit to."""
     provider = _provider(request)
     refuse_other_sites(request)
-    request.app.state.sign_in_attempts.take(request.client.host if request.client else None)
+    attempts_of(request).begun(client_of(request))
     flow, store = SignInFlow(own_path(next_path), again == "1"), service_of(request).store
     try:
         secret = await run_in_threadpool(identities.begin_flow, store, flow, now=datetime.now(UTC))

@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
+from vouchgate.ingest.net.turns import Turns
 from vouchgate.server.auth import RateLimit
 from vouchgate.server.state import service_of
 from vouchgate.storage.identity import sessions
@@ -44,10 +45,14 @@ from vouchgate.web.session import (
 
 router = APIRouter(include_in_schema=False)
 
+T = TypeVar("T")
+
 FORM_BYTES = 4 * 1024  # a token and where to go afterwards
-# Nobody guesses 32 random bytes, however fast. This keeps strangers from making the database busy.
-ATTEMPTS_PER_MINUTE = 10  # from one place
+# Nobody guesses 32 random bytes, however fast. This keeps strangers from making the service busy, and takes nothing
+# from who presents what is right: what is wrong is counted for its address and for all, what is right for itself.
+ATTEMPTS_PER_MINUTE = 10  # from one address, and of one token
 ALL_ATTEMPTS_PER_MINUTE = 60
+LOOKING_UP = 2  # attempts that are looked up at the same time; addresses take turns
 ADDRESS_SLOTS = (
     4096  # that attempts are counted for: others share one of these, so that no list grows with strangers
 )
@@ -72,13 +77,33 @@ class Attempts:
     """Counts attempts to sign in, over all workers of a service that share `folder`; see `RateLimit`."""
 
     def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._of_place = RateLimit(ATTEMPTS_PER_MINUTE, clock, folder)
+        self._of_one = RateLimit(ATTEMPTS_PER_MINUTE, clock, folder)
         self._of_all = RateLimit(ALL_ATTEMPTS_PER_MINUTE, clock, folder)
+        self._turns = Turns(1, LOOKING_UP)
 
-    def take(self, client: str | None) -> None:
-        """Raises PageProblem (429) when there were too many from this client's address, or from all together."""
-        # In this order, so that one place cannot use up what is for all.
-        seconds = self._of_place.wait(f"sign-in from {_address_slot(client)}") or self._of_all.wait("sign-in")
+    async def look_up(self, client: str | None, work: Callable[[], T]) -> T:
+        """What is known of what somebody at this address presents; they wait for their turn, and are not counted."""
+        async with self._turns.of(_address_slot(client)):
+            return await run_in_threadpool(work)
+
+    def right(self, token_id: str) -> None:
+        """Raises PageProblem (429) when this token signed in too often: nobody else can bring that about."""
+        self._refuse(self._of_one.wait(f"sign-in of {token_id}"))
+
+    def wrong(self, client: str | None) -> None:
+        """Raises PageProblem (429) when too much that is wrong came from this address, or from all together."""
+        self._count(client, "sign-in")
+
+    def begun(self, client: str | None) -> None:
+        """Raises PageProblem (429) when too many sign-ins at the provider were begun: each costs a row, and the end
+        alone shows whose it is. Counted apart, so that it keeps nobody from signing in with a token or a link."""
+        self._count(client, "sign-in at the provider")
+
+    def _count(self, client: str | None, what: str) -> None:
+        # In this order, so that one address cannot use up what is for all.
+        self._refuse(self._of_one.wait(f"{what} from {_address_slot(client)}") or self._of_all.wait(what))
+
+    def _refuse(self, seconds: float) -> None:
         if seconds > 0:
             wait = int(seconds) + 1
             sentence = f"Too many attempts to sign in. Try again in {wait} seconds."
@@ -86,7 +111,7 @@ class Attempts:
 
 
 def _address_slot(client: str | None) -> int:
-    """One of PLACES numbers for an address; of IPv6, for the /64 that one customer has (RFC 6177)."""
+    """One of ADDRESS_SLOTS numbers for an address; of IPv6, for the /64 that one customer has (RFC 6177)."""
     try:
         address = ipaddress.ip_address(client or "")
     except ValueError:  # a Unix socket has none
@@ -115,23 +140,29 @@ def show_sign_in(
 @router.post(SIGN_IN)
 async def sign_in(request: Request) -> Response:
     """Starts a session for whoever presents a reviewer's or an auditor's token."""
-    fields = await _read(request)
-    answer = await run_in_threadpool(
-        sessions.start,
-        service_of(request).store,
-        fields.get("token", "").strip(),
-        now=datetime.now(UTC),
-        instead_of=session_secret(request),
-        browser=browser_of(request),
-    )
+    fields, attempts, client = await _read(request), attempts_of(request), client_of(request)
+    store, now, token = service_of(request).store, datetime.now(UTC), fields.get("token", "").strip()
+    holder = await attempts.look_up(client, lambda: sessions.holder(store, token, now))
+    if not isinstance(holder, sessions.SignInRefusal):
+        attempts.right(holder)
+        holder = await run_in_threadpool(
+            sessions.start,
+            store,
+            token,
+            now=now,
+            instead_of=session_secret(request),
+            browser=browser_of(request),
+        )
+    else:
+        attempts.wrong(client)
     goes_to, again = fields.get("next"), fields.get("again") == "1"
-    match answer:
+    match holder:
         case sessions.SignInRefusal.UNKNOWN:
             return _sign_in_page(request, goes_to, again=again, status=403, problem=_UNKNOWN)
         case sessions.SignInRefusal.NOT_A_VISITOR:
             return _sign_in_page(request, goes_to, again=again, status=403, problem=_NOT_A_VISITOR)
-        case str():
-            return _signed_in(request, answer, own_path(goes_to))
+        case str(secret):
+            return _signed_in(request, secret, own_path(goes_to))
 
 
 @router.get(f"{SIGN_IN}/{{code}}")
@@ -147,13 +178,14 @@ async def show_link(request: Request, code: str) -> Response:
 async def follow_link(request: Request, code: str) -> Response:
     """Starts a session for whoever has the link, once."""
     await _read(request)
+    attempts, client = attempts_of(request), client_of(request)
+    store, now = service_of(request).store, datetime.now(UTC)
+    token_id = await attempts.look_up(client, lambda: sessions.link_holder(store, code, now))
+    if token_id is None:
+        attempts.wrong(client)
+        raise PageProblem(410, _LINK_IS_OVER)
     secret = await run_in_threadpool(
-        sessions.redeem,
-        service_of(request).store,
-        code,
-        now=datetime.now(UTC),
-        instead_of=session_secret(request),
-        browser=browser_of(request),
+        sessions.redeem, store, code, now=now, instead_of=session_secret(request), browser=browser_of(request)
     )
     if secret is None:
         raise PageProblem(410, _LINK_IS_OVER)
@@ -182,15 +214,23 @@ async def sign_out(request: Request, visitor: Anybody) -> Response:
     return answer
 
 
+def attempts_of(request: Request) -> Attempts:
+    """The service's counts."""
+    attempts: Attempts = request.app.state.sign_in_attempts
+    return attempts
+
+
+def client_of(request: Request) -> str | None:
+    """The address that a request comes from."""
+    return request.client.host if request.client else None
+
+
 async def _read(request: Request) -> Form:
-    """A sign-in form of one of our pages, and one attempt less. What other sites send takes none."""
+    """A sign-in form of one of our pages. What other sites send is no attempt."""
     secret = form_secret(request)
     if secret is None:
         raise PageProblem(403, _NO_COOKIE)
-    fields = await read_form(request, csrf_of(secret), limit=FORM_BYTES)
-    attempts: Attempts = request.app.state.sign_in_attempts
-    attempts.take(request.client.host if request.client else None)
-    return fields
+    return await read_form(request, csrf_of(secret), limit=FORM_BYTES)
 
 
 def _sign_in_page(

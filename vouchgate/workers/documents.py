@@ -72,7 +72,7 @@ class DocumentWorker:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 taken = await self._gate.take(DocumentIn.model_validate_json(held.sent), held.owner_id)
                 report = await self._gate.check_patiently(taken, held.owner_id)
-                forms = await self._gate.forms(report)
+                forms = await self._gate.forms(report, held.owner_id)
             return [await self._settle(held, DocumentState.CHECKED, result_of(report), forms)]
         except asyncio.CancelledError:  # the service ends: another process goes on at once
             await self._release(held, 0.0, attempts=held.attempts - 1)

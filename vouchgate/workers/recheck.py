@@ -26,6 +26,7 @@ from vouchgate.ingest.claims.source import Found, SourceReading, Unreachable
 from vouchgate.ingest.claims.waiting import PendingMemory
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
+from vouchgate.ingest.net.turns import on_behalf_of
 from vouchgate.ingest.pipeline import MAX_MENTIONS, Examined, Inspected, examine, focus
 from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.reputation import publishers_of
@@ -175,7 +176,8 @@ class Rechecker:
             # reading that came too late for the claim, or for another claim.
             return await self._reexamine(decision_id, then, now, fresh=False)
         inspected = _inspected(then)
-        readings = await self._read_all(inspected.cited())
+        with on_behalf_of(due.owner_id):
+            readings = await self._read_all(inspected.cited())
         return await asyncio.to_thread(self._compare, then, due, inspected, readings, now)
 
     def _compare(

@@ -12,7 +12,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, TypeVar
 
@@ -38,11 +38,20 @@ def now_in_utc() -> datetime:
     return datetime.now(UTC)
 
 
+@dataclass(slots=True)
+class _Known:
+    """What `next_due` said, and of which version of the database (`Store.version`)."""
+
+    version: str = ""
+    due: datetime | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Job(Generic[P, R]):
-    """What a worker does. Its coroutines belong to one event loop, and nothing is kept between two rounds.
+    """What a worker does. Its coroutines belong to one event loop.
 
-    `next_due` tells when the next piece comes due or a lease ends; None when there is none. `lease` gets the time and
+    `next_due` tells when the next piece comes due or a lease ends; None when there is none. It depends on the database
+    alone, and is asked only after something was written. `lease` gets the time and
     how many pieces there is room for, and takes them in a transaction of its own; none when others were faster. `work`
     does one piece and settles it, and says what came of it; what it raises ends the round. `poll_seconds` is the
     longest sleep, because work may come from another process.
@@ -55,6 +64,7 @@ class Job(Generic[P, R]):
     work: Callable[[P, datetime], Coroutine[Any, Any, Iterable[R]]]
     poll_seconds: float
     clock: Callable[[], datetime] = now_in_utc
+    _known: _Known = field(default_factory=_Known, init=False, compare=False, repr=False)
 
     async def run(self, report: Report[R]) -> None:
         """Works until it is cancelled, and tells `report` what came of what was done. An error is logged, and the work
@@ -98,8 +108,12 @@ class Job(Generic[P, R]):
 
     async def _next_due(self) -> datetime | None:
         def read() -> datetime | None:
-            with self.store.read() as connection:
-                return self.next_due(connection)
+            version = self.store.version()  # first: what is written meanwhile is another one
+            if version != self._known.version:
+                with self.store.read() as connection:
+                    self._known.due = self.next_due(connection)
+                self._known.version = version
+            return self._known.due
 
         return await asyncio.to_thread(read)
 
@@ -116,9 +130,11 @@ async def repeat(name: str, work: Callable[[], Awaitable[float]]) -> None:
         await asyncio.sleep(wait)
 
 
-async def write(store: Store, owner_ids: Sequence[str], work: Callable[[Connection], T]) -> T:
-    """One transaction under the locks of these owners."""
-    return await asyncio.wrap_future(store.writer.run(owner_ids, work))
+async def write(
+    store: Store, owner_ids: Sequence[str], work: Callable[[Connection], T], *, always: bool = False
+) -> T:
+    """One transaction under the locks of these owners, as `Writer.run`."""
+    return await asyncio.wrap_future(store.writer.run(owner_ids, work, always=always))
 
 
 async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:

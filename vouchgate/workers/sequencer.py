@@ -71,7 +71,9 @@ class Sequencer:
         try:
             batch = await asyncio.to_thread(self._read)
             due_at = at if batch.more else at + PAUSE
-            await write(self._store, sorted(batch.ends), lambda c: tree.add(c, batch, due_at))
+            # Also of owners who are read-only: the log tells of it that they are.
+            add = partial(tree.add, batch=batch, due_at=due_at)
+            await write(self._store, sorted(batch.ends), add, always=True)
             signed = [] if self._signer is None else await self._signed(self._signer, at)
             return [SequencerResult.ADDED, *signed]
         except TreeMoved:

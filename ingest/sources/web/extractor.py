@@ -15,17 +15,19 @@ import os
 import subprocess
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.net.turns import Turns, asking
 from vouchgate.ingest.sources.web.page import ContentKind, Page
 
 SECONDS = 5.0  # for one page; the largest page that is fetched takes a second or two
@@ -52,8 +54,9 @@ class NotRead(Exception):
 
 
 class Extractor:
-    """Reads HTML and XML in at most `workers` processes, started when a page needs one. Works in any thread and
-    event loop; `close` ends it all. `seconds` and `memory` are the bounds of one page."""
+    """Reads HTML and XML in at most `workers` processes, started when a page needs one; pages of one owner never have
+    the last of them, nor more than half of what may wait. Works in any thread and event loop; `close` ends it all.
+    `seconds` and `memory` are the bounds of one page."""
 
     def __init__(self, *, workers: int = 2, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         self._seconds = seconds
@@ -62,29 +65,40 @@ class Extractor:
         self._lock = threading.Lock()
         self._idle: deque[_Worker] = deque()
         self._busy: set[_Worker] = set()
-        self._waiting = 0
+        self._shares = max(1, workers - 1), workers
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
+        self._waiting: Counter[str] = Counter()  # bytes, by owner
         self._closed = False
 
     async def read(
         self, body: bytes, kind: ContentKind, *, url: str, content_type: str, now: datetime
     ) -> Page:
-        """The page in `body`, found at `url`. Raises NotRead. A caller that is cancelled gives up
-        its place; a page that is already being read is read to its end."""
-        return await asyncio.wrap_future(self.submit(body, kind, url=url, content_type=content_type, now=now))
+        """The page in `body`, found at `url`. Raises NotRead. A caller that is cancelled gives up its place; a page
+        that is being read already is read to its end."""
+        request = {"kind": kind, "url": url, "content_type": content_type, "now": now.isoformat()}
+        owner_id, size = asking(), len(body)
+        with self._lock:
+            self._enter(owner_id, size, WAITING // 2)
+            turns = self._turns.setdefault(asyncio.get_running_loop(), Turns(*self._shares))
+        try:
+            return await turns.run(owner_id, self._threads, lambda: self._read(request, body))
+        except RuntimeError as error:
+            if not self._closed:
+                raise
+            raise NotRead("timeout", "the service is ending") from error
+        finally:
+            self._leave(owner_id, size)
 
     def submit(
         self, body: bytes, kind: ContentKind, *, url: str, content_type: str, now: datetime
     ) -> Future[Page]:
-        """The same for a thread, which waits for the result. Raises NotRead, as the future does."""
+        """The same for a thread, which waits for the result, and on nobody's behalf. Raises NotRead, as the future
+        does."""
         request = {"kind": kind, "url": url, "content_type": content_type, "now": now.isoformat()}
         with self._lock:
-            if self._closed:
-                raise NotRead("timeout", "the service is ending")
-            if self._waiting + len(body) > WAITING:
-                raise NotRead("timeout", "too many other pages wait to be read")
-            self._waiting += len(body)
+            self._enter("", len(body), WAITING)
             job = self._threads.submit(self._read, request, body)
-        job.add_done_callback(lambda _: self._leave(len(body)))
+        job.add_done_callback(lambda _: self._leave("", len(body)))
         return job
 
     def close(self) -> None:
@@ -99,9 +113,19 @@ class Extractor:
         for worker in workers:
             worker.end()
 
-    def _leave(self, size: int) -> None:
+    def _enter(self, owner_id: str, size: int, most: int) -> None:
+        """Under the lock."""
+        if self._closed:
+            raise NotRead("timeout", "the service is ending")
+        if self._waiting[owner_id] + size > most or self._waiting.total() + size > WAITING:
+            raise NotRead("timeout", "too many other pages wait to be read")
+        self._waiting[owner_id] += size
+
+    def _leave(self, owner_id: str, size: int) -> None:
         with self._lock:
-            self._waiting -= size
+            self._waiting[owner_id] -= size
+            if not self._waiting[owner_id]:
+                del self._waiting[owner_id]
 
     def _read(self, request: dict[str, Any], body: bytes) -> Page:
         worker = self._worker()

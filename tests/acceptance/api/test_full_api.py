@@ -90,10 +90,16 @@ def test_a_token_has_a_rate(site: Site) -> None:
     rows = [claim(f"Cart {number} has {number + 2} wheels") for number in range(PER_MINUTE)]
     assert agent.post("/v1/claims/batch", json={"claims": rows}).status_code == 200
     before = site.events(owner)
-    for path, body in (
+    given = {"claim": "Carts are blue", "sources": [{"text": "Carts are blue."}]}
+    document = {"name": "carts.md", "content": "Carts are blue."}
+    for path, body in (  # every door that costs work
         ("/v1/claims", rows[0]),
         ("/v1/claims/check", rows[0]),
         ("/v1/claims/batch", {"claims": rows}),
+        ("/v1/claims/corroborate", given),
+        ("/v1/decide", given | {"attempts": 0, "max_attempts": 1}),
+        ("/v1/documents", document),
+        ("/v1/documents/check", document),
     ):
         slow = agent.post(path, json=body)
         is_problem(slow, 429, "rate_limited")

@@ -11,7 +11,6 @@ import signal
 import socket
 import sqlite3
 import stat
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,6 @@ import httpx
 import pytest
 
 from tests.acceptance.cli_program import (
-    PROGRAM,
     TOKEN,
     Serving,
     clean_environment,
@@ -30,6 +28,7 @@ from tests.acceptance.cli_program import (
     json_lines,
     serving,
 )
+from tests.running.processes import Program
 from vouchgate.settings import DATABASE, EARLIER_DATABASE
 
 # 25 different words, so that two which differ in one of them are 24/26 alike, over the threshold.
@@ -105,34 +104,34 @@ def sends_what_is_shown(shown: str) -> httpx.Response:
 
 def test_a_first_start_in_a_terminal_shows_tokens_there_and_a_request_that_is_stored(tmp_path: Path) -> None:
     master, slave = os.openpty()
-    program = subprocess.Popen(
-        [*PROGRAM, "serve", "--port", "0"],
-        cwd=tmp_path,
-        env=clean_environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=slave,
-    )
-    os.close(slave)
-    try:
-        assert program.stdout is not None
-        first = program.stdout.readline().decode()
-        shown = ""
-        while "/docs" not in shown:
-            shown += os.read(master, 10_000).decode()
-        assert first.startswith("listening on http://"), first
-        assert len(set(TOKEN.findall(shown))) == 3
-        answer = sends_what_is_shown(shown)
-        assert (answer.status_code, answer.json()["outcome"]) == (201, "stored")
-        assert [file.name for file in tmp_path.iterdir() if file.suffix == ".txt"] == []
-    finally:
-        program.kill()
-        program.communicate()
-        os.close(master)
+    theirs, ours = os.pipe()
+    with os.fdopen(theirs, encoding="utf-8") as output, Path(os.devnull).open() as nothing:
+        program = Program(
+            ["serve", "--port", "0"],
+            directory=tmp_path,
+            environment=clean_environment(),
+            streams=(nothing, ours, slave),
+        )
+        os.close(ours)
+        os.close(slave)
+        try:
+            first = output.readline()
+            shown = ""
+            while "/docs" not in shown:
+                shown += os.read(master, 10_000).decode()
+            assert first.startswith("listening on http://"), first
+            assert len(set(TOKEN.findall(shown))) == 3
+            answer = sends_what_is_shown(shown)
+            assert (answer.status_code, answer.json()["outcome"]) == (201, "stored")
+            assert [file.name for file in tmp_path.iterdir() if file.suffix == ".txt"] == []
+        finally:
+            program.kill()
+            program.wait(120)
+            os.close(master)
 
 
 def test_a_first_start_without_a_terminal_leaves_them_in_a_file_of_its_operator_alone(tmp_path: Path) -> None:
-    with serving(cwd=tmp_path, anew=True) as service:
+    with serving(cwd=tmp_path) as service:
         (file,) = tmp_path.glob("vouchgate-first-start-*.txt")
         assert str(file) in service.printed
         assert stat.S_IMODE(file.stat().st_mode) == 0o600

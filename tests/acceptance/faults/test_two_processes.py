@@ -49,6 +49,7 @@ def pair(request: pytest.FixtureRequest, database_url: str, tmp_path: Path) -> I
     """Two servers with small queues, or one."""
     policy = tmp_path / "policy.toml"
     policy.write_text(
+        f"[limits]\nclaims_per_minute = 0\n"
         f"[queue]\nper_agent = {PER_OWNER}\nper_owner = {PER_OWNER}\ntotal = {TOTAL}\nretry_after_seconds = 77\n"
     )
     agent = make_token(database_url, Role.AGENT, any_owner=True, sources=frozenset({Source.USER}))

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from mcp_types import CallToolResult, PromptReference
 
 from tests.acceptance.cli_program import cli, complaint
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
-from tests.stores.gating import GATE, Caller, connected, eventually, running, states, verdicts, words
+from tests.stores.gating import Caller, connected, eventually, states, verdicts, words
 from vouchgate.ingest.claims.people import Role
 
 SERVER = Path(__file__).parents[2] / "stores" / "notes_server.py"
@@ -74,6 +75,14 @@ class Notes:
         return self.caller.call("write_note", title=title, content=content, directory="plans", **more)
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """What a process was started with; nothing when it has ended."""
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Iterator[Site]:
     """A gate, on SQLite: the database does not matter here."""
@@ -84,7 +93,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Itera
 
 
 @pytest.fixture(scope="module")
-def notes(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notes]:
+def notes(site: Site, programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notes]:
     """One gate for the tests here, each with notes of its own. It speaks the newer protocol."""
     here, owner = tmp_path_factory.mktemp("gate"), site.owner()
     folder = here / "notes"
@@ -93,7 +102,8 @@ def notes(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Note
     token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
     settings = {"VOUCHGATE_URL": site.running.url, "VOUCHGATE_TOKEN": token}
     command: list[str | Path] = [
-        *GATE,
+        programs / "vouchgate",
+        "mcp-gate",
         "--config",
         "gate.toml",
         "--poll",
@@ -313,11 +323,11 @@ def test_what_the_configuration_passes_and_all_that_is_no_tool_goes_on(notes: No
     )
     assert completed.completion.values == ["origins"]
     assert client.instructions == "Keep notes."
-    for program in running(str(SERVER)):
-        held = program.environ() if "mcp-gate" not in program.cmdline() else {}
-        assert not [
-            name for name in held if name.startswith("VOUCHGATE_")
-        ]  # the token is not the server's to know
+    started = [sys.executable, str(SERVER), str(notes.folder)]
+    (server,) = [found for found in psutil.process_iter() if command_of(found) == started]
+    held = server.environ()  # the token is not the server's to know
+    assert held
+    assert not [name for name in held if name.startswith("VOUCHGATE_")]
     told = notes.caller.errors.read_text("utf-8")
     assert "Refused, because the configuration does not name them: delete_project" in told
 

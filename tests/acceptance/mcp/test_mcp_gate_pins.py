@@ -120,43 +120,40 @@ def test_a_server_that_changes_its_tools_while_it_runs_or_between_runs(folder: P
         assert words(caller.call("count_notes", content="b")) == "Done."  # also in a gate that runs
         assert listed(caller) == set(TURNED)
 
-    says(folder, TURNED | {"read_notes": [{"reads": True, "description": ORDER}]})
-    with gate(folder) as caller:
-        assert listed(caller) == set(TURNED) - {"read_notes"}
-        withheld(caller, "read_notes", "(description)")
         (folder / "gate.pins.json").write_text("[", "utf-8")
         assert "cannot be read" in words(caller.call("turn", says=TURNED))
     told = (folder / "errors").read_text("utf-8")
     assert told.count("Pinned the server's 5 tools") == 1
     assert told.count("Withheld: count_notes") == 1
-    assert told.count("Withheld: read_notes") == 1
     assert "Refused, because the configuration does not name them: peek" in told
 
 
 def test_what_the_gate_itself_calls_is_as_it_was_pinned_too(folder: Path) -> None:
-    """As for what an owner approved a week later."""
+    """As for what an owner approved a week later, also when the server was started again since."""
 
-    async def deliver() -> None:
+    async def deliver(again: bool) -> None:
         downstream = Downstream(
             [sys.executable, str(SERVER), str(folder)], Relay(), Pins(folder / "pins", said.append)
         )
         try:
             downstream.pins.pin_first(await downstream.all_tools())
-            await downstream.call("add_note", {"content": "a"})
-            says(folder, TURNED)
-            with pytest.raises(ServerFailed, match="withholds add_note"):
-                await downstream.call("add_note", {"content": "b"})
-            # The one of the two that is as it was is not told from the other by its name.
-            says(folder, AT_FIRST | {"add_note": [{"description": ORDER}, {}]})
-            with pytest.raises(ServerFailed, match="withholds add_note"):
-                await downstream.call("add_note", {"content": "c"})
-            assert "add_note" not in {tool.name for tool in await downstream.tools()}
+            if not again:
+                await downstream.call("add_note", {"content": "a"})
+            for what in (TURNED, twice):
+                says(folder, what)
+                with pytest.raises(ServerFailed, match="withholds add_note"):
+                    await downstream.call("add_note", {"content": "b"})
+                assert "add_note" not in {tool.name for tool in await downstream.tools()}
         finally:
             await downstream.transport.disconnect()  # type: ignore[no-untyped-call]
 
     said: list[str] = []
-    anyio.run(deliver)
+    # Of a name that is listed twice, the one that is as it was is not told from the other.
+    twice = AT_FIRST | {"add_note": [{"description": ORDER}, {}]}
+    anyio.run(deliver, False)
+    anyio.run(deliver, True)
     assert (folder / "written").read_text("utf-8") == "a\n"
+    assert sum(one.startswith("Pinned") for one in said) == 1
 
 
 def test_two_gates_that_see_a_server_for_the_first_time_pin_it_once(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,9 @@ import pytest
 
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
-from tests.stores.gating import GATE, Caller, connected, eventually, states, words
+from tests.stores.gating import Caller, connected, eventually, states, words
 from vouchgate.ingest.claims.people import Role
 
-SERVER = Path(__file__).parents[2] / "stores" / "recall_server.py"
 WAYS = {
     "by_text": 'tool = "search", arguments = { query = "{content}" }',
     "by_text_missing": 'tool = "search", arguments = { query = "{content}" }, missing = "No memories found"',
@@ -80,15 +78,15 @@ def site(tmp_path_factory: pytest.TempPathFactory, migrated_file: Path) -> Itera
 
 @pytest.fixture(scope="module", params=["keep", "forget"])
 def recall(
-    request: pytest.FixtureRequest, site: Site, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, site: Site, programs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Recall]:
     here, owner = tmp_path_factory.mktemp("gate"), site.owner()
     (here / "kept").mkdir()
     (here / "gate.toml").write_text(CONFIG, "utf-8")
     token = site.token(Role.AGENT, owner, sources=ALL_SOURCES)[1]
     settings = {"VOUCHGATE_URL": site.running.url, "VOUCHGATE_TOKEN": token}
-    server: list[str | Path] = [sys.executable, SERVER, here / "kept", request.param]
-    command = [*GATE, "--config", "gate.toml", "--poll", "0.2", "--", *server]
+    server: list[str | Path] = [programs / "recall", here / "kept", request.param]
+    command = [programs / "vouchgate", "mcp-gate", "--config", "gate.toml", "--poll", "0.2", "--", *server]
     with connected(command, here / "errors", settings) as caller:
         yield Recall(caller, here / "kept", request.param == "keep", site.reviewer(owner))
 

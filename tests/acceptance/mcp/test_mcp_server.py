@@ -40,12 +40,12 @@ def site(migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="module", params=["stdio", "http"])
-def connected(request: pytest.FixtureRequest, site: Site) -> Iterator[tuple[McpSession, str]]:
+def connected(request: pytest.FixtureRequest, site: Site, programs: Path) -> Iterator[tuple[McpSession, str]]:
     """A session and the owner its token acts for; over stdio with the new handshake, over HTTP with the old one."""
     owner = site.owner()
     token = site.token(Role.AGENT, owner)[1]
     if request.param == "stdio":
-        with over_stdio(site.running.url, token) as session:
+        with over_stdio(site.running.url, token, programs=programs) as session:
             yield session, owner
     else:
         with (
@@ -198,11 +198,11 @@ def test_a_credential_is_blocked_and_comes_back_nowhere(site: Site, session: Mcp
     assert secret not in "".join(site.running.output[len(before) :])
 
 
-def test_a_model_cannot_say_that_somebody_else_said_it(site: Site) -> None:
+def test_a_model_cannot_say_that_somebody_else_said_it(site: Site, programs: Path) -> None:
     """Not even with a token that was granted the word: it is a model that fills in the arguments."""
     owner = site.owner()
     token = site.token(Role.AGENT, owner, sources=frozenset({Source.USER}))[1]
-    with over_stdio(site.running.url, token, mode="legacy") as session:
+    with over_stdio(site.running.url, token, mode="legacy", programs=programs) as session:
         assert "source" in session.error("save_memory", content="The user wants tabs", source="user")
         assert session.result("save_memory", content="The user wants tabs")["outcome"] == "queued"
 

@@ -151,3 +151,10 @@ def test_the_browser_recomputes_the_receipt_and_sees_an_answer_that_was_altered(
     log = told(audits(site, owner), "/review/audit/log", check="1")
     assert "Something is not as it should be." in log
     assert f"decision '{second}'" in log
+
+
+def test_the_page_of_the_api_runs_its_own_script_alone(site: Site, windows: Chromium) -> None:
+    """Its Content-Security-Policy names that script by what is in it: the browser would tell of any other."""
+    window = windows.window(site.running.url)
+    window.go("/docs")
+    window.page.wait_for_selector("#operations-claims-submit_claim_v1_claims_post")

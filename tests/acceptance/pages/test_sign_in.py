@@ -16,9 +16,9 @@ from tests.visiting import SECRET, SIGN_IN, SIGN_OUT, Browser, cookie, has_heade
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.pages.render import STATIC, asset
+from vouchgate.server.headers import HEADERS, NOTHING, PAGES
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.log import chain as log
-from vouchgate.web.app import HEADERS
 from vouchgate.web.session import BULK_BYTES, COOKIE, FORM_COOKIE, SINGLE_BYTES
 
 pytestmark = pytest.mark.on("sqlite")
@@ -485,7 +485,7 @@ def test_every_error_under_review_is_a_page_and_every_other_a_problem_document(
     for path in ("/reviewer", "/v1/nothing", "/v1/review", "/Review"):
         problem = client.get(path)
         is_problem(problem, 404)
-        assert "content-security-policy" not in problem.headers
+        assert problem.headers["content-security-policy"] == NOTHING
     home = client.get("/")
     assert (home.status_code, home.headers["location"]) == (303, "/review")
     assert not [path for path in client.get("/openapi.json").json()["paths"] if path.startswith("/review")]
@@ -506,6 +506,7 @@ def test_static_files_are_kept_by_their_version_and_nothing_else_is_served(brows
         assert {**versioned.headers, "cache-control": "no-store"}.items() >= {
             name.lower(): value for name, value in HEADERS.items()
         }.items()
+        assert versioned.headers["content-security-policy"] == PAGES
     for name in (
         "../render.py",
         "..%2frender.py",

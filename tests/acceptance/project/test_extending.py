@@ -88,7 +88,9 @@ def test_a_check_is_one_file(tmp_path: Path) -> None:
     for package in PACKAGES:
         shutil.copytree(ROOT / package, tree / package, symlinks=True)
     before = contents(tree)
-    (answer,) = checked("THE DEPOT IS IN LEEDS", path=tree, cwd=cwd, anew=True)
+    (answer,) = checked(
+        "THE DEPOT IS IN LEEDS", path=cwd, cwd=cwd
+    )  # of the product that the tree is a copy of
     assert answer["rule"] == "trusted_source"
     (tree / "ingest" / "checks" / "shouting.py").write_text(example("ingest/checks/shouting.py"), "utf-8")
     after = contents(tree)
@@ -235,7 +237,7 @@ def test_a_plugin_that_is_broken_is_refused(
 def test_a_plugin_that_is_broken_stops_the_start(tmp_path: Path) -> None:
     install(tmp_path / "site", "raise OSError('no such disk')", "memo = acme_memos:KIND")
     claim = json.dumps({"content": "It rains.", "memory_type": "fact", "source": "user"})
-    done = run("check", "-", path=tmp_path / "site", cwd=tmp_path, sent=claim, anew=True)
+    done = run("check", "-", path=tmp_path / "site", cwd=tmp_path, sent=claim)
     assert (done.returncode != 0, done.stdout) == (True, b"")
     assert b"could not be loaded (OSError: no such disk)" in done.stderr
     assert b"Traceback" not in done.stderr

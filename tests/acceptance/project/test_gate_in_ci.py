@@ -7,8 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import yaml
 
 from tests.acceptance.cli_program import clean_environment
 from tests.repos import TestRepository
-from tests.running.on_path import forked_on_path
 
 ROOT = Path(__file__).parents[3]
 RECORD = "# 3. Fire with wood\n\n## Status\n\nAccepted\n\n## Decision\n\nThe kiln of Vester is fired with beech wood.\n"
@@ -34,16 +32,6 @@ def pottery(tmp_path: Path) -> TestRepository:
     repository = TestRepository(tmp_path / "pottery")
     repository.commit("Fire", {"docs/adr/0003-wood.md": RECORD, "docs/kiln.md": TRUE})
     return repository
-
-
-@pytest.fixture
-def programs() -> Iterator[Path]:
-    """A folder with a `vouchgate` that need not be loaded anew."""
-    with (
-        tempfile.TemporaryDirectory(prefix="gg-") as short,
-        forked_on_path(Path(short, "bin")) as folder,
-    ):
-        yield folder
 
 
 def environment(first: Path = Path(sys.executable).parent, **more: str) -> dict[str, str]:

@@ -104,9 +104,10 @@ def site(
 
 
 @pytest.fixture(scope="module")
-def mcp(site: Site) -> Iterator[McpSession]:
+def mcp(site: Site, programs: Path) -> Iterator[McpSession]:
     """A program that asks over MCP, for whichever owner it names."""
-    with over_stdio(site.running.url, site.token(Role.AGENT, any_owner=True)[1]) as session:
+    token = site.token(Role.AGENT, any_owner=True)[1]
+    with over_stdio(site.running.url, token, programs=programs) as session:
         yield session
 
 

@@ -56,7 +56,7 @@ def test_a_queue_that_fills_meanwhile_is_seen_and_never_overflows(database_url: 
     def fill(connection: object, cursor: object, statement: str, *rest: object) -> None:
         """Another process takes all places but one, after this one has looked at the count."""
         nonlocal filled
-        if "INTO pending" in statement and not filled:
+        if "UPDATE owner" in statement and not filled:
             filled = True
             if store.dialect == "postgresql":
                 with writing(other) as second:

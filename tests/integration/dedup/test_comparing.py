@@ -20,8 +20,9 @@ from vouchgate.ingest.claims.likeness import DedupUnavailable, Neighbours
 from vouchgate.ingest.dedup.compare import Allowance
 from vouchgate.ingest.pipeline import Examined, replay
 from vouchgate.ingest.policy import Policy
+from vouchgate.storage import writer
 from vouchgate.storage.claims.submit import Decided, Submission, WriterAnswer, write_submissions
-from vouchgate.storage.dedup import comparing, index
+from vouchgate.storage.dedup import index
 from vouchgate.storage.dedup.comparing import Comparer
 from vouchgate.storage.engine import writing
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
@@ -254,7 +255,7 @@ def test_a_claim_is_compared_in_several_turns(store: Store, path: Callable[..., 
 def test_an_owner_has_so_many_claims_waiting(
     store: Store, path: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comparing, "WAITING_PER_OWNER", 3)
+    monkeypatch.setattr(writer, "WAITING_PER_OWNER", 3)
     way = path()
     first = way.comparer.submit(submission_of(examined("Gate one is closed.", owner_id="eve")))
     futures = [

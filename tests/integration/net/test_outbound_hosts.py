@@ -7,6 +7,7 @@ import fcntl
 import os
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,8 +21,9 @@ from tests.hostile import PUBLIC, Line, answer, client_of, failed, fetched, host
 from tests.running.processes import FORKED
 from tests.web import Answer, web_server
 from vouchgate.ingest.net.fetched import Fetched, FetchFailed
-from vouchgate.ingest.net.hosts import AT_ONCE, HostLimits, requested_wait
+from vouchgate.ingest.net.hosts import AT_ONCE, OWNER_AT_ONCE, HostLimits, requested_wait
 from vouchgate.ingest.net.shared_limits import SharedHostLimits
+from vouchgate.ingest.net.turns import on_behalf_of
 
 
 @dataclass
@@ -221,21 +223,47 @@ def test_many_hosts_are_not_remembered_for_ever(shared: bool, tmp_path: Path) ->
     assert shared or hosts.pause(f"{count - 1}.example") > 0
 
 
-def test_connections_of_one_process_are_bounded() -> None:
+def test_slow_hosts_of_one_owner_make_no_other_wait() -> None:
+    """One owner names hundreds of hosts that never answer, and many pages of a host that another names too. Requests
+    of the process are bounded all the same."""
+    hanging: Counter[str] = Counter()
+    popular: list[str] = []
+
+    def behave(line: Line, head: bytes) -> None:
+        owner, page = head.split()[1].decode()[1:].split("/")
+        if page == "hangs":
+            hanging[owner] += 1
+            line.hang()
+        elif page == "popular":
+            popular.append(owner)
+            time.sleep(0.1)
+        line.send(answer(b"ok"))
+
     async def run(port: int) -> None:
-        client = client_of(resolve=lambda host: [PUBLIC], dial=played([], http=port))
-        urls = [f"http://{n}.example/" for n in range(AT_ONCE + 60)]
-        tasks = [asyncio.create_task(client.fetch(url, seconds=60)) for url in urls]
-        while len(server.heads) < AT_ONCE:
+        client = client_of(resolve=lambda host: [PUBLIC], dial=played([], http=port), spacing_seconds=0.0)
+
+        def ask(owner: str, host: str, page: str) -> asyncio.Task[Fetched | FetchFailed]:
+            with on_behalf_of(owner):
+                return asyncio.create_task(client.fetch(f"http://{host}/{owner}/{page}", seconds=60))
+
+        tasks = [ask("ann", "popular.example", "popular") for _ in range(50)]
+        tasks += [ask("ann", f"{n}.example", "hangs") for n in range(OWNER_AT_ONCE + 60)]
+        while hanging["ann"] + 2 < OWNER_AT_ONCE:
+            await asyncio.sleep(0.01)
+        fetched(await ask("bob", "quick.example", "page"))
+        fetched(await ask("bob", "popular.example", "popular"))
+        assert len(popular) < 50
+        tasks += [ask("cyd", f"{n}.example.org", "hangs") for n in range(OWNER_AT_ONCE + 60)]
+        while hanging.total() < AT_ONCE:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.3)
+        assert hanging == {"ann": OWNER_AT_ONCE, "cyd": OWNER_AT_ONCE}
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
 
-    with hostile(lambda line, head: line.hang()) as server:
+    with hostile(behave) as server:
         asyncio.run(run(server.port))
-        assert len(server.heads) == AT_ONCE
 
 
 # Several processes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.integration.claims.test_submit import _in_one_group
@@ -47,6 +48,36 @@ def test_an_agent_has_places_of_its_own_within_those_of_its_owner(store: Store) 
     assert _sent(store, _claims(under, "bea", "chair", "shelf")) == ["Decided", "per_agent"]
     assert _sent(store, _claims(under, "bea", "bench", "stool")) == ["per_agent"] * 2
     assert _sent(store, _claims(under, "cal", "lamp", "floor", "roof")) == ["Decided", "Decided", "per_owner"]
+    assert_consistent(store)
+
+
+def test_a_token_has_a_share_of_the_whole_for_all_its_owners(store: Store) -> None:
+    """One that may name any owner does not fill the queue of all by naming many."""
+    under = _limits(per_agent=2, per_owner=3, per_token=4, total=6)
+
+    number = count()
+
+    def of(agent: str, *owners: str) -> list[str]:
+        claims = [
+            submission_of(
+                examined(
+                    f"Door {next(number)} is oak.", owner_id=owner, source=Source.AI_SYNTHESIS, under=under
+                )
+            )
+            for owner in owners
+        ]
+        return _sent(store, [replace(claim, principal_id=agent) for claim in claims])
+
+    # Within one group and over groups, whoever its places are for.
+    assert of("bea", "ann", "bob", "cyd") == ["Decided"] * 3
+    assert of("bea", "dan", "eve", "fay") == ["Decided", "per_token", "per_token"]
+    assert of("bea", "ann") == ["per_token"]
+    assert of("cal", "ann", "ann", "gus") == ["Decided", "Decided", "total"]
+    full = QueueFull(QueueLimit.PER_TOKEN, 25_000, 60)
+    assert (
+        full.sentence
+        == "25,000 claims of this token wait, of all the owners it sends for, which is the limit"
+    )
     assert_consistent(store)
 
 

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS
+from vouchgate.ingest.net.turns import on_behalf_of
 from vouchgate.ingest.sources.web import extractor as extractor_module
 from vouchgate.ingest.sources.web.extractor import MEMORY, Extractor, NotRead
 from vouchgate.ingest.sources.web.page import ContentKind, Page
@@ -228,12 +229,20 @@ def test_a_caller_that_leaves_gives_up_its_place(extractor: Extractor) -> None:
 def test_too_many_pages_at_once_are_not_kept_in_memory(
     extractor: Extractor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extractor_module, "WAITING", 3 * len(GOOD))
+    """And half of them are for others than the owner who cites so many."""
+    monkeypatch.setattr(extractor_module, "WAITING", 6 * len(GOOD))
 
     async def main() -> None:
-        outcomes = await asyncio.gather(*(read(extractor, GOOD) for _ in range(5)), return_exceptions=True)
-        refused = [outcome for outcome in outcomes if isinstance(outcome, NotRead)]
-        assert [error.code for error in refused] == ["timeout"] * 2
+        async def of(owner: str) -> Page:
+            with on_behalf_of(owner):
+                return await read(extractor, GOOD)
+
+        owners = ["ann"] * 5 + ["bob"] * 2 + ["cyd"] * 2
+        outcomes = await asyncio.gather(*map(of, owners), return_exceptions=True)
+        refused = [
+            (owner, one.code) for owner, one in zip(owners, outcomes, strict=True) if isinstance(one, NotRead)
+        ]
+        assert refused == [("ann", "timeout")] * 2 + [("cyd", "timeout")]
         assert (await read(extractor, GOOD)).title == "Queues"
 
     asyncio.run(main())

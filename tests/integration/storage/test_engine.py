@@ -60,6 +60,7 @@ def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> N
 def test_the_revisions_by_file_names_are_those_that_alembic_reads() -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(engines.__file__).parent / "migrations"))
+    config.set_main_option("recursive_version_locations", "true")
     script = ScriptDirectory.from_config(config)
     assert revisions() == [revision.revision for revision in script.walk_revisions()][::-1]
     assert script.get_heads() == [revisions()[-1]]

@@ -43,6 +43,9 @@ CASES = [
      "WHERE r.owner_id = due.owner_id", [KEYED, ALL], ["select recheck of all by due_at"]),
     ("SELECT document FROM policy WHERE digest = :digest", [NEITHER], []),
     ("SET lock_timeout = 5", [], []),
+    ('DECLARE "c_1" CURSOR FOR SELECT seq FROM log_entry ORDER BY seq', [ALL], ["select log_entry of all"]),
+    ('FETCH FORWARD 500 FROM "c_1"', [], []),
+    (";", [], []),
     ("LOCK TABLE meta IN EXCLUSIVE MODE", [], []),
 ]  # fmt: skip
 
@@ -52,7 +55,7 @@ def test_whose_rows_a_statement_is_about() -> None:
         found = uses(statement)
         assert sorted(use.keyed for use in found) == sorted(keyed), statement
         assert [use.shape for use in found if use.keyed in (BY_ID, ALL)] == shapes, statement
-    for statement in ("SELECT FROM WHERE (", "TRUNCATE memory", "COPY memory TO STDOUT"):
+    for statement in ("SELECT FROM WHERE (", "SELEC 1", "TRUNCATE memory", "COPY memory TO STDOUT"):
         with pytest.raises(ValueError, match="statement"):
             uses(statement)
 

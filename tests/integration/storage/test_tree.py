@@ -18,6 +18,7 @@ from tests.claims import NOW, examined, submission_of
 from tests.conftest import THRESHOLD
 from vouchgate.gate import signing
 from vouchgate.gate.signing import LogKeyError, LogSigner, open_signer
+from vouchgate.ingest.claims.modes import Mode, ModeSwitch
 from vouchgate.ingest.transparency.verifier import (
     NotProven,
     check_promise,
@@ -25,6 +26,7 @@ from vouchgate.ingest.transparency.verifier import (
     open_checkpoint,
 )
 from vouchgate.settings import Settings
+from vouchgate.storage import modes
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.engine import writing
 from vouchgate.storage.log import chain, keys, tree, tree_check
@@ -94,6 +96,18 @@ def test_entries_become_leaves_with_receipts(store: Store, tmp_path: Path) -> No
         connection.execute(text("UPDATE log_entry SET salt = NULL"))
         assert [*tree_check.verify(connection)] == []
         connection.rollback()
+
+
+def test_the_tree_grows_while_an_owner_is_read_only(store: Store) -> None:
+    store_claims(store, "Gate 1 is closed.")
+    store_claims(store, "Gate 2 is closed.", owner_id="bob")
+    halt = ModeSwitch(
+        owner_id="ann", agent="", mode=Mode.READ_ONLY, reason="an audit", by="operator", since=NOW
+    )
+    store.writer.run(["ann"], lambda connection: modes.put(connection, halt), always=True).result(120)
+    assert turn(store, None) == {SequencerResult.ADDED: 1}
+    with store.read() as connection:
+        assert tree.size_of(connection) == 3
 
 
 def test_two_who_believe_they_hold_the_lease_add_nothing_twice(store: Store) -> None:

@@ -28,8 +28,8 @@ from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
 
 
-def _claim(number: int | str) -> Submission:
-    return submission_of(examined(f"Gate number {number} is closed."))
+def _claim(number: int | str, owner_id: str = "ann") -> Submission:
+    return submission_of(examined(f"Gate number {number} is closed.", owner_id=owner_id))
 
 
 def _count(store: Store, table: str = "memory") -> int:
@@ -56,13 +56,50 @@ def test_what_waits_together_is_committed_together(store: Store) -> None:
     held = Held(store)
     commits: list[Connection] = []
     note = commits.append
-    futures = [store.writer.submit(_claim(number)) for number in range(100)]
+    futures = [store.writer.submit(_claim(n, owner)) for owner in ("ann", "bob") for n in range(50)]
     event.listen(store._engine, "commit", note)
     held.go.set()
     assert all(isinstance(future.result(120), Decided) for future in futures)
     event.remove(store._engine, "commit", note)
     assert len(commits) == 2  # the work that held the writer, and all of the claims
     assert _count(store) == 100
+
+
+@pytest.mark.on("sqlite")
+def test_an_owner_does_not_wait_for_all_that_another_sent_before(store: Store) -> None:
+    """Claims of one owner stay in their order with the work that is about it; those of others come in between."""
+    held, written = Held(store), list[str]()
+
+    def note(future: Future[Any], name: str) -> None:
+        future.add_done_callback(lambda _: written.append(name))
+
+    long = "It is closed at night and on every day of rest. " * 100
+    for number in range(150):
+        note(store.writer.submit(_claim(f"{number}. {long if number < 6 else ''}")), f"ann {number}")
+    for number in range(2):
+        note(store.writer.run(["ann", "cyd"], lambda connection: None), f"ann's work {number}")
+        note(store.writer.submit(_claim(f"{number} after")), f"ann after {number}")
+    note(store.writer.submit(_claim("alone", "bob")), "bob")
+    note(store.writer.run(["bob"], lambda connection: None), "bob's work")
+    last = [store.writer.run(["ann"], lambda connection: None), store.writer.run([], lambda connection: None)]
+    held.go.set()
+    for future in last:
+        future.result(120)
+    ann = [name for name in written if name.startswith("ann")]
+    assert ann[:150] == [f"ann {number}" for number in range(150)]
+    assert ann[150:] == ["ann's work 0", "ann after 0", "ann's work 1", "ann after 1"]
+    assert written.index("bob") < written.index("bob's work") <= 4  # one long text, then bob
+
+
+@pytest.mark.on("sqlite")
+def test_an_owner_has_so_many_waiting_and_no_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "WAITING_PER_OWNER", 3)
+    held = Held(store)
+    futures = [store.writer.submit(_claim(number)) for number in range(5)]
+    other = store.writer.submit(_claim("alone", "bob"))
+    assert [future.done() for future in [*futures, other]] == [False, False, False, True, True, False]
+    held.go.set()
+    assert isinstance(other.result(120), Decided)
 
 
 def test_an_answer_is_told_only_when_it_is_on_disk(store: Store) -> None:
@@ -85,7 +122,7 @@ def test_work_and_claims_keep_their_order(store: Store) -> None:
     for number in range(3):
         futures.append(store.writer.submit(_claim(f"{number} a")))
         futures.append(store.writer.submit(_claim(f"{number} b")))
-        futures.append(store.writer.run([], count))
+        futures.append(store.writer.run(["ann"], count))
     held.go.set()
     for future in futures:
         future.result(120)

@@ -29,7 +29,7 @@ def run(settings: Settings, statements: Path | None) -> int:
             found = [*_schema(connection), *(() if statements is None else _statements(statements))]
     finally:
         engine.dispose()
-    for what, why in found:
+    for what, why in sorted(found, key=lambda each: each[1] is None):
         say(one_line(f"{what}: {why or 'NOT KEYED BY OWNER, and not on the list of what need not be'}"))
     unknown = sum(not why for _, why in found)
     say(f"{unknown} of these are not on the list." if unknown else "Everything else is keyed by owner.")

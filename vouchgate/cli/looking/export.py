@@ -252,7 +252,7 @@ def run(
 ) -> int:
     """Writes an export, signed with the log's key if there is one. Raises Failure as `write_export` and `scope`."""
     times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
-    with open_store(settings) as store, store.read() as connection:
+    with open_store(settings) as store, store.browse() as connection:
         wanted = RulingFilter(
             owners=scope(store, connection, settings, owners or (), "audit export"), **times
         )

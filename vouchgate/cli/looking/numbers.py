@@ -21,7 +21,7 @@ _AT_ONCE = 1000  # names of owners
 def run(settings: Settings, *, owner: str | None, days: int, as_json: bool) -> int:
     """The figures of one owner, or of all together. Raises Failure for an owner that there is not."""
     now = datetime.now(UTC)
-    with open_store(settings) as store, store.read() as connection:
+    with open_store(settings) as store, store.browse() as connection:
         if owner is not None and not owners.is_known(connection, owner):
             raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
         named = list(all_owners(connection)) if owner is None else [owner]

@@ -34,7 +34,7 @@ def show(settings: Settings, digest: str | None, at: datetime | None, owner: str
         if at is None:
             write_policy(kept(store, digest or ""))
             return 0
-        with store.read() as connection:
+        with store.browse() as connection:
             found = in_force(connection, at, None if owner is None else frozenset({owner}))
         policy = None if found.policy_digest is None else store.load_policy(found.policy_digest)
     document = found.model_dump(mode="json") | {"policy": policy and json.loads(policy.document)}
@@ -103,7 +103,7 @@ def test(settings: Settings, other: str, *, since: datetime | None, owner: str |
     """What the other policy would have made of the decisions that there are."""
     policy = named(settings, other)
     tester = Backtester(policy, lambda digest: None)
-    with open_store(settings) as store, store.read() as connection:
+    with open_store(settings) as store, store.browse() as connection:
         if owner is not None and not owners.is_known(connection, owner):
             raise Failure(f"there is no owner {owner!r}; vouchgate owners list shows them")
         tester.load = store.load_policy
@@ -151,7 +151,7 @@ def kept(store: Store, prefix: str) -> Policy:
     """The policy whose digest begins so. Raises Failure where there is none, or several."""
     if len(prefix) < _PREFIX:
         raise Failure(f"name a policy by a file, or by at least {_PREFIX} characters of its digest")
-    with store.read() as connection:
+    with store.browse() as connection:
         found = policies.known(connection, prefix.lower())
     if len(found) > 1:
         raise Failure(f"several policies begin so: {', '.join(digest[:16] for digest in found)}")

@@ -39,7 +39,7 @@ def run(
     if form not in ("csv", "jsonl"):
         raise Failure(f"--format: {form!r} is unknown; known are csv, jsonl", USAGE)
     times = {"since": time_of(since, "--from"), "until": time_of(until, "--to")}
-    with open_store(settings) as store, store.read() as connection:
+    with open_store(settings) as store, store.browse() as connection:
         wanted = RulingFilter(
             owners=scope(store, connection, settings, owners or (), "audit reviews"),
             reviewer=reviewer,

@@ -50,7 +50,7 @@ TAUGHT_REMOVAL = "What is to go waits for its owner, who is asked by Vouchgate."
 Say = Callable[[str], None]
 
 
-class PinnedClient(ProxyClient):
+class PinnedClient(ProxyClient[StdioTransport]):
     """A client of the server behind to which it has those tools alone that are as they were pinned. `schemas` has their
     input and output schemas as they were listed last."""
 

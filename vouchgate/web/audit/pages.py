@@ -44,7 +44,7 @@ def listing(request: Request, visitor: Auditing) -> Response:
         raise PageProblem(422, f"A field of a search has at most {MOST_TEXT} characters.")
     service, now = service_of(request), datetime.now(UTC)
     wanted = _filter(query, visitor, request.query_params.get("after"))
-    with service.store.read() as connection:
+    with service.store.browse() as connection:
         named = HAS_STORY.fullmatch(query["q"])
         if named and story.story_of(connection, query["q"], now, owners=wanted.owners) is not None:
             return RedirectResponse(f"{PATH}/{query['q']}", 303)
@@ -90,7 +90,7 @@ def log_page(
         raise PageProblem(404, "There is no such owner for you.")
     owners_of(visitor, owner)
     service, now = service_of(request), datetime.now(UTC)
-    with service.store.read() as connection:
+    with service.store.browse() as connection:
         entries = story.latest(connection, owner, before=before, limit=PAGE)
         names = tokens.names(connection, {entry.actor for entry in entries})
         checkpoint = tree.last_checkpoint(connection, published=True)
@@ -117,7 +117,7 @@ def log_page(
 def receipt(request: Request, visitor: Auditing, decision_id: str) -> Response:
     """What the browser needs to see for itself that the log is bound to a decision; nulls as long as it is not."""
     owners = owners_of(visitor)
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         answer = decisions.get(connection, decision_id, owners=owners)
         found = tree.receipt(connection, decision_id, owners=owners)
         known = [str(each.key) for each in keys.known(connection)]
@@ -131,7 +131,7 @@ def receipt(request: Request, visitor: Auditing, decision_id: str) -> Response:
 def one_story(request: Request, visitor: Auditing, wanted: str) -> Response:
     """Everything about a decision, a waiting claim or a memory of this id."""
     service, now = service_of(request), datetime.now(UTC)
-    with service.store.read() as connection:
+    with service.store.browse() as connection:
         found = story.story_of(connection, wanted, now, owners=owners_of(visitor))
         if found is None:
             raise PageProblem(404, "There is nothing of this id, or it is not yours to see.")

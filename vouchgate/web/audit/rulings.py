@@ -32,7 +32,7 @@ def reviewers(request: Request, visitor: Auditing, owner: str = "") -> Response:
     if days not in map(str, CHOICES) or not storable(owner):
         raise PageProblem(422, "This page tells of 7, 14, 30 or 90 days of an owner.")
     wanted = RulingFilter(owners=owners_of(visitor, owner), since=now - timedelta(days=int(days)))
-    with service_of(request).store.read() as connection:
+    with service_of(request).store.browse() as connection:
         acts = rulings.walk(connection, wanted)
         found, complete = reviewers_of(islice(acts, _MOST)), next(acts, None) is None
     return html(

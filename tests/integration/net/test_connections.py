@@ -1,0 +1,177 @@
+"""Clients that say nothing, half of something, or take nothing, against a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from vouchgate.cli.serve import bind, listen
+from vouchgate.server import connections
+from vouchgate.server.connections import Server
+
+GET = b"GET /%s HTTP/1.1\r\nHost: gate\r\n\r\n"
+LARGE = 30_000_000
+
+
+class App:
+    """Answers with the size of the body; `/wait` when it is told to, `/large` with more than sockets hold."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.broken = 0
+        self.waiting = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                self.broken += 1
+                return
+            size, more = size + len(message["body"]), message["more_body"]
+        body = b"%d" % size if scope["path"] != "/large" else b"x" * LARGE
+        head = {"type": "http.response.start", "status": 200}
+        length = [(b"content-length", b"%d" % len(body))]
+        if scope["path"] == "/wait":
+            self.waiting += 1
+            await self.go.wait()
+        if scope["path"] == "/stream":
+            await send(head)
+            await send({"type": "http.response.body", "body": b"begins", "more_body": True})
+            await self.go.wait()
+            await send({"type": "http.response.body", "body": b"ends"})
+            return
+        await send({**head, "headers": length})
+        await send({"type": "http.response.body", "body": body})
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[App, Server, int]]:
+    """A server with little patience, in a thread."""
+    for name, most in {
+        "HEADER_SECONDS": 0.5,
+        "BODY_SECONDS": 0.5,
+        "TAKING_SECONDS": 0.5,
+        "MAX_CONNECTIONS": 12,
+    }.items():
+        monkeypatch.setattr(connections, name, most)
+    app, ready = App(), threading.Event()
+    with bind("127.0.0.1", 0) as listener:
+        listen(listener)
+        server = Server(app, ready.set, 1)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        ready.wait(60)
+        yield app, server, listener.getsockname()[1]
+        server.should_exit = True
+        thread.join(60)
+
+
+def connect(port: int, *parts: bytes) -> socket.socket:
+    """A connection on which this was sent."""
+    made = socket.create_connection(("127.0.0.1", port), timeout=30)
+    for part in parts:
+        made.sendall(part)
+    return made
+
+
+def read_all(line: socket.socket) -> bytes:
+    """What comes until the other side ends the connection."""
+    got = b""
+    try:
+        while part := line.recv(65_536):
+            got += part
+    except ConnectionResetError:
+        pass
+    return got
+
+
+def ask(port: int, path: bytes = b"") -> bytes:
+    """The answer to an honest request."""
+    with closing(connect(port, GET.replace(b"Host", b"Connection: close\r\nHost") % path)) as line:
+        return read_all(line)
+
+
+def test_who_does_not_send_is_not_waited_for(served: tuple[App, Server, int]) -> None:
+    app, _, port = served
+    post = b"POST / HTTP/1.1\r\nHost: gate\r\nContent-Length: 9\r\n\r\nhalf"
+    chunked = b"POST / HTTP/1.1\r\nHost: gate\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"
+    for parts in ((), (b"\r\n",), (b"GET / HT",), (b"GET / HTTP/1.1\r\nHost:",), (post,), (chunked,)):
+        with closing(connect(port, *parts)) as line:
+            assert read_all(line) == b"", parts
+    assert app.broken == 2
+    # A header byte by byte has no more time than one at once; nor has one that comes after an answer.
+    with closing(connect(port, GET % b"")) as line:
+        assert b"200 OK" in line.recv(65_536)
+        with pytest.raises((ConnectionResetError, BrokenPipeError)):
+            for _ in range(40):
+                line.sendall(b"X")
+                threading.Event().wait(0.05)
+            raise AssertionError("it is still open")
+
+
+def test_what_is_worked_on_has_all_the_time_it_needs(served: tuple[App, Server, int]) -> None:
+    app, server, port = served
+    with (
+        closing(connect(port, GET % b"wait", GET % b"")) as waits,
+        closing(connect(port, GET % b"stream")) as streams,
+    ):
+        assert read_until(streams, b"begins")
+        threading.Event().wait(1.2)  # over twice what a header or a body is waited for
+        loop = next(iter(server.server_state.connections)).loop
+        loop.call_soon_threadsafe(app.go.set)
+        assert read_until(streams, b"ends")
+        assert read_until(waits, b"\r\n\r\n0")
+
+
+def read_until(line: socket.socket, end: bytes) -> bytes:
+    """What comes until this was in it."""
+    got = b""
+    while end not in got:
+        part = line.recv(65_536)
+        assert part, got
+        got += part
+    return got
+
+
+def test_who_takes_nothing_of_an_answer_is_not_waited_for(served: tuple[App, Server, int]) -> None:
+    _, server, port = served
+    with closing(connect(port, GET % b"large")) as idle, closing(connect(port, GET % b"large")) as slow:
+        got = 0
+        while got < LARGE:  # some of it at a time: as long as all of it takes
+            got += len(slow.recv(1_000_000))
+            threading.Event().wait(0.02)
+        while len(server.server_state.connections) > 1:
+            threading.Event().wait(0.05)
+        assert len(read_all(idle)) < LARGE
+
+
+def test_connections_are_bounded_and_those_that_wait_for_their_client_make_room(
+    served: tuple[App, Server, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 60.0)
+    app, server, port = served
+    with ExitStack() as held:
+        streams = held.enter_context(closing(connect(port, GET % b"stream")))
+        assert read_until(streams, b"begins")
+        for _ in range(40):
+            held.enter_context(closing(connect(port, b"GET / HT")))
+            assert b"200 OK" in ask(port)
+        assert len(server.server_state.connections) <= connections.MAX_CONNECTIONS
+        for _ in range(connections.MAX_CONNECTIONS - 1):
+            held.enter_context(closing(connect(port, GET % b"wait")))
+        while app.waiting < connections.MAX_CONNECTIONS - 1:
+            threading.Event().wait(0.02)
+        assert b"503 Service Unavailable" in ask(port)
+        loop = next(iter(server.server_state.connections)).loop
+        loop.call_soon_threadsafe(app.go.set)
+        assert read_until(streams, b"ends")
+        assert b"200 OK" in ask(port)

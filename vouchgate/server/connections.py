@@ -1,0 +1,150 @@
+"""Serving HTTP to whoever connects: who sends too slowly, or nothing, does not keep a connection from others."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+HEADER_SECONDS = 10.0  # for a request's header, from the connection or its first byte on
+BODY_SECONDS = 30.0  # for the body after it, of 1.2 MB at most
+TAKING_SECONDS = 30.0  # for taking some of an answer that is there
+# Of one process. Below the 1,024 descriptors that most systems give one, with 200 requests to hosts beside them.
+MAX_CONNECTIONS = 700
+
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n"
+    b"Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\r\n"
+)
+
+
+class Connection(HttpToolsProtocol):
+    """One connection. While its client is to send something, or to take it, it has so many seconds; while a request is
+    worked on, or a stream is open, it has all the time it needs (uvicorn itself ends what is idle between requests).
+    Over the most there may be, the one that has waited longest for its client is closed."""
+
+    _timer: asyncio.TimerHandle | None = None
+    _taking: asyncio.TimerHandle | None = None
+    _left = 0  # bytes of an answer that it has not taken
+    _since: float | None = None  # when it began to wait for its client, by the loop's clock
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS and not self._make_room():
+            transport.write(_FULL)
+            transport.close()
+            return
+        self._expect(HEADER_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        self.resume_writing()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._timer is None and (self.cycle is None or self.cycle.response_complete):
+            self._expect(HEADER_SECONDS)
+        super().data_received(data)
+
+    def on_headers_complete(self) -> None:
+        self._expect(BODY_SECONDS)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._stop()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._timer is None and not self.pipeline:
+            self._since = self.loop.time()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._since = self.loop.time()
+        self._wait_for_taking()
+
+    def resume_writing(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = self._since = None
+        super().resume_writing()
+
+    def _wait_for_taking(self) -> None:
+        self._left = self.transport.get_write_buffer_size()
+        self._taking = self.loop.call_later(TAKING_SECONDS, self._not_taken)
+
+    def _not_taken(self) -> None:
+        if self.transport.get_write_buffer_size() < self._left:
+            self._wait_for_taking()
+        else:
+            self.transport.abort()
+
+    def _expect(self, seconds: float) -> None:
+        self._stop()
+        self._since = self.loop.time()
+        self._timer = self.loop.call_later(seconds, self._late, seconds)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._since = None
+
+    def _late(self, seconds: float) -> None:
+        if self.pipeline:  # we read nothing of it while the request before it is worked on
+            self._expect(seconds)
+        else:
+            self.transport.abort()
+
+    def _make_room(self) -> bool:
+        """Whether a connection that waited for its client could be closed."""
+        waiting = [one for one in self.connections if isinstance(one, Connection) and one._since is not None]
+        if not waiting:
+            return False
+        longest = min(waiting, key=lambda one: one._since or 0.0)
+        self.connections.discard(longest)
+        longest.transport.abort()
+        return True
+
+
+class Server(uvicorn.Server):
+    """Serves an application, and calls `ready` when it really accepts connections. It logs warnings only."""
+
+    def __init__(self, app: ASGIApp, ready: Callable[[], None], grace_seconds: int, **options: Any) -> None:
+        """`grace_seconds` are for requests under way when it is told to stop."""
+        config = uvicorn.Config(
+            app,
+            http=Connection,
+            ws="none",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=grace_seconds,
+            **options,
+        )
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        if self.started:
+            self._ready()
+
+    def serve_on(self, listener: socket.socket) -> None:
+        """Serves on a socket that listens, until SIGTERM or SIGINT."""
+
+        def stop(_signal: int, _frame: FrameType | None) -> None:
+            self.should_exit = True
+
+        # uvicorn has handlers of its own while it serves, and raises the signal again afterwards for these.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        self.run(sockets=[listener])
