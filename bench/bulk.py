@@ -65,8 +65,9 @@ def run(rows: int = 1_000_000) -> None:
                     f" {costs[1] * 1000:.2f} ms of the processor a row, {by[1]:.2f}; {ran.memory / 2**20:>6,.0f} MiB",
                     flush=True,
                 )
-            same = filecmp.cmp(*reports.values(), shallow=False) if len(reports) == 2 else None
-            _check(next(reversed(reports.values())), again, same=same)
+            told = list(reports.values())
+            same = filecmp.cmp(told[0], told[1], shallow=False) if len(told) == 2 else None
+            _check(told[-1], again, same=same)
             file.unlink()
 
 
