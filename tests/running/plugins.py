@@ -13,7 +13,7 @@ from vouchgate.sources import plugins
 def share_plugins() -> None:
     """From now on what is found on a path is found there again in this process, and in those forked from it. A test
     that installs a plugin does so in a folder of its own, which makes it another path."""
-    setup.entry_points = plugins.entry_points = _entry_points  # type: ignore[assignment]
+    setup.entry_points = plugins.entry_points = _entry_points  # type: ignore[attr-defined,assignment]
 
 
 def _entry_points(*, group: str) -> EntryPoints:
