@@ -143,21 +143,21 @@ class OwnersInTurn(Generic[W]):
         owner who comes to one later is next after that."""
         turns: list[list[W]] = []
         left, characters = MAX_GROUP, MAX_GROUP_CHARACTERS
-        for owner_id in list(self._of_owner):
-            waiting = self._of_owner[owner_id]
+        for waiting in self._of_owner.values():
             if waiting[0].alone and turns:
                 continue
             if left <= 0 or (turns and characters < waiting[0].characters):
                 break
             turn = list(_turn(waiting, min(left, TURN_CLAIMS), min(characters, TURN_CHARACTERS)))
             turns.append(turn)
-            del self._of_owner[owner_id]
-            if waiting:
-                self._of_owner[owner_id] = waiting  # behind the others
             left -= len(turn)
             characters -= sum(one.characters for one in turn)
             if turn[0].alone:
                 break
+        for turn in turns:
+            owner_id = turn[0].owner_id
+            if waiting := self._of_owner.pop(owner_id):
+                self._of_owner[owner_id] = waiting  # behind the others
         self._count -= sum(map(len, turns))
         return turns
 
