@@ -44,7 +44,7 @@ MAX_GROUP = 256  # claims in one transaction: past this, the disk is a small par
 MAX_GROUP_CHARACTERS = 65_536  # of their texts: others wait for the keys of long ones to be read and written
 # What an owner gets at one turn, there and where claims are compared: who comes next waits for so much of each other.
 TURN_CLAIMS = 64
-TURN_CHARACTERS = 8_192
+TURN_CHARACTERS = 4_096  # two texts of 2,000 take some 50 ms to be written
 ATTEMPTS = 3  # of a transaction that another process was in the way of
 _GATHER_SECONDS = 0.0005  # at 16 connections a tenth more claims a second; longer gains nothing
 _ASK_SECONDS = 5.0  # how long to ask whether a commit happened, after its connection was lost
