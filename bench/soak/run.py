@@ -168,7 +168,6 @@ class Soak:
         self.gauges.mark(END)
         self.ledger = ledger = load.finish()
         self.note("what was taken on is done", self._left())
-        time.sleep(3)  # a receipt is there within two seconds
         singles = [reply for sent, reply in ledger.answered if not sent.batch]
         for reply in self.dice.sample(singles, min(SAMPLE, len(singles))):
             self.auditor.read_back(reply, 200)
@@ -179,6 +178,9 @@ class Soak:
         self.note(VOUCHED, unvouched(self.kept))
         lied = {name for name, answer in self.kept.answers.items() if answer.memory_id} & self.told.lies
         self.note(VOUCHED, [f"{name} rests on a page that says otherwise" for name in lied])
+        cited = [decision for decision in self.kept.decisions.values() if decision.owner_id == "cite"]
+        if len(cited) >= 10 and all(memory.owner_id != "cite" for memory in self.kept.memories.values()):
+            self.note("what a page states is stored", [f"of {len(cited)} claims that cite one, none was"])
         self.note(ENDED, self._not_ended(self.kept))
         twice = [name for name, bodies in self.pages.bodies.items() if len(bodies) > 1]
         self.note("a message is the same each time", twice)

@@ -217,7 +217,11 @@ class Actor:
         memory = row["memory_id"] or ""
         read = self.caller.ask("GET", f"/v1/memories/{memory}") if memory else None
         decided = self.caller.ask("GET", f"/v1/decisions/{name}")
-        proof = self.caller.ask("GET", f"/v1/receipts/{name}")
+        end = time.monotonic() + (0 if 202 in receipt else 60)  # it may come late where the machine is busy
+        while (
+            proof := self.caller.ask("GET", f"/v1/receipts/{name}")
+        ).status == 202 and time.monotonic() < end:
+            time.sleep(0.2)
         if self.told.ended.get(memory) == "erased":
             return
         self.told.expect("receipts come", proof, *receipt)
