@@ -66,7 +66,8 @@ def readyz(request: Request) -> Ready:
             busy = [f"Claims have to wait: {error}."]
     except StorageError as error:
         log.error("not ready: %s", error)
-        raise ProblemError(503, "storage_unavailable", f"Claims are refused: {error}.") from error
+        said = f"Claims are refused: {error}."
+        raise ProblemError(503, "storage_unavailable", said, headers={"Retry-After": "1"}) from error
     found = [one for one in switches if one.matters and not (one.owner_id or one.agent)]
     stand = [one.model_copy(update={"reason": ""}).sentence for one in found]
     return Ready(
