@@ -60,14 +60,14 @@ def readyz(request: Request) -> Ready:
         with service.store.read() as connection:
             overview.waiting(connection, datetime.now(UTC))
             switches = modes.everything(connection)
-        try:
-            service.store.probe()
-        except StoreBusy as error:
-            busy = [f"Claims have to wait: {error}."]
+    except StorageError as error:  # what the server says names the database, and anybody may ask
+        raise _not_ready("the database cannot be read" if error.__cause__ else str(error), error) from error
+    try:
+        service.store.probe()
+    except StoreBusy as error:
+        busy = [f"Claims have to wait: {error}."]
     except StorageError as error:
-        log.error("not ready: %s", error)
-        said = f"Claims are refused: {error}."
-        raise ProblemError(503, "storage_unavailable", said, headers={"Retry-After": "1"}) from error
+        raise _not_ready(str(error), error) from error
     found = [one for one in switches if one.matters and not (one.owner_id or one.agent)]
     stand = [one.model_copy(update={"reason": ""}).sentence for one in found]
     return Ready(
@@ -75,6 +75,13 @@ def readyz(request: Request) -> Ready:
         scopes=modes.figures(switches),
         degraded=[*stand, *busy, *service.problems()],
         policy_digest=service.policy.digest,
+    )
+
+
+def _not_ready(why: str, error: StorageError) -> ProblemError:
+    log.error("not ready: %s", error)
+    return ProblemError(
+        503, "storage_unavailable", f"Claims are refused: {why}.", headers={"Retry-After": "1"}
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import logging
 import os
 import pickle
 import random
@@ -111,6 +112,15 @@ def as_lines(rows: list[dict[str, Any]]) -> bytes:
         + b"".join(line + ends[n % 3] for n, line in enumerate(lines))
         + b'{"text": "The end."}'
     )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_logging() -> Iterator[None]:
+    """A worker says only what went wrong. Some of these are in this process, where others come after them."""
+    logger = logging.getLogger("vouchgate")
+    level = logger.level
+    yield
+    logger.setLevel(level)
 
 
 @pytest.fixture(scope="module")

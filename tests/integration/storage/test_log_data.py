@@ -334,6 +334,7 @@ JOINS = (
     "VALUES (:key, 'agent', '{}', '', '2026-05-04 12:30:15.250000')"
 )
 SHOWED = 'answer LIKE \'%"content":""%\' AND id NOT IN (SELECT item_id FROM erased)'
+RESTED_ON = "digest IN (SELECT policy_digest FROM decision WHERE answer <> '') AND document LIKE '%0.92%'"
 KINDS = [
     of("memory", "content = '', status = 'erased', details = '{}'", "status = 'active'", "content"),
     of("memory", "content = 'It is back.'", "status = 'erased'", "content"),
@@ -428,8 +429,8 @@ KINDS = [
         "lineage",
     ),
     # policies
-    of("policy", "document = replace(document, '0.92', '0.10')", "1 = 1", "document", key="digest"),
-    gone("policy", key="digest"),
+    of("policy", "document = replace(document, '0.92', '0.10')", RESTED_ON, "document", key="digest"),
+    gone("policy", RESTED_ON, key="digest"),
     # what was in force
     of(
         "switch", "document = replace(document, 'observe', 'enforce')", "kind = 'mode'", "document", key="seq"
