@@ -79,20 +79,20 @@ def may_now(connection: Connection, now: datetime) -> bool:
 def scrub(engine: Engine) -> None:
     """Writes the tables anew and leaves the old pages behind. Outside of every transaction; nobody writes meanwhile.
     Raises StoreBusy when somebody is in the way: it stays due."""
-    with engine.connect() as connection:
-        due = due_since(connection)
     try:
+        with engine.connect() as connection:
+            due = due_since(connection)
         if engine.dialect.name == "sqlite":
             _scrub_sqlite(str(engine.url.database))
         else:
             with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 for table in TABLES:
                     connection.exec_driver_sql(f"VACUUM (FULL, ANALYZE) {table}")
+        if due is not None:
+            with engine.connect().execution_options(vouchgate_write=True) as connection, connection.begin():
+                connection.execute(_DONE, {"name": _DUE, "value": due.isoformat()})
     except (sqlite3.OperationalError, DBAPIError) as error:
         raise StoreBusy(f"free pages could not be written over, and are tried again: {error}") from error
-    if due is not None:
-        with engine.connect().execution_options(vouchgate_write=True) as connection, connection.begin():
-            connection.execute(_DONE, {"name": _DUE, "value": due.isoformat()})
 
 
 def _scrub_sqlite(path: str) -> None:

@@ -37,7 +37,9 @@ from vouchgate.service import open_service
 from vouchgate.settings import Settings
 from vouchgate.storage.claims import decisions, memories, source_cache
 from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.engine import open_engine
 from vouchgate.storage.erasing import listed, scrub, tombstones
+from vouchgate.storage.errors import StoreBusy
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
@@ -343,3 +345,12 @@ def test_retention_erases_what_is_over_its_time(store: Store, tmp_path: Path) ->
             assert erasing.scrub_if_due(NOW), "somebody reads what was"
     assert not erasing.scrub_if_due(NOW)
     assert listed.read(tmp_path / "nothing") == []
+
+
+def test_a_database_that_went_away_has_its_free_pages_written_over_later(postgresql: Postgresql) -> None:
+    postgresql.run("CREATE DATABASE went_away")
+    engine = open_engine(postgresql.url("went_away"))
+    postgresql.run("DROP DATABASE went_away WITH (FORCE)")
+    with pytest.raises(StoreBusy, match="tried again"):
+        scrub.scrub(engine)
+    engine.dispose()
