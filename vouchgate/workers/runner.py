@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 8  # pieces of work under way, and leases held, by one worker of a process
 ERROR_SECONDS = 10.0  # the sleep after an error, such as a database that is away
 LEAST_SECONDS = 0.1  # the shortest sleep: what is due now is with another process
+ANYWAY_SECONDS = 10.0  # a PostgreSQL that crashed gives the numbers of lost transactions again
 
 P = TypeVar("P")  # a piece of work
 R = TypeVar("R")  # what one piece came to
@@ -40,10 +41,11 @@ def now_in_utc() -> datetime:
 
 @dataclass(slots=True)
 class _Known:
-    """What `next_due` said, and of which version of the database (`Store.version`)."""
+    """What `next_due` said, of which version of the database (`Store.version`), and when by the monotonic clock."""
 
     version: str = ""
     due: datetime | None = None
+    asked_at: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,10 @@ class Job(Generic[P, R]):
     """What a worker does. Its coroutines belong to one event loop.
 
     `next_due` tells when the next piece comes due or a lease ends; None when there is none. It depends on the database
-    alone, and is asked only after something was written. `lease` gets the time and
-    how many pieces there is room for, and takes them in a transaction of its own; none when others were faster. `work`
-    does one piece and settles it, and says what came of it; what it raises ends the round. `poll_seconds` is the
-    longest sleep, because work may come from another process.
+    alone, and is asked only after something was written, or after a while. `lease` gets the time and how many pieces
+    there is room for, and takes them in a transaction of its own; none when others were faster. `work` does one piece
+    and settles it, and says what came of it; what it raises ends the round. `poll_seconds` is the longest sleep,
+    because work may come from another process.
     """
 
     name: str  # of what failed, in the log: "checking again"
@@ -108,12 +110,13 @@ class Job(Generic[P, R]):
 
     async def _next_due(self) -> datetime | None:
         def read() -> datetime | None:
+            known, now = self._known, time.monotonic()
             version = self.store.version()  # first: what is written meanwhile is another one
-            if version != self._known.version:
+            if version != known.version or now > known.asked_at + ANYWAY_SECONDS:
                 with self.store.read() as connection:
-                    self._known.due = self.next_due(connection)
-                self._known.version = version
-            return self._known.due
+                    known.due = self.next_due(connection)
+                known.version, known.asked_at = version, now
+            return known.due
 
         return await asyncio.to_thread(read)
 

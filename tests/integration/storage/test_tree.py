@@ -8,11 +8,12 @@ import json
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from tests.claims import NOW, examined, submission_of
 from tests.conftest import THRESHOLD
@@ -32,6 +33,7 @@ from vouchgate.storage.engine import writing
 from vouchgate.storage.log import chain, keys, tree, tree_check
 from vouchgate.storage.log.tree import TreeMoved
 from vouchgate.storage.store import Store
+from vouchgate.workers import runner
 from vouchgate.workers.sequencer import Sequencer, SequencerResult
 
 SOON = timedelta(seconds=2)
@@ -53,6 +55,32 @@ def settings_of(store: Store, tmp_path: Path, **more: str) -> Settings:
 def turn(store: Store, signer: LogSigner | None, at: object = NOW) -> dict[SequencerResult, int]:
     """One turn of the sequencer."""
     return dict(asyncio.run(Sequencer(store, signer).job.run_once(at)))  # type: ignore[arg-type]
+
+
+def test_the_database_is_asked_after_something_was_written_and_now_and_then(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_claims(store, "The lamp is lit.")
+    job, asked = Sequencer(store, None).job, []
+
+    def due(connection: Connection) -> object:
+        asked.append(True)
+        return job.next_due(connection)
+
+    watched = replace(job, next_due=due)  # type: ignore[arg-type]
+    asyncio.run(watched.run_once(NOW))
+    before = len(asked)
+    asyncio.run(watched.run_once(NOW))
+    asyncio.run(watched.run_once(NOW))
+    assert len(asked) == before  # it is known that nothing is left
+    monkeypatch.setattr(runner, "ANYWAY_SECONDS", 0.0)
+    asyncio.run(watched.run_once(NOW))
+    assert len(asked) == before + 1
+    monkeypatch.undo()
+    store_claims(store, "The lamp is out.")
+    asyncio.run(watched.run_once(NOW + timedelta(seconds=5)))
+    assert len(asked) > before + 1
+    assert problems(store) == []
 
 
 def problems(store: Store) -> list[str]:
