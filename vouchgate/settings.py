@@ -354,9 +354,12 @@ def database_to_open(settings: Settings, earlier: str = EARLIER_DATABASE) -> str
 
 def erasures_file(settings: Settings) -> Path | None:
     """Where erasures are listed: as set, else beside a SQLite database; None for another one."""
-    if settings.erasures is not None or not settings.database_url.startswith("sqlite:///"):
+    if settings.erasures is not None:
         return settings.erasures
-    return Path(settings.database_url.removeprefix("sqlite:///").partition("?")[0] + ".erasures.jsonl")
+    from vouchgate.storage.disk.check import database_file  # noqa: PLC0415  (settings are read by commands without a database, too)
+
+    database = database_file(settings.database_url)
+    return None if database is None else Path(f"{database}.erasures.jsonl")
 
 
 def plain(secret: SecretStr | None) -> str | None:

@@ -45,7 +45,8 @@ class SecureHeaders:
 
     def __init__(self, app: ASGIApp, policies: Mapping[str, str] | None = None) -> None:
         self._app = app
-        self._policies = policies or {}
+        named = [*(policies or {}).items(), ("", NOTHING)]
+        self._by_path = [(f"{top}/", HEADERS | {"Content-Security-Policy": policy}) for top, policy in named]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
@@ -53,8 +54,7 @@ class SecureHeaders:
             await self._app(scope, receive, send)
             return
         path = f"{scope['path']}/"
-        below = (policy for top, policy in self._policies.items() if path.startswith(f"{top}/"))
-        ours = HEADERS | {"Content-Security-Policy": next(below, NOTHING)}
+        ours = next((headers for top, headers in self._by_path if path.startswith(top)), self._by_path[-1][1])
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
