@@ -199,6 +199,8 @@ def server(serve: Serve, folder: str) -> Iterator[int]:
     finally:
         process.terminate()
         process.join(10)
+        process.kill()  # one that has work left would find its database gone
+        process.join()
         listener.close()
 
 

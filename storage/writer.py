@@ -44,7 +44,10 @@ MAX_GROUP = 256  # claims in one transaction: past this, the disk is a small par
 MAX_GROUP_CHARACTERS = 65_536  # of their texts: others wait for the keys of long ones to be read and written
 # What an owner gets at one turn, there and where claims are compared: who comes next waits for so much of each other.
 TURN_CLAIMS = 64
-TURN_CHARACTERS = 4_096  # two texts of 2,000 take some 50 ms to be written
+TURN_CHARACTERS = 2_048
+# From so many in a turn on it has a transaction of its own: to find what is near to a text of 2,000 takes some 10 ms,
+# and whoever sends short ones meanwhile waits for that once, and not in every transaction.
+LONG_TURN = 1_024
 ATTEMPTS = 3  # of a transaction that another process was in the way of
 _GATHER_SECONDS = 0.0005  # at 16 connections a tenth more claims a second; longer gains nothing
 _ASK_SECONDS = 5.0  # how long to ask whether a commit happened, after its connection was lost
@@ -116,6 +119,7 @@ class OwnersInTurn(Generic[W]):
 
     def __init__(self) -> None:
         self._of_owner: dict[str, deque[W]] = {}  # whose turn is next comes first
+        self._served: list[str] = []  # who had the last turn: who came meanwhile is before them
         self._count = 0
 
     def __len__(self) -> int:
@@ -140,11 +144,14 @@ class OwnersInTurn(Generic[W]):
 
     def take(self) -> list[list[W]]:
         """What comes next of each owner, as much as one transaction has: or one that is `alone`, if that is next. An
-        owner who comes to one later is next after that."""
+        owner who comes to one later is next after that, and so is who came while the others had theirs."""
+        for owner_id in self._served:
+            if waiting := self._of_owner.pop(owner_id, None):
+                self._of_owner[owner_id] = waiting
         turns: list[list[W]] = []
         left, characters = MAX_GROUP, MAX_GROUP_CHARACTERS
         for waiting in self._of_owner.values():
-            if waiting[0].alone and turns:
+            if turns and (waiting[0].alone or waiting[0].characters > LONG_TURN):
                 continue
             if left <= 0 or (turns and characters < waiting[0].characters):
                 break
@@ -152,12 +159,12 @@ class OwnersInTurn(Generic[W]):
             turns.append(turn)
             left -= len(turn)
             characters -= sum(one.characters for one in turn)
-            if turn[0].alone:
+            if turn[0].alone or turn[0].characters > LONG_TURN:
                 break
-        for turn in turns:
-            owner_id = turn[0].owner_id
-            if waiting := self._of_owner.pop(owner_id):
-                self._of_owner[owner_id] = waiting  # behind the others
+        self._served = [turn[0].owner_id for turn in turns]
+        for owner_id in self._served:
+            if not self._of_owner[owner_id]:
+                del self._of_owner[owner_id]
         self._count -= sum(map(len, turns))
         return turns
 
@@ -200,6 +207,8 @@ class Writer:
         self._connection: Connection | None = None  # of the writer thread alone
         self._waiting: OwnersInTurn[Unit] = OwnersInTurn()
         self._change = threading.Condition()
+        self.free = threading.Event()  # set while nothing is written; who can wait computes then
+        self.free.set()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, name="vouchgate-writer", daemon=True)
         self._thread.start()
@@ -249,7 +258,9 @@ class Writer:
         while units := self._next(gather=len(units) > 1):
             live = [unit for unit in units if unit.start()]
             if live:
+                self.free.clear()
                 _tell(live, self._outcomes(live))
+                self.free.set()
         self._drop_connection()
 
     def _next(self, *, gather: bool) -> list[Unit]:

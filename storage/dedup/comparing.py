@@ -27,7 +27,7 @@ from vouchgate.storage.claims.submit import Submission, SubmitAnswer, prepared
 from vouchgate.storage.dedup import contradicting, index
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
 from vouchgate.storage.errors import StorageError, StoreBusy, StoreClosed
-from vouchgate.storage.writer import OwnersInTurn, Unit, Writer, fail
+from vouchgate.storage.writer import LONG_TURN, OwnersInTurn, Unit, Writer, fail
 
 log = logging.getLogger(__name__)
 
@@ -165,6 +165,10 @@ class Comparer:
 
     def _serve(self) -> None:
         while turns := self._next():
+            if any(turn[0].characters > LONG_TURN for turn in turns):
+                self._writer.free.wait(
+                    _TURN_SECONDS
+                )  # two threads that compute take twice as long, and others wait
             self._put_back(self._compare(turns))
 
     def _next(self) -> list[list[_Task]]:

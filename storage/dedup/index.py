@@ -110,6 +110,8 @@ def select_neighbours(
     for candidate in reached.candidates:
         if candidate.counts_at(now):
             text = candidate.neighbour.content
+            if known is not None and known.surely_below(text):
+                continue
             similarity = jaccard(keys.words, tokens(text)) if known is None else known.near(text, allowance)
             if similarity is None:
                 complete = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -38,6 +38,9 @@ CLOSE_AT = 8
 # of them with a partner). Only claims that share a part and nothing else in particular could be more; past it
 # the answer says that it is not complete, and the claim goes to its owner.
 MOST_ROWS = 256
+# And so many items, each a text to be read and compared. A claim of 100 words or fewer cannot lead to more, unless by
+# templates; a longer one does where an owner has hundreds that share much of their wording.
+MOST_ITEMS = 128
 
 _ROWS = BulkInsert(TABLE, known_ok=True)  # an item may come to a template by several of its keys
 _ADD_TEMPLATE = text(
@@ -262,44 +265,50 @@ class DedupIndexView:
                 wanted[owner_id] = wanted[owner_id] + missing if owner_id in wanted else missing
         if not wanted:
             return
-        most = (1 if len(requests) == 1 else 2) * MOST_ROWS + 4 * sum(map(len, wanted.values()))
-        rows = [] if self._connection is None else lookup.fetch_rows(self._connection, wanted, most)
-        cut = len(rows) > most and sum(row[3] is None for row in rows) >= most
+        most = min(len(requests), 2) * MOST_ROWS + 4 * sum(map(len, wanted.values()))
+        most_items = len(requests) * MOST_ITEMS
+        rows = (
+            [] if self._connection is None else lookup.fetch_rows(self._connection, wanted, most, most_items)
+        )
+        items = [row for row in rows if row[0] and row[3] is None]
+        keys_of = [list(map(int, row[1].split(","))) for row in items]
+        cut = len(items) >= most_items or sum(map(len, keys_of)) >= most
         if cut and len(requests) > 1:
             for request in requests:  # one that reads much must not cut the others' rows off
                 self._load([request])
             return
         for owner_id, missing in wanted.items():
             self._lists[owner_id].update(dict.fromkeys(missing))
-            if cut:
-                for key in missing:
-                    self._list(owner_id, key).cut = True
-        self._fill(rows)
-        if self._added or self._removed:
-            for owner_id, missing in wanted.items():
-                for key in missing:
-                    self._merge((owner_id, key))
-
-    def _fill(self, rows: Sequence[Any]) -> None:
-        for owner_id, key, item_id, words, memory, horizon, pending in rows:
-            if words is None:
-                candidate = _candidate(item_id, memory, horizon, pending)
-                if candidate is not None:
+            for key in missing if cut else ():
+                self._list(owner_id, key).cut = True
+        for (owner_id, _, item_id, _, *item), keys in zip(items, keys_of, strict=True):
+            if (candidate := _candidate(item_id, *item)) is not None:
+                for key in keys:
                     self._list(owner_id, key).items[item_id] = candidate
-            elif owner_id and readable(words) is None:
-                self._list(owner_id, key).cut = True  # what is under it cannot be told
-            elif owner_id:
-                self._list(owner_id, key).templates[item_id] = words
-            else:
-                self._read_build = build_of(words)
+        self._note_templates(rows)
+        self._merge(wanted)
 
-    def _merge(self, place: _OwnerKey) -> None:
-        """Lays what is about to be written over what was read."""
-        if removed := self._removed.get(place):
-            for item_id in removed:
+    def _note_templates(self, rows: Sequence[Any]) -> None:
+        """Notes the templates of these rows, and which index they are of."""
+        for owner_id, key, template_id, words, *_ in rows:
+            if words is None:
+                continue
+            if not owner_id:
+                self._read_build = build_of(words)
+            elif readable(words) is None:
+                self._list(owner_id, int(key)).cut = True  # what is under it cannot be told
+            else:
+                self._list(owner_id, int(key)).templates[template_id] = words
+
+    def _merge(self, places: Mapping[str, Collection[int]]) -> None:
+        """Lays what is about to be written over what was read, if anything is."""
+        if not (self._added or self._removed):
+            return
+        for place in ((owner_id, key) for owner_id, keys in places.items() for key in keys):
+            for item_id in self._removed.get(place, ()):
                 self._list(*place).items.pop(item_id, None)
-        if added := self._added.get(place):
-            self._list(*place).items.update(added)
+            if added := self._added.get(place):
+                self._list(*place).items.update(added)
 
 
 def _candidate(item_id: str, memory: str | None, horizon: Any, pending: str | None) -> Candidate | None:

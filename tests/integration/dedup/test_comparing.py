@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 import pytest
@@ -323,3 +323,38 @@ def test_what_waits_is_written_at_the_end_and_nothing_after(store: Store, path: 
         way.comparer.submit(submission_of(examined("Gate one is open."))).result(120)
     one = submission_of(examined("Gate zero is closed."))
     assert store.comparer.look(one.examined.comparing(), one.keys).result(120) == Neighbours()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Something that waits."""
+
+    owner_id: str
+    characters: int
+    alone: bool = False
+
+
+def test_long_texts_are_written_apart_and_who_came_meanwhile_is_next() -> None:
+    waiting: writer.OwnersInTurn[Sent] = writer.OwnersInTurn()
+    long, short = writer.LONG_TURN + 1, 100
+
+    def taken() -> list[tuple[str, int]]:
+        return [(turn[0].owner_id, len(turn)) for turn in waiting.take()]
+
+    for owner_id, characters in [
+        ("ann", long),
+        ("ann", long),
+        ("bea", short),
+        ("bea", short),
+        ("cem", short),
+    ]:
+        assert waiting.add(Sent(owner_id, characters))
+    assert taken() == [("ann", 1)]
+    assert waiting.add(Sent("dan", short))
+    assert taken() == [("bea", 2), ("cem", 1), ("dan", 1)]
+    assert waiting.add(Sent("dan", short))
+    assert taken() == [("ann", 1)]  # it waited longer
+    assert waiting.add(Sent("ann", long))
+    assert taken() == [("dan", 1)]
+    assert taken() == [("ann", 1)]
+    assert not len(waiting)

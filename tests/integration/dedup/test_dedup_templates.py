@@ -16,7 +16,7 @@ from vouchgate.ingest.dedup.template import MOST_STORED
 from vouchgate.ingest.language.words import tokens
 from vouchgate.storage.dedup import index
 from vouchgate.storage.dedup.builds import hold
-from vouchgate.storage.dedup.window import CLOSE_AT, MOST_ROWS, TABLE, Candidate, DedupIndexView
+from vouchgate.storage.dedup.window import CLOSE_AT, MOST_ITEMS, MOST_ROWS, TABLE, Candidate, DedupIndexView
 from vouchgate.storage.engine import writing
 from vouchgate.storage.store import Store
 from vouchgate.storage.tables.claims import DedupTemplateRow
@@ -207,3 +207,30 @@ def test_more_than_can_be_compared_is_said_to_be_so(store: Store) -> None:
         reached = [window.find_candidates("ann", one) for one in (keys, *others)]
     assert facts == Neighbours(complete=False)
     assert [one.complete for one in reached] == [False, True, True]
+
+
+def test_a_claim_leads_to_so_many_items_each_read_once(store: Store) -> None:
+    """A long text shares several keys with each of its neighbours; past the bound the answer is not complete."""
+    keys = signature_keys(tokens(" ".join(f"w{number}" for number in range(300))), "fact", THRESHOLD)
+
+    def reached(others: int) -> tuple[list[str], bool]:
+        wanted = [
+            ("ann", keys),
+            *(("ann", signature_keys(tokens(f"new {n}"), "fact", THRESHOLD)) for n in range(others)),
+        ]
+        with store.read() as connection:
+            window = DedupIndexView(connection, None)
+            window.prepare(wanted)
+            found = window.find_candidates("ann", keys)
+        return sorted(one.neighbour.content for one in found.candidates), found.complete
+
+    texts = [f"unlike {number:05}" for number in range(MOST_ITEMS)]
+    for number, content in enumerate(texts):
+        if number == MOST_ITEMS - 1:
+            assert [reached(others) for others in (0, 2)] == [(texts[:-1], True)] * 2
+        with writing(store._engine) as connection:
+            insert_memory(connection, f"mem_{number:05}", content)
+            for key in (keys.stored[number % 20], keys.stored[number % 20 + 1]):
+                row = {"owner_id": "ann", "key": key, "item_id": f"mem_{number:05}", "generation": 1}
+                connection.execute(TABLE.insert(), row)
+    assert [reached(others)[1] for others in (0, 2)] == [False, True]
