@@ -18,7 +18,7 @@ from vouchgate.adapters.rendering import Unrenderable, render
 from vouchgate.documents.files import ENDINGS, documents_in
 from vouchgate.importing.csv_rows import csv_rows
 from vouchgate.importing.documents import document_rows, folder_rows
-from vouchgate.importing.json_items import WRAPPED, NotAList, items
+from vouchgate.importing.json_items import WRAPPED, items
 from vouchgate.importing.lines import BadLine, read_lines
 from vouchgate.importing.mapping import UnknownShape, describe_shape
 from vouchgate.importing.parquet import MAGIC, parquet_rows
@@ -119,7 +119,7 @@ class RowFile:
             case Format.GRAPH:
                 yield from graph_rows(read_lines(self._stream))
             case Format.MEM0:
-                yield from _items(self._stream, self._root, self._fields)
+                yield from item_rows(items(self._stream, self._fields.list), self._root, self._fields)
             case Format.CSV:
                 yield from csv_rows(self._stream, self._fields)
             case Format.LANGGRAPH:
@@ -181,13 +181,6 @@ def jsonl_rows(
         )
 
 
-def _items(stream: BinaryIO, root: Path | None, known: Fields) -> Iterator[ImportRow | BadRow]:
-    try:
-        yield from item_rows(items(stream, known.list), root, known)
-    except NotAList as error:
-        raise Unreadable(f"the file cannot be read to its end: {error}") from error
-
-
 def _langgraph(path: str) -> Iterator[ImportRow | BadRow]:
     """The values of the table `store`, in the order in which they were written."""
     try:
@@ -208,12 +201,13 @@ def _read_only(path: str) -> sqlite3.Connection:
     """A connection that cannot write. A store that is in use keeps its latest rows in files beside it, which are
     read too; where none can be made, the file is read as it stands."""
     uri = Path(path).absolute().as_uri()
-    database = sqlite3.connect(f"{uri}?mode=ro", uri=True)
+    # Batches are read in one thread after another.
+    database = sqlite3.connect(f"{uri}?mode=ro", uri=True, check_same_thread=False)
     try:
         database.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
         database.close()
-        database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+        database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, check_same_thread=False)
     return database
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from vouchgate.importing.rows import Unreadable
+
 MAX_ITEM = 16 * 1024 * 1024  # characters; far over any memory, and bounds what one item can take
 _CHUNK = 1 << 16
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -30,8 +32,11 @@ _UNFINISHED = 16  # characters at the end of what was read that may be half of a
 _NO_UTF8 = re.compile("[\udc80-\udcff]")  # what bytes that are no UTF-8 are read as
 
 
-class NotAList(ValueError):
-    """The text is no JSON list, or breaks off in the middle; the message says where."""
+class NotAList(Unreadable):
+    """The file is no JSON list, or breaks off in the middle; the message says where."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"the file cannot be read to its end: {message}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,8 @@ class BadItem:
     message: str
 
 
-class _Broken(NotAList):
-    """So is one value; what comes after it can be looked for from the character `start` of the buffer on."""
+class _Broken(Unreadable):
+    """One value is no JSON; what comes after it can be looked for from the character `start` of the buffer on."""
 
     def __init__(self, message: str, start: int) -> None:
         super().__init__(message)
@@ -151,7 +156,7 @@ class _Text:
             if not self._more():
                 self.ended = True
                 if not self._buffer.rstrip().endswith(("]", "}")):
-                    raise NotAList(f"the list breaks off at character {self._used + len(self._buffer):,}")
+                    raise NotAList(f"it breaks off at character {self._used + len(self._buffer):,}")
                 return False
         self._at = found.end()
         return True

@@ -201,8 +201,9 @@ def send_to(url: str, asked: ImportRequest, settings: Settings, *, after: int) -
 
 def _command(url: str, asked: ImportRequest, after: int) -> str:
     """What goes on where an import stopped."""
-    said = {"--format": asked.form, "--map": asked.map_file, "--owner": asked.defaults.owner}
-    said |= {"--memory-type": asked.defaults.memory_type, "--source": asked.defaults.source, "--after": after}
+    known = asked.defaults
+    said: dict[str, object] = {"--format": asked.form, "--map": asked.map_file, "--owner": known.owner}
+    said |= {"--memory-type": known.memory_type, "--source": known.source, "--after": after}
     options = [word for name, value in said.items() if value is not None for word in (name, str(value))]
     return shlex.join(["vouchgate", "import", asked.file, "--url", url, *options])
 
