@@ -97,14 +97,15 @@ class RowFile:
         return 0 if self.size is None else self._stream.tell()
 
     def look_ahead(self) -> None:
-        """Reads up to the first memory. Raises UnknownShape where none of the first rows has a text, and Unreadable."""
+        """Reads up to the first memory. Raises UnknownShape where none of the first rows has a text and nobody has said
+        which field it is, and Unreadable."""
         first, rows = list[ImportRow | BadRow](), self._rows()
         for row in rows:
             first.append(row)
             if isinstance(row, ImportRow) or len(first) == _TRIED:
                 break
         shapes = [row.shape for row in first if isinstance(row, BadRow) and row.shape]
-        if shapes and len(shapes) == len(first):
+        if self._fields is KNOWN and shapes and len(shapes) == len(first):
             raise UnknownShape(*describe_shape(self._path, shapes))
         self._begun = chain(first, rows)
 

@@ -69,31 +69,23 @@ def items(stream: BinaryIO, name: str | None = None) -> Iterator[Any]:
     if not text.at("{"):
         raise NotAList("it is neither a JSON list nor a JSON object")
     text.expect("{")
-    read, left = set[str](), []
+    read, left = list[str](), list[str]()
     while not text.at("}"):
         key = str(text.value())
         text.expect(":")
         wanted = key == name if name else key in LIST_NAMES or (key == RELATIONS and "entities" in read)
         if not text.at("["):
             text.value()
-        elif wanted:
-            read.add(key)
-            yield from text.items(wrapped=True)
         else:
-            left.append(key)
-            for _ in text.items(wrapped=True):
-                pass
+            (read if wanted else left).append(key)
+            yield from (each for each in text.items(wrapped=True) if wanted or isinstance(each, BadItem))
         if text.ended or not text.at(","):
             break
         text.expect(",")
     if not read:
         known = f'"{name}"' if name else "one of " + ", ".join(LIST_NAMES)
-        say = (
-            f"; if the rows stand in {left[0]}, say list = {json.dumps(left[0])} in a file for --map"
-            if left
-            else ""
-        )
-        raise NotAList(f"it is a JSON object without a list called {known}{say}")
+        has = f'; its lists are {", ".join(left[:9])} (say list = "NAME" in a file for --map)' if left else ""
+        raise NotAList(f"it is a JSON object without a list called {known}{has}")
 
 
 class _Text:
@@ -140,8 +132,7 @@ class _Text:
     def _between(self) -> re.Pattern[str]:
         """What stands before an item that is not the first. In a list that is indented items are known by their
         indentation, in any other by their first name."""
-        while len(self._buffer) - self._at < _LOOKED_AT and self._more():
-            pass
+        self._look_ahead()
         found = _OPENING.match(self._buffer, self._at)
         space, item = (found[1], found[2] or "{") if found else ("", "{")
         if space.strip("\r\n"):
@@ -164,8 +155,7 @@ class _Text:
     def is_end(self, *, wrapped: bool) -> bool:
         """Whether what comes now can stand behind the list."""
         rest = re.compile(r"\s*\}\s*" if wrapped else r"\s*")
-        while len(self._buffer) - self._at < _LOOKED_AT and self._more():
-            pass
+        self._look_ahead()
         last = self._read_all and rest.fullmatch(self._buffer, self._at) is not None
         return last or (wrapped and self.at(","))
 
@@ -225,6 +215,10 @@ class _Text:
                 # A number could go on in what has not been read, but no memory is one.
                 self._last, self._at = self._buffer[self._at : end], end
                 return value
+
+    def _look_ahead(self) -> None:
+        while len(self._buffer) - self._at < _LOOKED_AT and self._more():
+            pass
 
     def _more(self, size: int = _CHUNK) -> bool:
         if self._read_all:

@@ -57,9 +57,8 @@ def of_graph(fields: Mapping[str, Any], place: str, seen: Counter[str]) -> list[
         for observation in observations:
             row = _observation(observation, _next("observation", place, seen))
             if isinstance(row, ImportRow):
-                row = about(
-                    subject, replace(row, metadata={**row.metadata, "entity": name}, origin=_cut(name))
-                )
+                metadata = {**row.metadata, "entity": name}
+                row = about(subject, replace(row, metadata=metadata, origin=_cut(name)))
             found.append(row)
         return found
     ends = [fields.get(end) for end in ("from", "relationType", "to")]

@@ -72,6 +72,15 @@ def test_rows_are_sent_once_however_often_it_is_run(gate: tuple[Running, str], t
     rest = cli("import", file, *options, "--after", "2", "--limit", "1", cwd=tmp_path, env=env)
     assert table(rest.stdout) == {"blocked": 1}  # a request of its own, in which it is a duplicate
     assert memories(running, env) == ["Tea is at four.", "The hall is cold."]
+    file.write_text(
+        lines([{"text": "A new one in front."}, *NOTES])
+    )  # other requests: what they repeat is known
+    assert table(cli("import", file, *options, cwd=tmp_path, env=env).stdout) == {
+        "stored": 1,
+        "blocked": 4,
+        "bad": 2,
+    }
+    assert memories(running, env) == ["A new one in front.", "Tea is at four.", "The hall is cold."]
     kept = b"".join(
         path.read_bytes() for path in Path(url.removeprefix("sqlite:///")).parent.glob("gate.db*")
     )

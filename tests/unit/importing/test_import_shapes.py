@@ -177,7 +177,11 @@ def test_a_file_that_cannot_be_one_is_told(tmp_path: Path) -> None:
         ("f.csv", "text\nTea".encode("utf-16-be"), "save it as UTF-8"),
         ("g.parquet", (tmp_path / "wide.parquet").read_bytes(), "more than 1,000 columns"),
         ("h.parquet", (tmp_path / "wide.parquet").read_bytes()[:-9], "cannot be read as Parquet"),
-        ("i.json", json.dumps({"v": 1, "notes": [{"text": "x"}]}, indent=1).encode(), 'say list = "notes"'),
+        (
+            "i.json",
+            json.dumps({"v": 1, "notes": [{"text": "x"}]}, indent=1).encode(),
+            'its lists are notes .say list = "NAME"',
+        ),
     ]
     for name, content, says in cases:
         with pytest.raises(Unreadable, match=says):
