@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -34,28 +35,20 @@ class _Row:
     digest: bytes
 
 
+@dataclass(slots=True)
 class RemoteImport:
     """One run. `done` is how many rows of the file, from its first, need not be sent again. `tell_bad` is called for
     each row that cannot be used, `report` after each request with the bytes of the file that were read. Keys are made
     with the `token`: a plain digest of a row that holds a credential could be tried out."""
 
-    def __init__(
-        self,
-        client: Client,
-        token: str,
-        defaults: Defaults,
-        *,
-        tell_bad: Callable[[BadRow], None],
-        report: Callable[[Tally, int], None],
-    ) -> None:
-        self._client = client
-        self._secret = hashlib.sha256(token.encode()).digest()
-        self._defaults = defaults
-        self._tell_bad = tell_bad
-        self._report = report
-        self._sent = Counter[bytes]()  # requests with the same rows
-        self.tally = Tally()
-        self.done = 0
+    client: Client
+    token: str = field(repr=False)
+    defaults: Defaults
+    tell_bad: Callable[[BadRow], None]
+    report: Callable[[Tally, int], None]
+    tally: Tally = field(default_factory=Tally)
+    done: int = 0
+    sent: Counter[str] = field(default_factory=Counter)  # requests with the same rows
 
     def run(self, rows: RowFile, stopped: Callable[[], bool], *, after: int, limit: int | None) -> None:
         """Sends the rows behind the first `after`, at most `limit`; ends after a request when `stopped` says so.
@@ -67,7 +60,7 @@ class RemoteImport:
         for batch in _batches(self._claim(row) for row in islice(rows, after, end)):
             self._send(batch)
             self.done += len(batch)
-            self._report(self.tally, rows.position)
+            self.report(self.tally, rows.position)
             if stopped():
                 break
 
@@ -76,7 +69,7 @@ class RemoteImport:
         if isinstance(row, BadRow):
             return row
         try:
-            claim = claim_from_row(row, self._defaults).model_dump(mode="json", exclude_none=True)
+            claim = claim_from_row(row, self.defaults).model_dump(mode="json", exclude_none=True)
             return _Row(row.place, claim, hashlib.sha256(as_json(claim)).digest())
         except ValidationError as error:
             return BadRow(row.place, what_is_wrong(error))
@@ -90,11 +83,11 @@ class RemoteImport:
         rows = [row for row in batch if isinstance(row, _Row)]
         if not rows:
             return
-        said = hashlib.blake2b(b"".join(row.digest for row in rows), digest_size=32, key=self._secret)
-        key = f"import-{self._sent[said.digest()]}-{said.hexdigest()}"
-        self._sent[said.digest()] += 1
+        said = hmac.digest(self.token.encode(), b"".join(row.digest for row in rows), "sha256").hex()
+        key = f"import-{self.sent[said]}-{said}"
+        self.sent[said] += 1
         try:
-            answers = self._client.save_many([row.claim for row in rows], idempotency_key=key)
+            answers = self.client.save_many([row.claim for row in rows], idempotency_key=key)
         except VouchgateError as error:
             raise ImportStopped(str(error)) from error
         why = None
@@ -113,7 +106,7 @@ class RemoteImport:
 
     def _bad(self, row: BadRow) -> None:
         self.tally.bad += 1
-        self._tell_bad(row)
+        self.tell_bad(row)
 
 
 def _batches(rows: Iterable[_Row | BadRow]) -> Iterator[list[_Row | BadRow]]:

@@ -178,8 +178,8 @@ def send_to(url: str, asked: ImportRequest, settings: Settings, *, after: int) -
             client,
             token,
             asked.defaults,
-            tell_bad=BadRows(progress.say),
-            report=lambda tally, position: progress(tally.rows, position),
+            BadRows(progress.say),
+            lambda tally, position: progress(tally.rows, position),
         )
         stopped: str | None = None
         opened.enter_context(interrupt.listening())
