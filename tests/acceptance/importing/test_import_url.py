@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,11 @@ import pytest
 from tests.acceptance.cli_program import cli, complaint, lines
 from tests.acceptance.importing.test_import import KEY, answers, table
 from tests.running.service import Running, make_token, serve
+from vouchgate.client import Client
+from vouchgate.importing.formats import RowFile
+from vouchgate.importing.remote import RemoteImport
+from vouchgate.importing.rows import Defaults
+from vouchgate.importing.run import ImportStopped
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Role
 
@@ -131,6 +138,43 @@ def test_what_is_not_taken_now_stops_it_and_says_how_to_go_on(
     assert cli("resume", "--owner", "cem", "--reason", "test", cwd=tmp_path, env=operator).returncode == 0
     on = cli(*command, cwd=tmp_path, env=env)
     assert (on.returncode, table(on.stdout)) == (0, {"stored": 4})
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """A service that takes nothing for an hour: the first request in a path is limited, the next is not answered."""
+
+    said = (429, "rate_limited"), (503, "unavailable")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        status, code = self.said[int(self.path.split("/")[1])]
+        self.send_response(status)
+        self.send_header("Retry-After", "3600")
+        self.send_header("Content-Type", "application/problem+json")
+        self.end_headers()
+        self.wfile.write(json.dumps({"status": status, "code": code, "detail": "Later."}).encode())
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_a_rate_limit_that_lasts_and_a_service_that_is_gone_stop_it_where_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "notes.jsonl"
+    file.write_text(lines([{"text": f"Door {number} is green."} for number in range(3)]))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        for where, says, retries in (
+            (f"{url}/0", "rate_limited: Later", 4),
+            (f"{url}/1", "unavailable: Later", 4),
+            ("http://127.0.0.1:9", "Nothing answers", 0),
+        ):
+            with Client(where, "vg_token", retries=retries) as client, RowFile(str(file)) as rows:
+                one = RemoteImport(client, "vg_token", Defaults("ada"), print, lambda *_: None)
+                with pytest.raises(ImportStopped, match=says):
+                    one.run(rows, lambda: False, after=1, limit=None)
+                assert (one.done, one.tally.rows) == (1, 0)
+        server.shutdown()
 
 
 def test_what_it_cannot_begin_with_is_one_line(gate: tuple[Running, str], tmp_path: Path) -> None:
