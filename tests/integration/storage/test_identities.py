@@ -94,7 +94,7 @@ def begin(store: Store) -> str:
 
 def rows_of_flows(store: Store) -> int:
     with store.read() as connection:
-        return connection.execute(text("SELECT count(*) FROM sign_in_flow")).scalar_one()
+        return int(connection.execute(text("SELECT count(*) FROM sign_in_flow")).scalar_one())
 
 
 def test_a_sign_in_is_taken_once_and_in_its_time(store: Store) -> None:
