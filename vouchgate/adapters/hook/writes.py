@@ -1,0 +1,150 @@
+"""What a tool call would write, and what of it is new. Pure. Tools are known by name, those of MCP servers too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+
+class Unreadable(ValueError):
+    """Nobody can say what the call would write; the message is a sentence."""
+
+
+class Edit(NamedTuple):
+    """`new` in the place of `old`, wherever that stands when `every`; at the end of the file when `old` is empty, and
+    in the place of all of it when that is None."""
+
+    old: str | None
+    new: str
+    every: bool = False
+
+
+Writes = list[tuple[str, list[Edit]]]  # of each file its edits, in order
+
+_SERVER = re.compile(r"mcp__.+?__")
+# What writes no file, or is a shell, which cannot be looked into.
+_LET_BY = re.compile(
+    "agent|bash|bashoutput|directory_tree|get_file_info|glob|google_web_search|grep|grep_search|killshell|"
+    "list_directory|list_directory_with_sizes|ls|notebookread|read|read_file|read_many_files|read_media_file|"
+    "read_multiple_files|read_text_file|run_shell_command|search_file_content|search_files|shell|shell_command|task|"
+    "todoread|todowrite|view|view_image|web_fetch|webfetch|websearch|write_todos"
+)
+_WRITERS = re.compile(
+    "create|create_file|edit|edit_file|multiedit|replace|str_replace|write|write_file|apply_patch"
+)
+_PATHS = ("file_path", "path")
+_WHOLE = ("content", "contents", "file_text")
+_OLD = ("old_string", "old_str", "oldText")
+_NEW = ("new_string", "new_str", "newText")
+_EVERY = ("replace_all", "allow_multiple", "expected_replacements")
+_PATCHED = re.compile(r"^[ \t]*\*\*\* (Add|Update|Delete) File: (.+?)[ \t]*$", re.MULTILINE)
+_NAMED = re.compile(r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE)
+_PART = re.compile(r"^(?:@@|\*\*\*).*$", re.MULTILINE)
+_OWN_LINE = re.compile(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|\|)")
+_HEADING = re.compile(r"\s*#{1,6}\s")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_MARK = re.compile(r"\s*(?:#{1,6}|[-*+]|\d{1,9}[.)]|>+)\s+")
+_MARKUP = re.compile(r"[-=*_#>|:+`~.\s]*")
+_PLAIN_HEADING = re.compile(r"#{1,6}(?:\s+[A-Za-z]{1,24}){1,4}\s*")
+MOST_HEADINGS = 8  # plain ones that a write may bring unasked, so that nobody tells a story in headings
+
+
+def writes_of(tool: str, given: Mapping[str, object]) -> Writes:
+    """The edits of each file that a call makes. Raises Unreadable, for a tool that is not known, too."""
+    name = _SERVER.sub("", tool, count=1).lower()
+    patch = given.get("command", given.get("input"))
+    if isinstance(patch, str) and "*** Begin Patch" in patch:  # Codex takes them from its shell, too
+        return _patch(patch)
+    if _LET_BY.fullmatch(name):
+        return []
+    if name == "save_memory":  # of Gemini CLI, which appends it to its memory file
+        return [("~/.gemini/GEMINI.md", [Edit("", _text(given, ("fact",)))])]
+    if not _WRITERS.fullmatch(name):
+        raise Unreadable(f"{tool} is no tool that is known here")
+    path = _text(given, _PATHS)
+    if any(key in given for key in _WHOLE):
+        return [(path, [Edit(None, _text(given, _WHOLE))])]
+    listed = given.get("edits")
+    return [(path, [_edit(part) for part in (listed if isinstance(listed, list) else [given])])]
+
+
+def paths(value: object) -> Iterator[str]:
+    """What may be a path in what a tool is given, however deep it stands, and in a patch."""
+    if isinstance(value, str):
+        yield from [value] if len(value) <= 1000 and "\n" not in value else _NAMED.findall(value)
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from paths(each)
+
+
+def _edit(part: object) -> Edit:
+    if not isinstance(part, Mapping):
+        raise Unreadable("an edit is no object")
+    return Edit(_text(part, _OLD), _text(part, _NEW), any(part.get(key) for key in _EVERY))
+
+
+def _text(given: Mapping[str, object], keys: tuple[str, ...]) -> str:
+    found = [given[key] for key in keys if key in given]
+    if len(found) != 1 or not isinstance(found[0], str):
+        raise Unreadable(f"it has no {keys[0]}, or not as a text")
+    return found[0]
+
+
+def _patch(text: str) -> Writes:
+    """The edits in a patch of Codex: `*** Update File: PATH`, then parts that begin with @@, of whole lines after a
+    space, + or -."""
+    _, *heads = _PATCHED.split(text)
+    if not heads or "*** Move to:" in text:
+        raise Unreadable("a patch that names no file, or moves one, cannot be followed: write the file anew")
+    writes: Writes = []
+    for kind, path, body in zip(heads[::3], heads[1::3], heads[2::3], strict=True):
+        edits = []
+        for part in filter(None, (part.strip("\n") for part in _PART.split(body))):
+            if any(line[:1] not in " -+" for line in part.split("\n")):
+                raise Unreadable("the patch has a line that begins with no sign")
+            old = "".join(f"\n{line[1:]}" for line in part.split("\n") if line[:1] in " -")
+            new = "".join(f"\n{line[1:]}" for line in part.split("\n") if line[:1] in " +")
+            edits.append(Edit(None if kind == "Add" else old and f"{old}\n", f"{new}\n"))
+        writes.append((path, edits))
+    return writes
+
+
+def after(before: str, edits: list[Edit]) -> str:
+    """The text that a file has after the edits. Raises Unreadable when they do not go with what is there."""
+    text = f"\n{before}\n"  # so that a patch finds whole lines
+    for old, new, every in edits:
+        if old and (text.count(old) == 0 or (text.count(old) > 1 and not every)):
+            raise Unreadable("what is to be replaced does not stand in the file, or not only once")
+        text = f"\n{new}\n" if old is None else text.replace(old, new) if old else f"{text}\n{new}\n"
+    return text
+
+
+def added(before: str, later: str) -> list[str]:
+    """What `later` says that `before` does not: paragraphs, list items, table rows, headings and blocks of code, each
+    whole, so that a word that is changed brings its sentence along. Without what is only markup."""
+    known = set(_blocks(before))
+    fresh = [block for block in dict.fromkeys(_blocks(later)) if block not in known]
+    plain = {block for block in fresh if _PLAIN_HEADING.fullmatch(block)}
+    unasked = plain if len(plain) <= MOST_HEADINGS else set()
+    said = (_MARK.sub("", block, count=1) for block in fresh if block not in unasked)
+    return [text for text in said if not _MARKUP.fullmatch(text)]
+
+
+def _blocks(text: str) -> Iterator[str]:
+    lines: list[str] = []
+    code = False
+    for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
+        fence = _FENCE.match(line) is not None
+        ends = fence or not line.strip() or _OWN_LINE.match(line) or (lines and _HEADING.match(lines[0]))
+        if lines and ends and not code:
+            yield " ".join(" ".join(lines).split())
+            lines = []
+        if code or line.strip():
+            lines.append(line)
+            code ^= fence
+            if fence and not code:
+                yield "\n".join(lines)
+                lines = []
+    if lines:
+        yield "\n".join(lines)
