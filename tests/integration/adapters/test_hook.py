@@ -17,8 +17,7 @@ from tests.acceptance.cli_program import clean_environment, cli, complaint
 from tests.acceptance.site import Site, open_site
 from tests.repos import TestRepository
 from vouchgate.adapters.hook import run
-from vouchgate.adapters.hook.harnesses import HARNESSES, Answer
-from vouchgate.adapters.hook.install import Unsafe, changed
+from vouchgate.adapters.hook.harnesses import HARNESSES, Answer, Unsafe, changed
 from vouchgate.adapters.hook.writes import Unreadable, added, after, writes_of
 from vouchgate.ingest.claims.people import Role
 
@@ -128,7 +127,7 @@ def test_every_call_that_cannot_be_decided_is_denied(desk: Desk, monkeypatch: py
         ("mcp__disk__move_file", {"from": ["a"], "to": [{"path": "CLAUDE.md"}]}, "no tool that is known"),
         ("Write", memory, "it has no old_string"),
         ("Write", {**memory, "content": 3}, "not as a text"),
-        ("MultiEdit", {**memory, "edits": ["x"]}, "an edit is no object"),
+        ("MultiEdit", {**memory, "edits": ["x"]}, "it has no old_string"),
         ("Edit", {**memory, "old_string": "absent", "new_string": "x"}, "does not stand in the file"),
         (
             "apply_patch",
@@ -408,13 +407,13 @@ def test_it_is_installed_and_removed(tmp_path: Path) -> None:
         ["sh", "-c", command.replace(sys.executable, "/no/python")], capture_output=True, check=False
     )
     assert gone.returncode == 2
-    removed = cli("hook", "remove", "claude", "--user", cwd=tmp_path, env=environment)
+    removed = cli("hook", "install", "claude", "--user", "--remove", cwd=tmp_path, env=environment)
     assert removed.returncode == 0
     assert json.loads(real.read_text()) == OTHERS
     for harness in HARNESSES.values():
         assert not (tmp_path / harness.project).exists()
     assert cli("hook", "install", "codex", cwd=tmp_path, env=environment).returncode == 0
-    assert cli("hook", "remove", "codex", cwd=tmp_path, env=environment).returncode == 0
+    assert cli("hook", "install", "codex", "--remove", cwd=tmp_path, env=environment).returncode == 0
     assert not (tmp_path / ".codex/hooks.json").exists()
     real.write_text("{// mine\n}")
     assert "has comments in it" in complaint(

@@ -1,7 +1,9 @@
-"""The harnesses whose hooks are known: their settings, and the form in which they are answered."""
+"""The harnesses whose hooks are known: the hook in their settings, and the form in which they are answered. Pure."""
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any, NamedTuple
 
 SECONDS = 60  # after which the harness takes the hook for failed; it answers itself before that
@@ -43,3 +45,33 @@ HARNESSES = {
     "codex": Harness(".codex/hooks.json", ".codex/hooks.json", "PreToolUse", _CODEX),
     "gemini": Harness(".gemini/settings.json", ".gemini/settings.json", "BeforeTool", _GEMINI),
 }
+_OURS = re.compile(r"\bvouchgate\.cli hook run\b")
+
+
+class Unsafe(ValueError):
+    """The settings cannot be changed without harm; the message is a sentence."""
+
+
+def changed(text: str, harness: Harness, command: str | None) -> str | None:
+    """The settings with the hook in them once, to run this command, or without it; None when nothing is left. Raises
+    Unsafe."""
+    try:
+        settings = json.loads(text) if text.strip() else {}
+        groups = settings.setdefault("hooks", {}).setdefault(harness.event, [])
+        for group in groups[:]:
+            kept = [each for each in group["hooks"] if not _OURS.search(str(each.get("command")))]
+            if len(kept) < len(group["hooks"]):
+                group["hooks"] = kept
+                groups[:] = [each for each in groups if each is not group or kept]
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError):
+        raise Unsafe("it is no JSON, has comments in it, or hooks of another form than is known") from None
+    if command is not None:
+        groups.append({"hooks": [{**harness.handler, "command": command}]})
+    if not groups:
+        del settings["hooks"][harness.event]
+    if not settings["hooks"]:
+        del settings["hooks"]
+    if not settings:
+        return None
+    first = re.search(r"\{\s*\n([ \t]+)\S", text)
+    return json.dumps(settings, indent=first[1] if first else 2, ensure_ascii=False) + "\n"

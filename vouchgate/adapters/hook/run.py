@@ -12,21 +12,15 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vouchgate.adapters.hook.harnesses import HARNESSES, SECONDS, Answer
 from vouchgate.adapters.hook.writes import Unreadable, added, after, paths, writes_of
 from vouchgate.ingest.sources.patterns import MEMORY_FILES, PathPatterns
 
-if TYPE_CHECKING:
-    from vouchgate.client import Client
-    from vouchgate.ingest.claims.decision import ValidationResult
-
 MOST_BYTES = 8 * 1024 * 1024  # of a call
 MOST_CLAIMS = 100  # that a call may add: the gate reads the sources of each
 PATIENCE = SECONDS - 15.0  # seconds until the call is denied; the harness's own limit would let it through
 _MOST_SHOWN = 10  # of what is held, in an answer
-_ROOTS = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")  # which the harnesses set
 _WHAT_NOW = (
     "Nothing was written. Write the other statements by themselves, and these again, word for word, once their owner"
     " has approved them; do not write them in another way."
@@ -99,7 +93,7 @@ class MemoryFiles:
         own = [file for harness in HARNESSES.values() for file in (harness.project, harness.user)]
         patterns = tuple(filter(None, map(str.strip, named))) or MEMORY_FILES
         self._patterns = PathPatterns([*patterns, *own], any_case=True)
-        roots = [cwd, *(environment.get(each) for each in _ROOTS), "~", "/"]
+        roots = [cwd, environment.get("CLAUDE_PROJECT_DIR"), environment.get("GEMINI_PROJECT_DIR"), "~", "/"]
         self._roots = [os.path.expanduser(each) for each in roots if each]  # noqa: PTH111  (pathlib takes 5 ms)
 
     def path(self, path: str) -> str:
@@ -120,6 +114,7 @@ class MemoryFiles:
 def _ask(claims: list[tuple[str, str]], environment: Mapping[str, str]) -> Answer:
     from vouchgate.client import Client, Problem, next_step  # noqa: PLC0415
     from vouchgate.client.config import DEFAULT_URL  # noqa: PLC0415
+    from vouchgate.ingest.rules import Rule  # noqa: PLC0415
 
     place = f"{(environment.get('VOUCHGATE_URL') or DEFAULT_URL).rstrip('/')}/review"
     said = {"memory_type": "fact", "source": "ai_synthesis"}
@@ -130,9 +125,11 @@ def _ask(claims: list[tuple[str, str]], environment: Mapping[str, str]) -> Answe
         for (text, _), result in zip(claims, client.save_many(bodies), strict=True):
             if isinstance(result, Problem):
                 step = f"{result.detail} {result.next_step}".strip()
-            elif result.passed or _is_memory(client, text, result):
-                continue
             else:
+                # Of what is stored already, this very text may be written; what is only like it may not.
+                earlier = result.conflicting_memory_id if result.rule is Rule.DUPLICATE else None
+                if result.passed or (earlier and client.memory(earlier).content.split() == text.split()):
+                    continue
                 step = next_step(result)
                 if result.queue_id is not None:
                     waiting += 1
@@ -148,11 +145,3 @@ def _ask(claims: list[tuple[str, str]], environment: Mapping[str, str]) -> Answe
         "\n".join([head, *held[:_MOST_SHOWN], *more, _WHAT_NOW]),
         f"{head} {waiting} wait for their owner at {place} (or: vouchgate review list).",
     )
-
-
-def _is_memory(client: Client, text: str, verdict: ValidationResult) -> bool:
-    """Whether the gate has this very text as a memory already. One that is alike is not enough."""
-    from vouchgate.ingest.rules import Rule  # noqa: PLC0415
-
-    earlier = verdict.conflicting_memory_id if verdict.rule is Rule.DUPLICATE else None
-    return earlier is not None and client.memory(earlier).content.split() == text.split()

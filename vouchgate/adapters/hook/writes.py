@@ -22,7 +22,6 @@ class Edit(NamedTuple):
 
 Writes = list[tuple[str, list[Edit]]]  # of each file its edits, in order
 
-_SERVER = re.compile(r"mcp__.+?__")
 # What writes no file, or is a shell, which cannot be looked into.
 _LET_BY = re.compile(
     "agent|bash|bashoutput|directory_tree|get_file_info|glob|google_web_search|grep|grep_search|killshell|"
@@ -33,16 +32,9 @@ _LET_BY = re.compile(
 _WRITERS = re.compile(
     "create|create_file|edit|edit_file|multiedit|replace|str_replace|write|write_file|apply_patch"
 )
-_PATHS = ("file_path", "path")
-_WHOLE = ("content", "contents", "file_text")
-_OLD = ("old_string", "old_str", "oldText")
-_NEW = ("new_string", "new_str", "newText")
-_EVERY = ("replace_all", "allow_multiple", "expected_replacements")
-_PATCHED = re.compile(r"^[ \t]*\*\*\* (Add|Update|Delete) File: (.+?)[ \t]*$", re.MULTILINE)
-_NAMED = re.compile(r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE)
+_PATCHED = re.compile(r"^[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE)
 _PART = re.compile(r"^(?:@@|\*\*\*).*$", re.MULTILINE)
 _OWN_LINE = re.compile(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|\|)")
-_HEADING = re.compile(r"\s*#{1,6}\s")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _MARK = re.compile(r"\s*(?:#{1,6}|[-*+]|\d{1,9}[.)]|>+)\s+")
 _MARKUP = re.compile(r"[-=*_#>|:+`~.\s]*")
@@ -52,40 +44,42 @@ MOST_HEADINGS = 8  # plain ones that a write may bring unasked, so that nobody t
 
 def writes_of(tool: str, given: Mapping[str, object]) -> Writes:
     """The edits of each file that a call makes. Raises Unreadable, for a tool that is not known, too."""
-    name = _SERVER.sub("", tool, count=1).lower()
+    name = re.sub("^mcp__.+?__", "", tool).lower()
     patch = given.get("command", given.get("input"))
     if isinstance(patch, str) and "*** Begin Patch" in patch:  # Codex takes them from its shell, too
         return _patch(patch)
     if _LET_BY.fullmatch(name):
         return []
     if name == "save_memory":  # of Gemini CLI, which appends it to its memory file
-        return [("~/.gemini/GEMINI.md", [Edit("", _text(given, ("fact",)))])]
+        return [("~/.gemini/GEMINI.md", [Edit("", _text(given, "fact"))])]
     if not _WRITERS.fullmatch(name):
         raise Unreadable(f"{tool} is no tool that is known here")
-    path = _text(given, _PATHS)
-    if any(key in given for key in _WHOLE):
-        return [(path, [Edit(None, _text(given, _WHOLE))])]
-    listed = given.get("edits")
+    path, listed = _text(given, "file_path", "path"), given.get("edits")
+    if given.keys() & {"content", "contents", "file_text"}:
+        return [(path, [Edit(None, _text(given, "content", "contents", "file_text"))])]
     return [(path, [_edit(part) for part in (listed if isinstance(listed, list) else [given])])]
 
 
 def paths(value: object) -> Iterator[str]:
     """What may be a path in what a tool is given, however deep it stands, and in a patch."""
     if isinstance(value, str):
-        yield from [value] if len(value) <= 1000 and "\n" not in value else _NAMED.findall(value)
+        yield from (path for _, path in _PATCHED.findall(value)) if "\n" in value else [value]
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
             yield from paths(each)
 
 
 def _edit(part: object) -> Edit:
-    if not isinstance(part, Mapping):
-        raise Unreadable("an edit is no object")
-    return Edit(_text(part, _OLD), _text(part, _NEW), any(part.get(key) for key in _EVERY))
+    every = ("replace_all", "allow_multiple", "expected_replacements")
+    old, new = (
+        _text(part, "old_string", "old_str", "oldText"),
+        _text(part, "new_string", "new_str", "newText"),
+    )
+    return Edit(old, new, isinstance(part, dict) and any(map(part.get, every)))
 
 
-def _text(given: Mapping[str, object], keys: tuple[str, ...]) -> str:
-    found = [given[key] for key in keys if key in given]
+def _text(given: object, *keys: str) -> str:
+    found = [given[key] for key in keys if key in given] if isinstance(given, Mapping) else []
     if len(found) != 1 or not isinstance(found[0], str):
         raise Unreadable(f"it has no {keys[0]}, or not as a text")
     return found[0]
@@ -95,7 +89,7 @@ def _patch(text: str) -> Writes:
     """The edits in a patch of Codex: `*** Update File: PATH`, then parts that begin with @@, of whole lines after a
     space, + or -."""
     _, *heads = _PATCHED.split(text)
-    if not heads or "*** Move to:" in text:
+    if not heads or "Move to" in heads[::3]:
         raise Unreadable("a patch that names no file, or moves one, cannot be followed: write the file anew")
     writes: Writes = []
     for kind, path, body in zip(heads[::3], heads[1::3], heads[2::3], strict=True):
@@ -105,7 +99,7 @@ def _patch(text: str) -> Writes:
                 raise Unreadable("the patch has a line that begins with no sign")
             old = "".join(f"\n{line[1:]}" for line in part.split("\n") if line[:1] in " -")
             new = "".join(f"\n{line[1:]}" for line in part.split("\n") if line[:1] in " +")
-            edits.append(Edit(None if kind == "Add" else old and f"{old}\n", f"{new}\n"))
+            edits.append(Edit(None if kind == "Add File" else old and f"{old}\n", f"{new}\n"))
         writes.append((path, edits))
     return writes
 
@@ -136,7 +130,7 @@ def _blocks(text: str) -> Iterator[str]:
     code = False
     for line in [*text.replace("\r\n", "\n").split("\n"), ""]:
         fence = _FENCE.match(line) is not None
-        ends = fence or not line.strip() or _OWN_LINE.match(line) or (lines and _HEADING.match(lines[0]))
+        ends = fence or not line.strip() or _OWN_LINE.match(line) or (lines and lines[0].lstrip()[:1] == "#")
         if lines and ends and not code:
             yield " ".join(" ".join(lines).split())
             lines = []

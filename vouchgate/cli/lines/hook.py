@@ -15,9 +15,6 @@ from vouchgate.cli import output
 
 hook = typer.Typer(name="hook", help="The gate before coding agents' memory files.", rich_markup_mode=None)
 Agent = Annotated[str, typer.Argument(metavar="HARNESS", help="claude, codex or gemini.")]
-User = Annotated[
-    bool, typer.Option("--user", help="In your own settings, for every project. [default: this project's]")
-]
 
 
 @hook.command("run", epilog="Example: vouchgate hook run claude < call.json")
@@ -32,34 +29,28 @@ def run(harness: Agent) -> None:
 
 
 @hook.command("install", epilog="Example: vouchgate hook install claude")
-def install(harness: Agent, *, user: User = False) -> None:
+def install(
+    harness: Agent,
+    *,
+    user: Annotated[bool, typer.Option("--user", help="In your own settings, not this project's.")] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take it out again.")] = False,
+) -> None:
     """Have a harness run the hook before every tool call, and show what that changes in its settings.
 
     What stands in them stays. Done twice, it is there once.
     """
-    # With -P no folder of the project is taken for the program. What cannot start is a denial: 2.
-    command = f"{shlex.quote(sys.executable)} -P -m vouchgate.cli hook run {harness} || exit 2"
-    _change(harness, command, user=user)
-
-
-@hook.command("remove", epilog="Example: vouchgate hook remove claude")
-def remove(harness: Agent, *, user: User = False) -> None:
-    """Take the hook out of a harness's settings again, and leave all else."""
-    _change(harness, None, user=user)
-
-
-def _change(name: str, command: str | None, *, user: bool) -> None:
-    from vouchgate.adapters.hook.harnesses import HARNESSES
-    from vouchgate.adapters.hook.install import Unsafe, changed
+    from vouchgate.adapters.hook.harnesses import HARNESSES, Unsafe, changed
     from vouchgate.files import write_durably
 
-    if (harness := HARNESSES.get(name)) is None:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(HARNESSES)}", param_hint="HARNESS")
-    shown = Path.home() / harness.user if user else Path(harness.project)
+    if (its := HARNESSES.get(harness)) is None:
+        raise typer.BadParameter(f"{harness!r} is none of {', '.join(HARNESSES)}", param_hint="HARNESS")
+    # With -P no folder of the project is taken for the program. What cannot start is a denial: 2.
+    command = f"{shlex.quote(sys.executable)} -P -m vouchgate.cli hook run {harness} || exit 2"
+    shown = Path.home() / its.user if user else Path(its.project)
     file = shown.resolve()  # which may be a link into another folder
     try:
         before = file.read_text("utf-8") if file.exists() else ""
-        after = changed(before, harness, command)
+        after = changed(before, its, None if remove else command)
         if (after or "") == before:
             return output.say(f"{shown} is as it should be.")
         if after is None:
