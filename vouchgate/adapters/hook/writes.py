@@ -24,14 +24,13 @@ Writes = list[tuple[str, list[Edit]]]  # of each file its edits, in order
 
 # What writes no file, or is a shell, which cannot be looked into.
 _LET_BY = re.compile(
-    "agent|bash|bashoutput|directory_tree|get_file_info|glob|google_web_search|grep|grep_search|killshell|"
-    "list_directory|list_directory_with_sizes|ls|notebookread|read|read_file|read_many_files|read_media_file|"
-    "read_multiple_files|read_text_file|run_shell_command|search_file_content|search_files|shell|shell_command|task|"
-    "todoread|todowrite|view|view_image|web_fetch|webfetch|websearch|write_todos"
+    "agent|askuserquestion|bash|bashoutput|directory_tree|exec_command|exitplanmode|get_file_info|glob|"
+    "google_web_search|grep|grep_search|killshell|list_directory|list_directory_with_sizes|local_shell|ls|notebookread|"
+    "read|read_file|read_many_files|read_media_file|read_multiple_files|read_text_file|run_shell_command|"
+    "search_file_content|search_files|shell|shell_command|skill|task|todoread|todowrite|view|view_image|web_fetch|"
+    "webfetch|websearch|write_todos"
 )
-_WRITERS = re.compile(
-    "create|create_file|edit|edit_file|multiedit|replace|str_replace|write|write_file|apply_patch"
-)
+_WRITERS = re.compile("create|create_file|edit|edit_file|multiedit|replace|str_replace|write|write_file")
 _PATCHED = re.compile(r"^[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE)
 _PART = re.compile(r"^(?:@@|\*\*\*).*$", re.MULTILINE)
 _OWN_LINE = re.compile(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|\|)")
@@ -55,8 +54,8 @@ def writes_of(tool: str, given: Mapping[str, object]) -> Writes:
     if not _WRITERS.fullmatch(name):
         raise Unreadable(f"{tool} is no tool that is known here")
     path, listed = _text(given, "file_path", "path"), given.get("edits")
-    if given.keys() & {"content", "contents", "file_text"}:
-        return [(path, [Edit(None, _text(given, "content", "contents", "file_text"))])]
+    if "content" in given:
+        return [(path, [Edit(None, _text(given, "content"))])]
     return [(path, [_edit(part) for part in (listed if isinstance(listed, list) else [given])])]
 
 
@@ -70,11 +69,8 @@ def paths(value: object) -> Iterator[str]:
 
 
 def _edit(part: object) -> Edit:
+    old, new = _text(part, "old_string", "oldText"), _text(part, "new_string", "newText")
     every = ("replace_all", "allow_multiple", "expected_replacements")
-    old, new = (
-        _text(part, "old_string", "old_str", "oldText"),
-        _text(part, "new_string", "new_str", "newText"),
-    )
     return Edit(old, new, isinstance(part, dict) and any(map(part.get, every)))
 
 
