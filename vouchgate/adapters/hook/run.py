@@ -1,7 +1,6 @@
 """`vouchgate hook run`: a harness's JSON on standard input, its answer on standard output. Whatever fails denies.
 
-What a call adds to memory is sent to the gate, each part as a claim, as an agent's own word; the call goes on when
-every part is stored, now or since earlier. Most calls touch no memory, so that nothing large is loaded before that.
+Each part that a call adds to memory is a claim, an agent's own word; the call goes on when all of them are stored.
 """
 
 from __future__ import annotations
@@ -114,7 +113,7 @@ class MemoryFiles:
 
 
 def _ask(claims: list[tuple[str, str]], environment: Mapping[str, str]) -> Answer:
-    from vouchgate.client import Client, Problem, next_step  # noqa: PLC0415
+    from vouchgate.client import Client, Problem, next_step  # noqa: PLC0415  (which most calls do not need)
     from vouchgate.client.config import DEFAULT_URL  # noqa: PLC0415
     from vouchgate.ingest.rules import Rule  # noqa: PLC0415
 
