@@ -274,6 +274,7 @@ def test_what_a_write_adds() -> None:
             ["Depot B opens at ten.", "Be quick."],
         ),
         ("Edit", edited, ["Depot A opens at noon."]),
+        ("Write", {"content": "1. Five > 3 - and so on * 2."}, ["Five > 3 - and so on * 2."]),
         ("replace", {**edited, "instruction": "x"}, ["Depot A opens at noon."]),
         ("mcp__fs__edit_file", {"edits": both}, ["Depot A opens at six.", "Depot C opens at ten."]),
         (
@@ -318,15 +319,15 @@ def test_what_a_write_adds() -> None:
             new(BEFORE, "apply_patch", wrong)
     with pytest.raises(Unreadable, match="once"):
         new(BEFORE, "Edit", {"old_string": "opens", "new_string": "shuts"})
-    added_file = (
-        "*** Begin Patch\n  *** Add File: a b.md  \n+One.\n+\n+Two.\n*** Delete File: c.md\n*** End Patch"
-    )
-    assert [
-        (path, added("", after("", edits)))
-        for path, edits in writes_of("apply_patch", {"command": added_file})
-    ] == [
-        ("a b.md", ["One.", "Two."]),
+    # As Codex sends it to its shell: what follows the patch is the shell's, and what looks like its end is not.
+    first = "  *** Add File: a b.md  \n+One.\n+*** End Patch\n+\n+Two.\n*** Delete File: c.md"
+    one = f"*** Begin Patch\n{first}\n*** End Patch"
+    two = "*** Begin Patch\n*** Add File: d.md\n+Three.\n*** End Patch"
+    asked = {"command": f"apply_patch <<'EOF'\n{one}\nEOF\necho $HOME\n{two}\nEOF\n"}
+    assert [(path, added("", after("", edits))) for path, edits in writes_of("Bash", asked)] == [
+        ("a b.md", ["One. *** End Patch", "Two."]),
         ("c.md", []),
+        ("d.md", ["Three."]),
     ]
 
 
@@ -403,7 +404,7 @@ def test_it_is_installed_and_removed(tmp_path: Path) -> None:
     assert json.loads(real.read_text()) == OTHERS
     for harness in HARNESSES.values():
         assert not (tmp_path / harness.project).exists()
-    assert cli("hook", "install", "codex", cwd=tmp_path, env=environment).returncode == 0
+    assert b"/hooks" in cli("hook", "install", "codex", cwd=tmp_path, env=environment).stderr
     assert cli("hook", "install", "codex", "--remove", cwd=tmp_path, env=environment).returncode == 0
     assert not (tmp_path / ".codex/hooks.json").exists()
     real.write_text("{// mine\n}")

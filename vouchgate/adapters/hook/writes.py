@@ -32,10 +32,13 @@ _LET_BY = re.compile(
 )
 _WRITERS = re.compile("create|create_file|edit|edit_file|multiedit|replace|str_replace|write|write_file")
 _PATCHED = re.compile(r"^[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): (.+?)[ \t]*$", re.MULTILINE)
+_END = re.compile(
+    r"^[ \t]*\*\*\* End Patch", re.MULTILINE
+)  # what a shell is told after that is no part of it
 _PART = re.compile(r"^(?:@@|\*\*\*).*$", re.MULTILINE)
 _OWN_LINE = re.compile(r"\s*(?:#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|>|\|)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_MARK = re.compile(r"\s*(?:#{1,6}|[-*+]|\d{1,9}[.)]|>+)\s+")
+_MARK = re.compile(r"\A\s*(?:#{1,6}|[-*+]|\d{1,9}[.)]|>+)\s+")
 _MARKUP = re.compile(r"[-=*_#>|:+`~.\s]*")
 _PLAIN_HEADING = re.compile(r"#{1,6}(?:\s+[A-Za-z]{1,24}){1,4}\s*")
 MOST_HEADINGS = 8  # plain ones that a write may bring unasked, so that nobody tells a story in headings
@@ -90,7 +93,7 @@ def _patch(text: str) -> Writes:
     writes: Writes = []
     for kind, path, body in zip(heads[::3], heads[1::3], heads[2::3], strict=True):
         edits = []
-        for part in filter(None, (part.strip("\n") for part in _PART.split(body))):
+        for part in filter(None, (part.strip("\n") for part in _PART.split(_END.split(body)[0]))):
             if any(line[:1] not in " -+" for line in part.split("\n")):
                 raise Unreadable("the patch has a line that begins with no sign")
             old = "".join(f"\n{line[1:]}" for line in part.split("\n") if line[:1] in " -")

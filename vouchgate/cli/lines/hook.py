@@ -52,7 +52,8 @@ def install(
         before = file.read_text("utf-8") if file.exists() else ""
         after = changed(before, its, None if remove else command)
         if (after or "") == before:
-            return output.say(f"{shown} is as it should be.")
+            output.say(f"{shown} is as it should be.")
+            return
         if after is None:
             file.unlink()
         else:
@@ -65,4 +66,6 @@ def install(
     except OSError as error:
         raise output.Failure(f"{shown} cannot be changed: {error.strerror}") from error
     lines = before.splitlines(), (after or "").splitlines()
-    return output.say("\n".join(difflib.unified_diff(*lines, str(shown), str(shown), lineterm="")))
+    output.say("\n".join(difflib.unified_diff(*lines, str(shown), str(shown), lineterm="")))
+    if harness == "codex" and not remove:
+        output.hint("Codex does not run it before you have agreed to it there, with /hooks.")
