@@ -20,7 +20,9 @@ MOST_BYTES = 8 * 1024 * 1024  # of a call
 MOST_CLAIMS = 100  # that a call may add: the gate reads the sources of each
 PATIENCE = SECONDS - 15.0  # seconds until the call is denied; the harness's own limit would let it through
 _MOST_SHOWN = 10  # of what is held, in an answer
-_WHAT_NOW = "Nothing was written. Write the rest alone, and these word for word once approved; do not go round it."
+_WHAT_NOW = (
+    "Nothing was written. Write the rest alone, and these word for word once approved; do not go round it."
+)
 
 
 def main(name: str) -> int:
