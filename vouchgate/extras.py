@@ -45,7 +45,7 @@ MODULES = {
     "vector": ("safetensors", "sqlite_vec", "tokenizers"),
 }
 # These commands have an extra of their own, which is all that they need; the others need `server`.
-_COMMANDS = ("mcp", "mcp-gate")
+_COMMANDS = ("mcp", "mcp-gate", "hook")
 # The major version that is written for, where packages that are often installed beside this one ask for another.
 _MAJORS = {"mcp": 2, "fastmcp": 4}
 

@@ -82,15 +82,20 @@ class WriteAnswer:
 def build_write(op: PutOp, terms: Terms) -> Write:
     """The claim that a put makes. Raises Unrenderable (a ValueError) for what the gate could not judge or keep."""
     assert op.value is not None  # noqa: S101  (a delete is `build_removal`'s)
-    done = render(_labels(op), op.value)
+    # Of langmem's manager: the name of a schema is no statement, and is rendered as the name of what it holds.
+    kind, held = op.value.get("kind"), op.value.get("content")
+    named = len(op.value) == 2 and isinstance(kind, str) and kind != "" and isinstance(held, Mapping)
+    done = render(_labels(op), {str(kind): held} if named else op.value)
     data: dict[str, JsonValue] = {
         "path": None if done.path is None else list(done.path),
+        **({"kind": True} if named else {}),
         "index": list(op.index) if isinstance(op.index, list | tuple) else op.index,
         "ttl": op.ttl,
     }
     _check_data(data)
     options = _options(op, terms, "put", data)
-    return Write(op.namespace, op.key, terms.owner(op.namespace), done.text, options, done.value)
+    value = {"kind": kind, "content": done.value[str(kind)]} if named else done.value
+    return Write(op.namespace, op.key, terms.owner(op.namespace), done.text, options, value)
 
 
 def as_replacement(put: Write) -> Write:
@@ -126,6 +131,9 @@ def op_for_delivery(delivery: Delivery, terms: Terms) -> PutOp:
         if path is not None and not isinstance(path, list):
             raise Unrestorable("Its path is none.")
         value = restore(delivery.place, path, delivery.content)
+        if delivery.data.get("kind") is True:
+            ((kind, content),) = value.items()
+            value = {"kind": kind, "content": content}
         return op._replace(value=value, index=_index(delivery.data), ttl=_ttl(delivery.data))
     except ValueError as error:
         raise DeadLetter(f"It cannot be written to the LangGraph store. {error}") from error

@@ -11,6 +11,10 @@ from vouchgate.extras import missing
 def main() -> None:
     """Entry point of the `vouchgate` program. Exit status: 0 ok, 1 refused or failed, 2 usage."""
     gc.disable()  # nothing that is loaded is garbage: to look for some takes a seventh of a start
+    if sys.argv[1:3] == ["hook", "run"] and len(sys.argv) == 4 and sys.argv[3].isalpha():
+        from vouchgate.adapters.hook.run import main as answer  # noqa: PLC0415  (before every call of an agent's)
+
+        sys.exit(answer(sys.argv[3]))
     # Importing the package alone loads nothing, and a base install has nothing that the commands are made with.
     try:
         from vouchgate.cli.app import run  # noqa: PLC0415

@@ -19,6 +19,7 @@ import typer
 from vouchgate.cli import deliveries, index, mcp, mcp_gate, operator, output, webhooks
 from vouchgate.cli.identity import modes, people, signing_in, tokens
 from vouchgate.cli.importing import command as imports
+from vouchgate.cli.lines.hook import hook
 from vouchgate.cli.looking import audit, impact
 from vouchgate.cli.records import commands as records
 from vouchgate.cli.reviewing import erasing, mail
@@ -490,6 +491,7 @@ for part in (
     erasing,
 ):
     part.register(app)
+app.add_typer(hook)
 
 
 @cache

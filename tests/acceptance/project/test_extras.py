@@ -178,7 +178,7 @@ def test_every_command_names_its_extra_in_it(shelf: Shelf) -> None:
     ran = shelf.run((), "-c", EVERY_COMMAND, *commands)
     assert ran.stdout.split() == ["2"] * len(commands)
     assert SAID.sub("", ran.stderr) == ""
-    own = {"mcp": "mcp", "mcp-gate": "mcp-gate"}
+    own = {name: name for name in ("mcp", "mcp-gate", "hook")}
     assert SAID.findall(ran.stderr) == [(command, own.get(command, "server")) for command in commands]
     alone = shelf.command(())
     assert 'vouchgate needs the extra "server"' in alone.stderr
@@ -203,6 +203,12 @@ def test_an_mcp_command_needs_its_extra_alone(extra: str, arguments: tuple[str, 
     assert "an agent's token is needed" in ran.stderr, ran
     assert asked_for(shelf.command((extra,), "serve", "--port", "0")) == ("serve", "server")
     assert asked_for(shelf.command(("server",), *arguments)) == (extra, extra)
+
+
+def test_the_hook_runs_in_it_and_is_installed_with_its_extra_alone(shelf: Shelf) -> None:
+    ran = shelf.command((), "hook", "run", "claude")
+    assert '"permissionDecision": "deny"' in ran.stdout, ran
+    assert "+++ .codex/hooks.json" in shelf.command(("hook",), "hook", "install", "codex").stdout
 
 
 def test_the_service_needs_its_extra_alone(shelf: Shelf) -> None:
