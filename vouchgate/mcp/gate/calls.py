@@ -23,10 +23,10 @@ from vouchgate.mcp.gate.config import CallWrite, ReadBack
 from vouchgate.mcp.gate.reading import (
     Arguments,
     Found,
-    contains_written,
     fill_arguments,
     fill_place,
     fill_template,
+    has,
     pick,
     proves,
     says_missing,
@@ -254,7 +254,7 @@ class CallWriter:
             raise DeadLetter("There is more by now than the gate wrote, so it was left: look at it by hand.")
         within = None if found is None else found.within
         answer = await self._server.call(undo.tool, fill_arguments(undo.arguments, arguments, within))
-        if await self._is_there(write, arguments) is not False:
+        if await self._is_there(write, arguments):  # what was shown before, and is not any more, is gone
             raise ServerDeclined(f"It is still there. {undo.tool} answered: {answer.text}")
 
     async def _is_there(self, write: CallWrite, arguments: Arguments) -> bool | None:
@@ -265,7 +265,7 @@ class CallWriter:
         if read.expect is not None:
             wanted = fill_template(read.expect, arguments)
         found = await self._read(read, arguments, wanted)
-        if found is None or not contains_written(found.text, wanted):
+        if found is None or not has(found.text, wanted):
             return False
         return proves(read, fill_arguments(read.arguments, arguments), found, wanted) or None
 

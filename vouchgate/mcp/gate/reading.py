@@ -167,14 +167,25 @@ def _item(item: object, read: ReadBack, arguments: Arguments) -> Found | None:
 
 
 def pick(found: list[Found], wanted: object) -> Found | None:
-    """The one that is what was written, or else has it; None when none has."""
+    """The one that is what was written, or else has it, as a whole or in a longer text; None when none has."""
     exact = (one for one in found if isinstance(wanted, str) and one.text.strip() == wanted.strip())
-    return next(exact, None) or next((one for one in found if contains_written(one.text, wanted)), None)
+    whole = (one for one in found if has_whole(one.text, wanted))
+    return (
+        next(exact, None) or next(whole, None) or next((one for one in found if has(one.text, wanted)), None)
+    )
 
 
-def contains_written(text: str, wanted: object) -> bool:
-    """Whether a text that was read has what was written: it itself, and not as a part of a longer one, or of lists and
-    objects each text in them."""
+def has(text: str, wanted: object) -> bool:
+    """Whether a text that was read has what was written: it itself, or of lists and objects each text in them."""
+    if isinstance(wanted, str):
+        return wanted.strip() in text
+    return all(
+        leaf in text or json.dumps(leaf, ensure_ascii=False)[1:-1] in text for leaf in texts_in(wanted)
+    )
+
+
+def has_whole(text: str, wanted: object) -> bool:
+    """The same, and not as a part of a longer text."""
     if isinstance(wanted, str):
         whole = wanted.strip()
         return not whole or re.search(f"{_BEFORE}{re.escape(whole)}{_AFTER}", text) is not None
@@ -182,9 +193,11 @@ def contains_written(text: str, wanted: object) -> bool:
 
 
 def proves(read: ReadBack, asked: Arguments, found: Found, wanted: object) -> bool:
-    """Whether a text that was read and holds what was written shows that it is there. What was asked with the text
-    itself comes back with it whether it is there or not, so then only a field of a structured answer counts that is
-    the text, and is not named like an argument."""
+    """Whether a text that was read and has what was written shows that it is there, as a whole. What was asked with the
+    text itself comes back with it whether it is there or not, so then only a field of a structured answer counts that
+    is the text, and is not named like an argument."""
+    if not has_whole(found.text, wanted):
+        return False
     parts, texts = [leaf.strip() for leaf in texts_in(wanted) if leaf.strip()], list(texts_in(asked))
     if not parts:  # that something was read is all there is to go by
         return read.find is not None or bool(read.missing)
