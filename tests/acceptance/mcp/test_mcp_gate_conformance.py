@@ -4,10 +4,11 @@ Written is said of what is there, and of nothing else."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from mcp_types import Tool
 
 from tests.acceptance.site import Site, open_site
 from tests.running.service import ALL_SOURCES
@@ -16,11 +17,13 @@ from vouchgate.client import AsyncClient
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Role
 from vouchgate.mcp.gate.config import load, presets
+from vouchgate.mcp.gate.guessing import ToolRole, guess_role, guess_text
 from vouchgate.mcp.gate.memory_gate import MemoryGate
 from vouchgate.mcp.gate.owner import Owner
 from vouchgate.mcp.gate.pins import Pins
 from vouchgate.mcp.gate.proxy import Downstream, result_of
 from vouchgate.mcp.gate.relay import Relay
+from vouchgate.mcp.gate.trial import Trial
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +59,26 @@ async def conform(site: Site, store: Store, folder: Path) -> None:
                 downstream,
                 Lying(downstream, tools, frozenset(load(store.preset, None).write), way),
             )
+        await tried(store, downstream, tools)
     finally:
         await downstream.transport.disconnect()  # type: ignore[no-untyped-call]  # of fastmcp
+
+
+async def tried(store: Store, downstream: Downstream, tools: Mapping[str, Tool]) -> None:
+    """`mcp-gate init` finds the preset, and leaves no probe where it could not remove it."""
+    asked = list[str]()
+
+    def may_leave(why: str) -> bool:
+        asked.append(why)
+        return False
+
+    roles = {name: guess_role(tool) or ToolRole.REFUSED for name, tool in tools.items()}
+    texts = {name: guess_text(tool) or "" for name, tool in tools.items()}
+    made, notes = await Trial(downstream, tools, roles, may_leave).configure(None, texts)
+    assert made["preset"] == store.preset
+    (note,) = (notes[name] for name in load(store.preset, None).write if name in notes)
+    assert note.startswith("written and read back, removed again" if store.undone else "not tried"), note
+    assert bool(asked) is not store.undone
 
 
 async def one(site: Site, store: Store, downstream: Downstream, server: Lying) -> None:

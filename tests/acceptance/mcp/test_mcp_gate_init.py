@@ -39,7 +39,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_probe_is_written_read_back_and_removed_again(folder: Path, programs: Path) -> None:
-    run = ("mcp-gate", "init", *said("by_listing"), "--", programs / "recall", folder / "kept")
+    run: list[str | Path] = ["mcp-gate", "init", *said("by_listing"), "--"]
+    run += [programs / "recall", folder / "kept"]
     done = cli(*run, "keep", cwd=folder)
     assert done.returncode == 0, done.stderr
     text = done.stdout.decode()
@@ -66,7 +67,7 @@ def test_a_probe_is_written_read_back_and_removed_again(folder: Path, programs: 
 
 
 def test_what_nobody_knows_is_named_and_nothing_is_written(folder: Path, programs: Path) -> None:
-    run = ("mcp-gate", "init", "--", programs / "recall", folder / "kept", "keep")
+    run: list[str | Path] = ["mcp-gate", "init", "--", programs / "recall", folder / "kept", "keep"]
     problem = complaint(cli(*run, cwd=folder), 2)
     assert "nobody knows what these do: by_text, by_text_missing, by_listing" in problem
     assert "no nope, only " in complaint(cli(*run[:2], "--tool=nope=reads", *run[2:], cwd=folder), 2)

@@ -233,7 +233,7 @@ def test_the_presets_load_and_a_file_builds_on_one(tmp_path: Path) -> None:
         assert config.sink == name
         assert not config.passed & set(config.write)
         calls = [write for write in config.write.values() if isinstance(write, CallWrite)]
-        assert all(write.read.tool in config.passed for write in calls)
+        assert all(write.read and write.read.tool in config.passed for write in calls)
     file = tmp_path / "gate.toml"
     file.write_text('preset = "knowledge-graph"\nsink = "mine"\npass = ["count"]\n', "utf-8")
     config = load(None, file, sink="ours")
