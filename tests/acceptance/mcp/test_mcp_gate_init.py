@@ -12,7 +12,15 @@ from mcp_types import Tool, ToolAnnotations
 from tests.acceptance.cli_program import clean_environment, cli, complaint
 from tests.running.processes import Program
 from vouchgate.mcp.gate.config import CallWrite, Config, load
-from vouchgate.mcp.gate.guessing import ToolRole, as_toml, guess_role, guess_text, render
+from vouchgate.mcp.gate.guessing import (
+    ToolRole,
+    as_toml,
+    guess_reads,
+    guess_role,
+    guess_text,
+    render,
+    sample_arguments,
+)
 
 UNKNOWN = ("by_text", "by_text_missing", "by_listing", "by_field", "by_question", "by_wrapping", "by_nothing")
 
@@ -124,6 +132,19 @@ def test_what_is_guessed_of_names_and_what_is_not() -> None:
     ]
     for tool, role, text in cases:
         assert (guess_role(tool), guess_text(tool)) == (role, text), tool.name
+
+
+def test_a_schema_that_makes_no_sense_is_one_without_arguments() -> None:
+    for properties in (["content"], {"content": "text"}, {"content": {"type": [None, 3]}}, None):
+        tool = Tool(
+            name="store", input_schema={"type": "object", "properties": properties, "required": "all"}
+        )
+        assert guess_text(tool) is None
+        assert sample_arguments(tool, "", "probe", "key") == {"": "probe"}
+    nullable = {"content": {"type": ["null", "string"]}, "limit": {"type": "integer", "maximum": "many"}}
+    tool = Tool(name="list", input_schema={"type": "object", "properties": nullable})
+    assert guess_text(tool) == "content"
+    assert [read.arguments for read in guess_reads(tool, "content", [tool])] == [{"limit": 100}]
 
 
 def test_names_of_a_server_cannot_break_the_file(tmp_path: Path) -> None:

@@ -58,7 +58,14 @@ def _role_in(words: Sequence[str]) -> ToolRole | None:
 def arguments_of(tool: Tool) -> dict[str, Mapping[str, Any]]:
     """The arguments of a tool and what is said of each."""
     found = tool.input_schema.get("properties")
-    return {name: each for name, each in (found or {}).items() if isinstance(each, Mapping)}
+    named = found.items() if isinstance(found, Mapping) else ()
+    return {name: each for name, each in named if isinstance(each, Mapping)}
+
+
+def _type_of(said: Mapping[str, Any]) -> str | None:
+    """The type of an argument, of one that may be null too the other."""
+    kinds = [said.get("type")] if isinstance(said.get("type"), str) else said.get("type")
+    return next((kind for kind in kinds if kind != "null"), None) if isinstance(kinds, list) else None
 
 
 def required_of(tool: Tool) -> list[str]:
@@ -70,9 +77,7 @@ def required_of(tool: Tool) -> list[str]:
 def guess_text(tool: Tool) -> str | None:
     """The argument that is the text; None when that cannot be told."""
     texts = [
-        name
-        for name, said in arguments_of(tool).items()
-        if said.get("type") == "string" and "enum" not in said
+        name for name, said in arguments_of(tool).items() if _type_of(said) == "string" and "enum" not in said
     ]
     required = [name for name in texts if name in required_of(tool)]
     named = [name for name in _WORDS["texts"] if name in required] or [
@@ -103,7 +108,7 @@ def sample_arguments(tool: Tool, text: str, probe: str, key: str) -> dict[str, J
             made[name] = said["default"]
         elif isinstance(options, list) and options:
             made[name] = options[0]
-        elif (kind := said.get("type")) in by_type:
+        elif (kind := _type_of(said)) in by_type:
             made[name] = by_type[kind]
         else:
             return None
@@ -113,7 +118,7 @@ def sample_arguments(tool: Tool, text: str, probe: str, key: str) -> dict[str, J
 def keys_of(tool: Tool, text: str) -> list[str]:
     """The arguments that name what is written: texts that may not be left out, other than the text."""
     said = arguments_of(tool)
-    return [name for name in required_of(tool) if name != text and said.get(name, {}).get("type") == "string"]
+    return [name for name in required_of(tool) if name != text and _type_of(said.get(name, {})) == "string"]
 
 
 def guess_reads(tool: Tool, text: str, readers: Sequence[Tool]) -> list[ReadBack]:
@@ -127,7 +132,7 @@ def guess_reads(tool: Tool, text: str, readers: Sequence[Tool]) -> list[ReadBack
     for reader in readers:
         required = required_of(reader)
         limits: dict[str, JsonValue] = {
-            name: min(int(said.get("maximum", _MOST)), 1000)
+            name: most if isinstance(most := said.get("maximum"), int) else _MOST
             for name, said in arguments_of(reader).items()
             if name.lower() in _WORDS["limits"] and name not in required
         }
@@ -136,7 +141,7 @@ def guess_reads(tool: Tool, text: str, readers: Sequence[Tool]) -> list[ReadBack
             by_key.append(ReadBack(tool=reader.name, arguments={name: f"{{{name}}}" for name in required}))
         elif not required:
             listings.append(ReadBack(tool=reader.name, arguments=limits))
-        if len(queries) == 1 and arguments_of(reader).get(queries[0], {}).get("type") == "string":
+        if len(queries) == 1 and _type_of(arguments_of(reader).get(queries[0], {})) == "string":
             named: dict[str, JsonValue] = {name: f"{{{name}}}" for name in required if name in keys}
             by_text.append(
                 ReadBack(tool=reader.name, arguments={**named, queries[0]: f"{{{text}}}", **limits})
