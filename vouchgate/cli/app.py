@@ -38,8 +38,18 @@ _EXPECTED = {
     "vouchgate.storage.errors.StorageError",
 }
 
+
+class _Root(typer.core.TyperGroup):
+    """Commands, of which a name may have two words: `mcp-gate` takes any words itself, so it can be no group."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        joined = " ".join(args[:2])
+        return super().resolve_command(ctx, [joined, *args[2:]] if joined in self.commands else args)
+
+
 app = typer.Typer(
     name="vouchgate",
+    cls=_Root,
     help="A gatekeeper for AI memory: a claim is stored only when something other than the model vouches for it.",
     epilog="Start with: vouchgate demo",
     rich_markup_mode=None,

@@ -18,10 +18,7 @@ from vouchgate.ingest.claims.people import Role
 from vouchgate.mcp.gate.calls import (
     approved_arguments,
     content_of,
-    fill_place,
-    fill_template,
     fit_to_schema,
-    value_at_path,
 )
 from vouchgate.mcp.gate.config import CallWrite, ConfigError, load, presets
 from vouchgate.mcp.gate.graph import (
@@ -40,6 +37,7 @@ from vouchgate.mcp.gate.graph import (
     relation_write,
 )
 from vouchgate.mcp.gate.owner import UnusableToken, owner_of
+from vouchgate.mcp.gate.reading import fill_place, fill_template, value_at_path
 from vouchgate.mcp.gate.writes import (
     MAX_PLACE,
     CallRefused,
@@ -229,13 +227,13 @@ def test_words_are_put_where_a_tool_promises_text_and_nowhere_else() -> None:
 
 
 def test_the_presets_load_and_a_file_builds_on_one(tmp_path: Path) -> None:
-    assert presets() == ["basic-memory", "knowledge-graph"]
+    assert presets() == ["basic-memory", "knowledge-graph", "memory-bank", "memory-libsql", "memory-service"]
     for name in presets():
         config = load(name, None)
         assert config.sink == name
         assert not config.passed & set(config.write)
         calls = [write for write in config.write.values() if isinstance(write, CallWrite)]
-        assert all(write.read.tool in config.passed for write in calls)
+        assert all(write.read and write.read.tool in config.passed for write in calls)
     file = tmp_path / "gate.toml"
     file.write_text('preset = "knowledge-graph"\nsink = "mine"\npass = ["count"]\n', "utf-8")
     config = load(None, file, sink="ours")

@@ -101,7 +101,7 @@ def test_command_lines_on_the_pages_can_be_called(page: str) -> None:
             assert words[0] in groups and not any(word.isalpha() for word in words[1:2]), line
             options = set().union(*(COMMANDS[each] for each in COMMANDS if each.split()[0] == words[0]))
         else:
-            options = COMMANDS[known[0]]
+            options = COMMANDS[max(known, key=len)]
         said = set(re.findall(r"(?<=\s)--[a-z-]+", line)) - {"--help"}
         assert said <= options, line
 

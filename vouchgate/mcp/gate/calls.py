@@ -7,9 +7,8 @@ above it, a line each.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
@@ -21,9 +20,20 @@ from vouchgate.adapters.rendering import render_value
 from vouchgate.client import DeadLetter
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.mcp.gate.config import CallWrite, ReadBack
+from vouchgate.mcp.gate.reading import (
+    Arguments,
+    Found,
+    fill_arguments,
+    fill_place,
+    fill_template,
+    has,
+    pick,
+    proves,
+    says_missing,
+    texts_found,
+)
 from vouchgate.mcp.gate.writes import (
     CONTENT,
-    MAX_PLACE,
     CallRefused,
     Plan,
     Server,
@@ -32,15 +42,8 @@ from vouchgate.mcp.gate.writes import (
     Write,
     digest,
     other_place_message,
-    texts_in,
+    until_seen,
 )
-
-_NAMED = re.compile(r"\{([#@]?)([\w.]+)\}")
-_PATH = re.compile(r"\{[\w.]+\}/")  # begins with a part that may be left out
-_ALONE = re.compile(r"\{(\w+)\}")
-_SLASHES = re.compile("/{2,}")
-
-Arguments = Mapping[str, Any]
 
 
 def content_heading(tool: str, arguments: Arguments, text: str | None) -> str:
@@ -76,88 +79,6 @@ def approved_arguments(
         raise DeadLetter(f"The text was edited, and {text} is no JSON any more.") from None
 
 
-def fill_template(template: str, arguments: Arguments, found: Any = None) -> str:
-    """A template with its names put in: arguments, digests of arguments, and what was found at a path. What stands
-    beside a slash is a part of a path, and brings no slashes of its own to its ends."""
-
-    def value(match: re.Match[str]) -> str:
-        sign, name = match.groups()
-        if sign == "@":
-            return render_value(value_at_path(found, name) or "")
-        given = arguments.get(name)
-        if given is None:
-            return ""
-        if sign == "#":
-            return digest(render_value(given))
-        beside = template[: match.start()].endswith("/") or template[match.end() :].startswith("/")
-        return render_value(given).strip("/") if beside else render_value(given)
-
-    whole = _NAMED.sub(value, template)
-    return whole.lstrip("/") if _PATH.match(template) else whole
-
-
-def fill_arguments(templates: Mapping[str, JsonValue], arguments: Arguments) -> dict[str, Any]:
-    """Arguments for another tool. One that is only an argument of the write is left out when the write was without."""
-    found = dict[str, Any]()
-    for name, template in templates.items():
-        alone = _ALONE.fullmatch(template) if isinstance(template, str) else None
-        if alone is None or arguments.get(alone[1]) is not None:
-            found[name] = fill_template(template, arguments) if isinstance(template, str) else template
-    return found
-
-
-def fill_place(template: str, arguments: Arguments, found: Any = None) -> str:
-    """A place. Parts that are left out leave no gap."""
-    place = _SLASHES.sub("/", fill_template(template, arguments, found))
-    return place if len(place) <= MAX_PLACE else f"{template[:64]} {digest(place)}"
-
-
-def value_at_path(found: Any, path: str) -> Any:
-    """What stands at a path of names through objects, None when nothing does."""
-    for name in path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
-
-
-def contains_written(text: str, wanted: object) -> bool:
-    """Whether a text that was read has what was written: it itself, or of lists and objects each text in them."""
-    if isinstance(wanted, str):
-        return wanted.strip() in text
-    return all(
-        leaf in text or json.dumps(leaf, ensure_ascii=False)[1:-1] in text for leaf in texts_in(wanted)
-    )
-
-
-def proves(read: ReadBack, asked: Arguments, answer: ServerAnswer, text: str, wanted: object) -> bool:
-    """Whether a text that was read and holds what was written shows that it is there. What was asked with the text
-    itself comes back with it whether it is there or not, so then only a field of a structured answer counts that is
-    the text, and is not named like an argument."""
-    parts, texts = [leaf.strip() for leaf in texts_in(wanted) if leaf.strip()], list(texts_in(asked))
-    if not parts:  # that something was read is all there is to go by
-        return read.find is not None or read.missing is not None
-    if not all(any(part in sent for sent in texts) for part in parts):
-        return True
-    if read.find is None or _is_text_answer(answer, text) or read.find.rsplit(".", 1)[-1] in asked:
-        return False
-    return read.expect is not None or (isinstance(wanted, str) and text.strip() == wanted.strip())
-
-
-def says_missing(read: ReadBack, asked: Arguments, said: str, *, lines: bool = True) -> bool:
-    """Whether an answer says that there is nothing, in words that are not those it was asked with. Without `lines`, in
-    a single line: a longer text may hold these words as what was written."""
-    if read.missing is None:
-        return False
-    for sent in texts_in(asked):
-        if len(sent) >= len(read.missing):  # a shorter one cannot have brought them
-            said = said.replace(sent, "")
-    return read.missing.casefold() in said.casefold() and (lines or "\n" not in said.strip())
-
-
-def _is_text_answer(answer: ServerAnswer, text: str) -> bool:
-    """Whether a text is all that was answered: structured content of one text is that text in a wrapping."""
-    return text.strip() == answer.text.strip()
-
-
 def fit_to_schema(schema: Mapping[str, Any] | None, words: str) -> dict[str, Any] | None:
     """Structured content that says these words in the shape a tool promises; None when it promises another shape."""
     told = {"result": words}
@@ -173,6 +94,10 @@ def _problem(schema: Mapping[str, Any], value: object) -> str | None:
     except (SchemaError, Unresolvable) as error:
         return f"the tool's own schema cannot be read ({type(error).__name__})"
     return None if found is None else f"{'.'.join(map(str, found.absolute_path))} {found.message}".strip()
+
+
+def _unshown(write: CallWrite) -> str:
+    return "nothing shows" if write.read is False else f"what {write.read.tool} answers does not show"
 
 
 class CallWriter:
@@ -214,11 +139,16 @@ class CallWriter:
             raise CallRefused(f"The arguments do not fit ({tool}): {problem}.")
         for name, allowed in write.only.items():
             if name in arguments and arguments[name] not in allowed:
-                offered = " or ".join(json.dumps(value) for value in allowed)
+                offered = " or ".join(json.dumps(value) for value in allowed) or f"without {name}"
                 raise CallRefused(
                     f"{tool} with {name} = {render_value(arguments[name])} is not passed on by Vouchgate, only "
                     f"{offered}: what it takes away would go without its owner being asked."
                 )
+        many = None if write.one is None else arguments.get(write.one)
+        if isinstance(many, list) and len(many) != 1:
+            raise CallRefused(
+                f"Vouchgate passes {tool} on with one of {write.one} at a time: call it for each."
+            )
         if missing := [name for name in write.need if arguments.get(name) is None]:
             raise CallRefused(f"Vouchgate passes {tool} on only with {', '.join(missing)}.")
 
@@ -226,15 +156,12 @@ class CallWriter:
         found = await self._read(write.read, given)
         if found is None:
             return Plan((), (f"There is nothing to remove: {tool} {render_value(given)}.",))
-        text, answer = found
-        content = f"{content_heading(tool, given, None)}\n\n{text}"
+        content = f"{content_heading(tool, given, None)}\n\n{found.text}"
         if len(content) > CONTENT:
             cut = f"\n… and {len(content) - CONTENT + 100} more characters"
             content = content[: CONTENT - 100] + cut
-        data: dict[str, JsonValue] = {"tool": tool, "arguments": given, "shown": digest(text)}
-        return Plan(
-            (Write(DeliveryOp.REMOVE, fill_place(write.place, given, answer.structured), content, data),)
-        )
+        data: dict[str, JsonValue] = {"tool": tool, "arguments": given, "shown": digest(found.text)}
+        return Plan((Write(DeliveryOp.REMOVE, fill_place(write.place, given, found.within), content, data),))
 
     def is_unedited(self, op: DeliveryOp, place: str, content: str, data: Mapping[str, JsonValue]) -> bool:
         """See `Writer`. The place of what is to go is known when it was read."""
@@ -285,7 +212,7 @@ class CallWriter:
             raise DeadLetter("Something else came there since, and would be taken away: look at it by hand.")
         more = write.replace if replacing else {}
         answer = await self._server.call(tool, {**write.always, **arguments, **more})
-        match await self._is_there(write, arguments):
+        match await until_seen(lambda: self._is_there(write, arguments)):
             case True:
                 return answer
             case False:
@@ -293,9 +220,7 @@ class CallWriter:
                     f"It was written, and is not there when it is read back. {tool} answered: {answer.text}"
                 )
             case None:  # to send it again would be as unsure, and might write it twice
-                raise DeadLetter(
-                    f"Sent, not confirmed: what {write.read.tool} answers does not show that it is there."
-                )
+                raise DeadLetter(f"Sent, not confirmed: {_unshown(write)} that it is there.")
 
     async def _remove(
         self, tool: str, write: CallWrite, place: str, given: Arguments, was: object
@@ -303,9 +228,9 @@ class CallWriter:
         found = await self._read(write.read, given)
         if found is None:
             return None
-        if fill_place(write.place, given, found[1].structured) != place:
+        if fill_place(write.place, given, found.within) != place:
             raise other_place_message(place)
-        if digest(found[0]) != was:
+        if digest(found.text) != was:
             raise DeadLetter(
                 "It has changed since its owner was asked, so it was left: ask for its removal again."
             )
@@ -320,37 +245,39 @@ class CallWriter:
         if there is False:
             return
         if there is None:
-            raise DeadLetter(
-                f"What {write.read.tool} answers does not show whether it is there: it has to be undone by hand."
-            )
+            raise DeadLetter(f"It has to be undone by hand: {_unshown(write)} whether it is there.")
         undo, text = write.undo, arguments.get(write.text or "")
         if undo is None or not isinstance(text, str):
             raise DeadLetter(f"The gate cannot take back what {tool} did: it has to be undone by hand.")
-        found = await self._read(write.read, arguments)
-        if not undo.part and found is not None and found[0].strip() != text.strip():
+        found = await self._read(write.read, arguments, text)
+        if not undo.part and found is not None and found.text.strip() != text.strip():
             raise DeadLetter("There is more by now than the gate wrote, so it was left: look at it by hand.")
-        answer = await self._server.call(undo.tool, fill_arguments(undo.arguments, arguments))
-        if await self._is_there(write, arguments) is not False:
+        within = None if found is None else found.within
+        answer = await self._server.call(undo.tool, fill_arguments(undo.arguments, arguments, within))
+        if await self._is_there(write, arguments):  # what was shown before, and is not any more, is gone
             raise ServerDeclined(f"It is still there. {undo.tool} answered: {answer.text}")
 
     async def _is_there(self, write: CallWrite, arguments: Arguments) -> bool | None:
         """None: what was read does not show it."""
         read, wanted = write.read, None if write.text is None else arguments.get(write.text, "")
-        found = await self._read(read, arguments)
-        if found is None:
-            return False
+        if read is False:
+            return None
         if read.expect is not None:
             wanted = fill_template(read.expect, arguments)
-        if not contains_written(found[0], wanted):
+        found = await self._read(read, arguments, wanted)
+        if found is None or not has(found.text, wanted):
             return False
-        asked = fill_arguments(read.arguments, arguments)
-        return proves(read, asked, found[1], found[0], wanted) or None
+        return proves(read, fill_arguments(read.arguments, arguments), found, wanted) or None
 
     async def _is_something_else_there(self, write: CallWrite, given: Arguments) -> bool:
         return await self._read(write.read, given) is not None and not await self._is_there(write, given)
 
-    async def _read(self, read: ReadBack, arguments: Arguments) -> tuple[str, ServerAnswer] | None:
-        """The text that is there and the answer it was in; None when nothing is."""
+    async def _read(
+        self, read: ReadBack | Literal[False], arguments: Arguments, wanted: object = None
+    ) -> Found | None:
+        """The text that is there; of several the one that has what is wanted. None when there is none."""
+        if read is False:
+            return None
         asked = fill_arguments(read.arguments, arguments)
         try:
             answer = await self._server.call(read.tool, asked)
@@ -358,15 +285,8 @@ class CallWriter:
             if says_missing(read, asked, str(error)):
                 return None
             raise
-        text = answer.text if read.find is None else value_at_path(answer.structured, read.find)
-        if not isinstance(text, str):
-            return None
-        if _is_text_answer(answer, text) and says_missing(read, asked, text, lines=False):
-            return None
-        for path, template in read.where.items():
-            if not str(value_at_path(answer.structured, path)).startswith(fill_template(template, arguments)):
-                return None
-        return text, answer
+        found = texts_found(read, arguments, asked, answer)
+        return pick(found, wanted) if read.items is not None else next(iter(found), None)
 
     async def written_places(self, writes: Collection[Write]) -> frozenset[str]:
         """See `Writer`."""

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.delivery import DeliveryOp
@@ -35,16 +35,18 @@ class ReadBack(Strict):
     """How to find out what is there: the tool to call, and where in its answer the text is.
 
     In `arguments`, `{name}` stands for an argument of the write; an argument that is only that, of a write without it,
-    is left out. `missing`: what an error says when there is nothing, or a text answer of one line; any other error is
-    one. `find` is a path through the structured answer (`result.content`); without one, it is the whole text. `where`:
-    what must stand at other paths, or begin so, for it to be the same thing. `expect`: what has to be there, instead of
-    the text that was written. Arguments that hold the text itself prove nothing by a text answer, which may repeat
-    them: then `find` has to name the field that is the text.
+    is left out. `missing`: what an error says when there is nothing, or a text answer of one line, or several such
+    words; any other error is one. `find` is a path through the structured answer, or the text read as JSON
+    (`result.content`); without one, it is the whole text. `items`: the path of a list, in whose objects `find` (`.` is
+    all of one) and `where` are. `where`: what must stand at other paths, or begin so (of an item: be so), for it to be
+    the same thing. `expect`: what has to be there, instead of the text that was written. Arguments that hold the text
+    itself prove nothing by a text answer, which may repeat them: then `find` has to name the field that is the text.
     """
 
     tool: str
     arguments: dict[str, JsonValue]
-    missing: str | None = None
+    missing: str | tuple[str, ...] = ()
+    items: str | None = None
     find: str | None = None
     where: dict[str, str] = Field(default_factory=dict)
     expect: str | None = None
@@ -52,8 +54,9 @@ class ReadBack(Strict):
 
 class Undo(Strict):
     """How what a call wrote is taken away again, when its owner takes the memory back. `{name}` in `arguments` stands
-    for an argument of the write. `part`: it takes away that text alone; without, it takes away all that is there, and
-    is only called when that is the text and nothing more."""
+    for an argument of the write, `{@path}` for what stands beside the text that was read back. `part`: it takes away
+    that text alone; without, it takes away all that is there, and is only called when that is the text and nothing
+    more."""
 
     tool: str
     arguments: dict[str, JsonValue]
@@ -64,24 +67,40 @@ class CallWrite(Strict):
     """A tool of which each call writes one thing, or removes one.
 
     `text` is the argument that holds what an owner may edit; all other arguments are shown above it. `place` says
-    where it is written: `{name}` an argument, `{#name}` the digest of one, `{@path}` what the reading tool found there.
-    `only`: an argument may be left out, or be one of these. `need`: arguments that may not be left out. `always`: what
-    an argument is when it is left out, so that no default of the server is something else. `replace`: what to add when
-    the owner agreed to replace what the gate wrote there before. `new`: refuse to write where something else is.
-    `undo`: how to take it away when the owner takes the memory back.
+    where it is written: `{name}` an argument, `{#name}` the digest of one, `{@path}` what the reading tool found there,
+    `{#@path}` its digest; a path goes through objects and lists (`{entities.0.name}`). `one`: a list that may have one
+    thing, because more could not be read back together. `only`: an argument may be left out, or be one of these.
+    `need`: arguments that may not be left out. `always`: what an argument is when it is left out, so that no default of
+    the server is something else. `replace`: what to add when the owner agreed to replace what the gate wrote there
+    before. `new`: refuse to write where something else is. `undo`: how to take it away when the owner takes the memory
+    back. With `read = false` it is sent and never confirmed.
     """
 
     kind: Literal["call"]
     op: DeliveryOp = DeliveryOp.PUT
     text: str | None = None
     place: Annotated[str, Field(min_length=1)]
-    read: ReadBack
+    read: ReadBack | Literal[False]
     only: dict[str, list[JsonValue]] = Field(default_factory=dict)
     need: tuple[str, ...] = ()
+    one: str | None = None
     always: dict[str, JsonValue] = Field(default_factory=dict)
     replace: dict[str, JsonValue] = Field(default_factory=dict)
     new: bool = False
     undo: Undo | None = None
+
+    @model_validator(mode="after")
+    def _can_find_the_one(self) -> CallWrite:
+        read = self.read
+        if read is False:
+            if self.op is DeliveryOp.REMOVE or self.new:
+                raise ValueError("with read = false nobody knows what is there")
+            return self
+        if read.items is not None and read.find is None:
+            raise ValueError("read.items needs read.find, which says where the text is in each of them")
+        if self.op is DeliveryOp.REMOVE and read.items is not None and not read.where:
+            raise ValueError("read.items needs read.where, or it could be any of them that is to go")
+        return self
 
 
 class GraphWrite(Strict):

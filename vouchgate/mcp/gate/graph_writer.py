@@ -53,6 +53,7 @@ from vouchgate.mcp.gate.writes import (
     digest,
     distinct_writes,
     texts_in,
+    until_seen,
 )
 
 T = TypeVar("T", bound=BaseModel)
@@ -218,16 +219,26 @@ class GraphWriter:
         elif text not in entity.observations:
             added = Additions(name=name, contents=[text])
             await self._server.call("add_observations", {"observations": dump_models([added])})
-        after = (await self._open([name])).entity(name)
-        if after is None or text not in after.observations:
+
+        async def seen() -> bool:
+            after = (await self._open([name])).entity(name)
+            return after is not None and text in after.observations
+
+        if not await until_seen(seen):
             raise ServerDeclined("The observation was written, and is not there when it is read back.")
 
     async def _put_entity(self, name: str, kind: str) -> None:
         if (await self._open([name])).entity(name) is None:
             made = Entity(name=name, type=kind, observations=[])
             await self._server.call("create_entities", {"entities": dump_models([made])})
-        after = (await self._open([name])).entity(name)
-        if after is None:
+        after: Entity | None = None
+
+        async def seen() -> bool:
+            nonlocal after
+            after = (await self._open([name])).entity(name)
+            return after is not None
+
+        if not await until_seen(seen) or after is None:
             raise ServerDeclined("The entity was written, and is not there when it is read back.")
         if after.type != kind:
             raise DeadLetter(f"There is a {name} already, of another type.")
@@ -235,12 +246,12 @@ class GraphWriter:
     async def _put_relation(self, relation: Relation) -> None:
         if relation not in (await self._open([relation.start])).relations:
             await self._server.call("create_relations", {"relations": dump_models([relation])})
-        if relation not in (await self._relations()):
+        if not await until_seen(lambda: self._has_relation(relation)):
             raise ServerDeclined("The relation was written, and is not there when it is read back.")
 
     async def _drop_relation(self, relation: Relation) -> None:
         await self._server.call("delete_relations", {"relations": dump_models([relation])})
-        if relation in (await self._relations()):
+        if await self._has_relation(relation):
             raise ServerDeclined("The relation is still there.")
 
     async def _drop_observation(self, name: str, named: str) -> None:
@@ -296,6 +307,9 @@ class GraphWriter:
 
     async def _relations(self) -> list[Relation]:
         return (await self._read("read_graph", {})).relations
+
+    async def _has_relation(self, relation: Relation) -> bool:
+        return relation in await self._relations()
 
     async def _open(self, names: list[str]) -> Graph:
         return await self._read("open_nodes", {"names": names})

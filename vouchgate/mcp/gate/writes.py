@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import anyio
 from pydantic import JsonValue
 
 from vouchgate.client import DeadLetter
@@ -15,6 +16,10 @@ from vouchgate.ingest.claims.delivery import DeliveryOp
 
 MAX_PLACE = 512  # characters, as the API has it
 CONTENT = 8192  # characters; ingest.policy.MAX_CONTENT_CHARACTERS
+
+# Seconds between looks for what was just written: some servers show it a moment later, and what is taken for lost is
+# written again.
+_LOOKS = (0.0, 0.1, 0.3, 0.8)
 
 
 class CallRefused(Exception):
@@ -102,6 +107,16 @@ class Writer(Protocol):
     ) -> dict[str, Any] | None:
         """Structured content of the tool's own shape for a call of which only the places in `done` were written."""
         ...
+
+
+async def until_seen(look: Callable[[], Awaitable[bool | None]]) -> bool | None:
+    """What `look` finds, looking again as long as that is False."""
+    seen: bool | None = False
+    for pause in _LOOKS:
+        await anyio.sleep(pause)
+        if (seen := await look()) is not False:
+            break
+    return seen
 
 
 def digest(text: str) -> str:
