@@ -88,7 +88,7 @@ def claim_of(content: str, options: ClaimOptions | SaveOptions) -> tuple[ClaimMa
     said: dict[str, object] = {"memory_type": "fact", "source": "ai_synthesis", **options}
     key = said.pop("idempotency_key", None)
     if "citations" in said:
-        said["citations"] = list(options["citations"]) or None
+        said["citations"] = list(options["citations"] or ()) or None
     claim = {name: value for name, value in said.items() if value is not None}
     return {"content": content, **claim}, None if key is None else str(key)
 
