@@ -102,14 +102,6 @@ def sends_what_is_shown(shown: str) -> httpx.Response:
     return httpx.post(address, headers=headers, content=options[5], trust_env=False)
 
 
-@pytest.fixture(scope="module")
-def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a database in which nothing is kept yet."""
-    folder = tmp_path_factory.mktemp("upgraded")
-    assert cli("db", "upgrade", cwd=folder).returncode == 0
-    return folder
-
-
 def test_a_first_start_in_a_terminal_shows_tokens_there_and_a_request_that_is_stored(tmp_path: Path) -> None:
     master, slave = os.openpty()
     theirs, ours = os.pipe()

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from tests.acceptance.site import Site, open_site
+from tests.answers import missing, page
 from tests.calling import QUEUED
 from tests.running.service import ALL_SOURCES
-from tests.unit.client.test_client_advice import SPOKEN, missing, page, ruled, standing
+from tests.unit.client.test_client_advice import SPOKEN, ruled, standing
 from tests.web import Answer, Asked, WebServer, web_server
 from vouchgate import Client
 from vouchgate.client import next_step
@@ -125,6 +126,7 @@ def test_it_says_and_sends_what_the_python_client_does(built: Path) -> None:
         }
         for r in replies
     ] + [{"what": each.what, "passing": each.passing} for each in lost]
+    all_replies: list[HttpReply | NoReply] = [*replies, *lost]
     shown, rows = verdicts(), [f"Dépôt {number} opens at 9." for number in range(501)]
     with web_server() as web:
         web.routes["/v1/claims/batch"] = lambda asked: _answer(
@@ -140,9 +142,7 @@ def test_it_says_and_sends_what_the_python_client_does(built: Path) -> None:
             client.save(rows[0], citations=["ADR-7"], idempotency_key="one")
         assert theirs == _asked(web), "the same bodies, under the same keys"
     assert told["sentences"] == [next_step(each) for each in shown]
-    assert told["waits"] == [
-        [wait_before(each, 2, 0.5), wait_before(each, 9, 1)] for each in (*replies, *lost)
-    ]
+    assert told["waits"] == [[wait_before(each, 2, 0.5), wait_before(each, 9, 1)] for each in all_replies]
     assert told["backoff"] == backoff(3, 0.25)
     methods = {name for name in vars(Client) if not name.startswith("_")}
     assert set(told["methods"]) == methods - {"close"}, "fetch keeps its connections itself"

@@ -130,7 +130,7 @@ def test_what_was_found_says_what_to_do(verdict: ValidationResult, said: str) ->
 @pytest.mark.parametrize("checked", [True, False])
 def test_a_source_that_is_not_granted_is_said_where_it_holds_a_claim_back(checked: bool) -> None:
     claim = PLAIN.evidence.claim.model_copy(update={"asserted_source": Source.USER})
-    named = {
+    named: dict[str, Any] = {
         "evidence": PLAIN.evidence.model_copy(update={"claim": claim}),
         "decision_id": None if checked else "dec_1",
     }
