@@ -90,22 +90,21 @@ export function verdict(reply: HttpReply): ValidationResult {
 
 /** The verdict on a claim that was sent to be kept: the status must say the same, and what was kept has an id. */
 export function submitted(reply: HttpReply): ValidationResult {
-  const found = verdict(reply);
-  if ((found.outcome === "stored") !== (reply.status === 200 || reply.status === 201)) {
-    throw new OddAnswer(`Status ${reply.status} does not go with a claim that is ${found.outcome}`, reply.status);
-  }
-  return require_ids(found, reply.status);
+  const found = kept(read_verdict(reply), reply.status);
+  if ((found.outcome === "stored") === (reply.status === 200 || reply.status === 201)) return found;
+  throw new OddAnswer(`Status ${reply.status} does not go with a claim that is ${found.outcome}`, reply.status);
 }
 
 /** The verdict, if `approved` and `outcome` say the same. Throws OddAnswer, also for an outcome nobody knows. */
-export function require_agreement(found: ValidationResult, status: number): ValidationResult {
+function require_agreement(found: ValidationResult, status: number): ValidationResult {
   if (!OUTCOMES.includes(found.outcome)) throw new OddAnswer("The verdict has an outcome that this client does not know", status);
   if (found.approved !== (found.outcome === "stored")) throw new OddAnswer("The verdict contradicts itself: `approved` is not what `outcome` says", status);
   return found;
 }
 
-/** The verdict, if it has the id of its decision, and what is stored that of its memory. Throws OddAnswer. */
-export function require_ids(found: ValidationResult, status: number): ValidationResult {
+/** The verdict, if it agrees, has the id of its decision, and what is stored that of its memory. Throws OddAnswer. */
+export function kept(found: ValidationResult, status: number): ValidationResult {
+  require_agreement(found, status);
   if (!found.decision_id) throw new OddAnswer("The verdict names no decision, as if the claim had only been checked", status);
   if (found.outcome === "stored" && !found.memory_id) throw new OddAnswer("The verdict says stored, and names no memory", status);
   return found;

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
-import { body_reader, is_problem, require_agreement, require_ids, type Call, type Problem } from "./answers.js";
+import { body_reader, is_problem, kept, type Call, type Problem } from "./answers.js";
 import { checked_key, claim_of, type ClaimOptions, type SaveOptions } from "./claims.js";
 import { ApiError, OddAnswer, Unsendable, VouchgateError } from "./errors.js";
 import { as_json, backoff, exchange, MOST_WAITED, type Config } from "./exchange.js";
@@ -108,7 +108,7 @@ function call_of(batch: readonly Row[], key: string): Call<(ValidationResult | P
       }
       for (const row of results) {
         if (typeof row !== "object" || row === null) throw new OddAnswer("The answer has another shape: a result is no object", reply.status);
-        if (!is_problem(row)) require_ids(require_agreement(row, reply.status), reply.status);
+        if (!is_problem(row)) kept(row, reply.status);
         else if (typeof row.status !== "number" || typeof row.code !== "string") throw new OddAnswer("The answer has another shape: a result is neither", reply.status);
       }
       return results;

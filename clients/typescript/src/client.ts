@@ -3,7 +3,7 @@
 import { body_reader, page, submitted, verdict, type Call, type HttpReply, type Problem } from "./answers.js";
 import { save_many, type ClaimRow } from "./batches.js";
 import { checked_key, claim_of, type ClaimOptions, type SaveOptions } from "./claims.js";
-import { deliver, done_call, failed_call, lease_call, type Delivered, type Delivery } from "./deliver.js";
+import { deliver, lease_call, report_call, type Delivered, type Delivery } from "./deliver.js";
 import { ApiError, OddAnswer } from "./errors.js";
 import { as_json, configured, exchange, type Config } from "./exchange.js";
 import { add_verdict_note, claim_from, Gated, passed, type GatedOptions } from "./gating.js";
@@ -138,12 +138,12 @@ export class Client {
 
   /** Says that it was applied. */
   async delivery_done(delivery: Delivery): Promise<void> {
-    await exchange(this.#config, done_call(delivery));
+    await exchange(this.#config, report_call(delivery));
   }
 
   /** Says that it was not applied, and why; with `final` it is not tried again. */
   async delivery_failed(delivery: Delivery, error: string, { final = false }: { final?: boolean } = {}): Promise<void> {
-    await exchange(this.#config, failed_call(delivery, error, final));
+    await exchange(this.#config, report_call(delivery, { error, final }));
   }
 
   /** A page of deliveries and where they stand. */

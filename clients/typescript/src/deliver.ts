@@ -25,15 +25,11 @@ export function lease_call(sink: string, most: number, user_id: string | null | 
   return { method: "POST", path: "/v1/deliveries/lease", body, read: (reply) => read(reply).deliveries };
 }
 
-export function done_call(delivery: Delivery): Call<void> {
-  return { method: "POST", path: `/v1/deliveries/${encodeURIComponent(delivery.id)}/done`, body: as_json({ lease: delivery.lease }), read: () => {} };
-}
-
-/** Its answer says whether it was given up. */
-export function failed_call(delivery: Delivery, error: string, final: boolean): Call<boolean> {
+/** Says that it was applied, or what failed. Its answer says whether it was given up. */
+export function report_call(delivery: Delivery, failed?: { error: string; final: boolean }): Call<boolean> {
   const read = body_reader<{ state: string }>("state");
-  const body = as_json({ lease: delivery.lease, error, final });
-  return { method: "POST", path: `/v1/deliveries/${encodeURIComponent(delivery.id)}/failed`, body, read: (reply) => read(reply).state === "dead" };
+  const path = `/v1/deliveries/${encodeURIComponent(delivery.id)}/${failed ? "failed" : "done"}`;
+  return { method: "POST", path, body: as_json({ lease: delivery.lease, ...failed }), read: (reply) => read(reply).state === "dead" };
 }
 
 /** Leases until nothing is left, and applies each delivery in order. See `Client.deliver`. */
@@ -80,11 +76,8 @@ export async function deliver(
 /** What became of a delivery. `lost`: the lease has ended, and somebody else may have it now. */
 async function report(config: Config, delivery: Delivery, thrown: boolean, error: unknown): Promise<"done" | "failed" | "dead" | "lost"> {
   try {
-    if (!thrown) {
-      await exchange(config, done_call(delivery));
-      return "done";
-    }
-    return (await exchange(config, failed_call(delivery, described(error), error instanceof DeadLetter))) ? "dead" : "failed";
+    const given_up = await exchange(config, report_call(delivery, thrown ? { error: described(error), final: error instanceof DeadLetter } : undefined));
+    return thrown ? (given_up ? "dead" : "failed") : "done";
   } catch (refused) {
     if (refused instanceof ApiError && (refused.status === 404 || refused.status === 409)) return "lost";
     throw refused;
