@@ -1,9 +1,10 @@
-"""POST /v1/claims under 16 connections on SQLite, one worker, beside two endpoints of the same framework.
+"""POST /v1/claims under 16 connections on SQLite and PostgreSQL, beside two endpoints of the same framework.
 
 (a) does nothing: what the framework and the wire cost. (b) inserts one row and commits it with the same
 durability: what keeping something costs the plain way, once with nothing but the driver and once (b') through
 SQLModel, as most services would write it. Every server runs in a process of its own on loopback;
-the client is one more process, so on two cores server and client do not share one.
+the client is one more process, so on two cores server and client do not share one; where two processes of the gate
+share a port and a database, all three share two cores.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
+import psycopg
+
+from bench.postgres import postgresql
 from vouchgate.wire import ClaimIn
 
 Serve = Callable[[socket.socket, str], None]
@@ -55,17 +59,26 @@ def _serve_nothing(listener: socket.socket, folder: str) -> None:
 def _serve_one_row(listener: socket.socket, folder: str) -> None:
     from fastapi import FastAPI
 
-    connection = sqlite3.connect(Path(folder) / "rows.db", isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.execute("CREATE TABLE row (id TEXT PRIMARY KEY, owner TEXT, content TEXT, at TEXT)")
+    url = _url_in(folder)
+    sqlite = url.startswith("sqlite")
+    connection: sqlite3.Connection | psycopg.Connection
+    if sqlite:
+        connection = sqlite3.connect(Path(folder) / "rows.db", isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+    else:
+        connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
+    connection.execute("CREATE TABLE one_row (id TEXT PRIMARY KEY, owner TEXT, content TEXT, at TEXT)")
+    insert = "INSERT INTO one_row VALUES (?, ?, ?, ?)"
+    if not sqlite:
+        insert = insert.replace("?", "%s")
     app = FastAPI()
 
     @app.post("/v1/claims", status_code=201)
     async def one_row(sent: ClaimIn) -> dict[str, str]:
         row = (secrets.token_hex(16), sent.user_id, sent.content, datetime.now(UTC).isoformat())
-        connection.execute("BEGIN IMMEDIATE")
-        connection.execute("INSERT INTO row VALUES (?, ?, ?, ?)", row)
+        connection.execute("BEGIN IMMEDIATE" if sqlite else "BEGIN")
+        connection.execute(insert, row)
         connection.execute("COMMIT")
         return {"outcome": "stored"}
 
@@ -79,7 +92,8 @@ def _serve_one_row_sqlmodel(listener: socket.socket, folder: str) -> None:
     from vouchgate.storage.engine import open_engine
     from vouchgate.storage.tables.claims import MetaRow
 
-    engine = open_engine(f"sqlite:///{folder}/model.db").execution_options(vouchgate_write=True)
+    url = _url_in(folder).replace("gate.db", "model.db")
+    engine = open_engine(url).execution_options(vouchgate_write=True)
     SQLModel.metadata.create_all(engine)
     app = FastAPI()
 
@@ -99,11 +113,15 @@ def _serve_gate(listener: socket.socket, folder: str) -> None:
     from vouchgate.service import open_service
     from vouchgate.settings import Settings
 
-    with open_service(
-        Settings(database_url=f"sqlite:///{folder}/gate.db", policy=unlimited(folder))
-    ) as service:
+    with open_service(Settings(database_url=_url_in(folder), policy=unlimited(folder))) as service:
         tune_interpreter()
         serve_app(create_app(service), listener)
+
+
+def _url_in(folder: str) -> str:
+    """Of the database: the one that a file names, or a new one in the folder."""
+    named = Path(folder) / "database-url"
+    return named.read_text() if named.exists() else f"sqlite:///{folder}/gate.db"
 
 
 def unlimited(folder: str, more: str = "") -> Path:
@@ -120,7 +138,7 @@ def token_for(folder: str) -> str:
     from vouchgate.settings import Settings
     from vouchgate.storage.identity import tokens
 
-    with open_service(Settings(database_url=f"sqlite:///{folder}/gate.db")) as service:
+    with open_service(Settings(database_url=_url_in(folder))) as service:
         _, secret = tokens.create(
             service.store,
             role=Role.AGENT,
@@ -188,49 +206,63 @@ async def _load(port: int, token: str, count: int, random: Random) -> tuple[floa
 
 
 @contextmanager
-def server(serve: Serve, folder: str) -> Iterator[int]:
+def server(serve: Serve, folder: str, processes: int = 1) -> Iterator[int]:
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
-    process = multiprocessing.get_context("fork").Process(target=serve, args=(listener, folder), daemon=True)
-    process.start()
+    fork = multiprocessing.get_context("fork")
+    running = [fork.Process(target=serve, args=(listener, folder), daemon=True) for _ in range(processes)]
+    for process in running:
+        process.start()
     try:
         yield listener.getsockname()[1]
     finally:
-        process.terminate()
-        process.join(10)
-        process.kill()  # one that has work left would find its database gone
-        process.join()
+        for process in running:
+            process.terminate()
+            process.join(10)
+            process.kill()  # one that has work left would find its database gone
+            process.join()
         listener.close()
 
 
 def run() -> None:
-    """Prints a row per server and the two ratios, of the medians over the rounds."""
-    print(
-        f"\nPOST /v1/claims, SQLite, one worker, {CONNECTIONS} connections, {REQUESTS} requests, {ROUNDS} rounds"
-    )
-    servers: dict[str, Serve] = {
-        "(a) does nothing": _serve_nothing,
-        "(b) one row, one commit": _serve_one_row,
-        "(b') the same, SQLModel": _serve_one_row_sqlmodel,
-        "gate": _serve_gate,
+    """Prints for each database a row per server and the ratios, of the medians over the rounds."""
+    print(f"\nPOST /v1/claims, {CONNECTIONS} connections, {REQUESTS} requests, {ROUNDS} rounds")
+    _measure("SQLite", None)
+    with postgresql() as databases, databases() as url:
+        _measure("PostgreSQL", url)
+
+
+def _measure(database: str, url: str | None) -> None:
+    servers: dict[str, tuple[Serve, int]] = {
+        "(a) does nothing": (_serve_nothing, 1),
+        "(b) one row, one commit": (_serve_one_row, 1),
+        "(b') the same, SQLModel": (_serve_one_row_sqlmodel, 1),
+        "gate": (_serve_gate, 1),
+        "gate, two processes": (_serve_gate, 2),
     }
     random = Random(25)  # the same claims in every run
     rates: dict[str, list[tuple[float, float, float]]] = {name: [] for name in servers}
     with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
+        if url is not None:
+            (Path(folder) / "database-url").write_text(url)
         token = token_for(folder)
-        ports = {name: running.enter_context(server(serve, folder)) for name, serve in servers.items()}
+        ports = {
+            name: running.enter_context(server(serve[0], folder, serve[1])) for name, serve in servers.items()
+        }
         for port in ports.values():
             asyncio.run(_load(port, token, 500, random))  # warm-up
         for _ in range(ROUNDS):
             for name, port in ports.items():
                 rates[name].append(asyncio.run(_load(port, token, REQUESTS, random)))
+    print(f" {database}")
     median = {name: statistics.median(rate for rate, _, _ in rows) for name, rows in rates.items()}
     for name, rows in rates.items():
         p50 = statistics.median(row[1] for row in rows)
         p99 = statistics.median(row[2] for row in rows)
         print(f"  {name:<24} {median[name]:7.0f}/s   p50 {p50:6.2f} ms   p99 {p99:6.2f} ms")
-    nothing, one_row, one_model, gate = median.values()
+    nothing, one_row, one_model, gate, two = median.values()
     print(
         f"  gate / (a) {gate / nothing:.2f}   gate / (b) {gate / one_row:.2f}   gate / (b') {gate / one_model:.2f}"
+        f"   two processes / one {two / gate:.2f}"
     )

@@ -4,8 +4,8 @@ to have. Only the operator says whose one is; nothing that a provider claims mak
 Each identity acts through a token of its person of the role reviewer, whose secret nobody was told: so sessions, votes,
 four eyes and the log know one kind of principal, and what ends the token ends the sessions.
 
-Here, too, is what is kept of a sign-in until the browser is back from the provider. State, nonce and PKCE verifier
-follow from a secret that only the browser's cookie holds, so that the database could give none of them away.
+Here, too, is what is known of a sign-in until the browser is back from the provider: its cookie says it, sealed. State,
+nonce and PKCE verifier follow from the cookie, which the database has not. What is kept is which of them were used.
 """
 
 from __future__ import annotations
@@ -13,20 +13,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 import re
 import secrets
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select
+from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, select, text
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.people import Person, Role
+from vouchgate.storage.columns import UtcTime
 from vouchgate.storage.identity import persons, tokens
 from vouchgate.storage.identity.grants import TOKEN
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.store import Store
+from vouchgate.storage.tables.claims import MetaRow
 from vouchgate.storage.tables.doors import SignInFlowRow
 from vouchgate.storage.tables.people import IdentityRow
 
@@ -36,7 +39,6 @@ _TABLE: Table = IdentityRow.metadata.tables["identity"]
 _FLOW: Table = SignInFlowRow.metadata.tables["sign_in_flow"]
 _SUB = re.compile(r"[ -~]{1,255}")  # OpenID Connect Core 1.0, section 2: at most 255 ASCII characters
 _ISSUER = re.compile(r"https?://[!-~]{1,500}")
-_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _INSERT = insert(_TABLE)
 _THIS = (_TABLE.c.issuer == bindparam("of_issuer"), _TABLE.c.sub == bindparam("of_sub"))
 _LINKED = _TABLE.join(TOKEN, and_(TOKEN.c.id == _TABLE.c.token_id, TOKEN.c.revoked_at.is_(None)))
@@ -44,7 +46,15 @@ _DELETE = delete(_TABLE).where(*_THIS)
 _ANY = select(_TABLE.c.issuer, _TABLE.c.sub, TOKEN.c.person_id, _TABLE.c.token_id).select_from(_LINKED)
 _ONE = _ANY.where(*_THIS)
 _ALL = _ANY.order_by(TOKEN.c.person_id, _TABLE.c.issuer, _TABLE.c.sub)
-_THIS_FLOW = _FLOW.c.digest == bindparam("of_digest")
+_USED = select(_FLOW.c.digest).where(_FLOW.c.digest == bindparam("of_digest"))
+_USE_UP = text(
+    "INSERT INTO sign_in_flow (digest, next_path, again, expires_at) VALUES (:digest, :next_path, :again, :expires_at)"
+    " ON CONFLICT DO NOTHING"
+).bindparams(bindparam("expires_at", type_=UtcTime))
+_META: Table = MetaRow.metadata.tables["meta"]
+_KEY_NAME = "sign_in_key"
+_KEY = select(_META.c.value).where(_META.c.name == _KEY_NAME)
+_KEEP = text("INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT DO NOTHING")
 
 
 class Identity(NamedTuple):
@@ -123,28 +133,49 @@ def listing(connection: Connection) -> list[Identity]:
 
 
 def begin_flow(store: Store, flow: SignInFlow, *, now: datetime) -> str:
-    """The secret of a new sign-in, for the browser's cookie."""
-    secret = secrets.token_urlsafe(32)
-    row = {"digest": tokens.sha256_of(secret), **flow._asdict(), "expires_at": now + FLOW_LIFETIME}
-    store.writer.run((), lambda connection: connection.execute(insert(_FLOW), row)).result()
-    return secret
+    """The cookie of a new sign-in: a secret and the flow, under a seal that this service alone can make. Nothing is
+    kept of it, so strangers may begin as many as they like."""
+    said = [secrets.token_urlsafe(32), *flow, int((now + FLOW_LIFETIME).timestamp())]
+    body = base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
+    return f"{body}.{_seal(_flow_key(store), body)}"
 
 
-def end_flow(store: Store, secret: str, *, now: datetime) -> SignInFlow | None:
-    """The sign-in of this secret, which is used up by it; None when there is none (any more), or its time is over."""
-    if _SECRET.fullmatch(secret) is None:
+def end_flow(store: Store, cookie: str, *, now: datetime) -> SignInFlow | None:
+    """The sign-in of this cookie; None when it is none of ours, was used up, or its time is over."""
+    body, _, seal = cookie.rpartition(".")
+    if not hmac.compare_digest(seal.encode(), _seal(_flow_key(store), body).encode()):
         return None
-    this = {"of_digest": tokens.sha256_of(secret)}
-    query = select(_FLOW).where(_THIS_FLOW, _FLOW.c.expires_at > now)
-    with store.read() as connection:  # strangers' guesses take no lock
-        row = connection.execute(query, this).one_or_none()
-    ended = (
-        row is not None
-        and store.writer.run(
-            (), lambda c: c.execute(delete(_FLOW).where(_THIS_FLOW), this).rowcount == 1
-        ).result()
-    )
-    return SignInFlow(row.next_path, row.again) if row is not None and ended else None
+    _, next_path, again, until = json.loads(base64.urlsafe_b64decode(body))
+    with store.read() as connection:
+        used = connection.execute(_USED, {"of_digest": tokens.sha256_of(cookie)}).first()
+    return None if used is not None or now.timestamp() >= until else SignInFlow(next_path, again)
+
+
+def use_up(store: Store, cookie: str, *, now: datetime) -> bool:
+    """Lets nobody sign in by this cookie any more; False when somebody did."""
+    row = {
+        "digest": tokens.sha256_of(cookie),
+        "next_path": "",
+        "again": False,
+        "expires_at": now + FLOW_LIFETIME,
+    }
+    return store.writer.run((), lambda c: c.execute(_USE_UP, row).rowcount == 1).result()
+
+
+def _flow_key(store: Store) -> bytes:
+    """What cookies are sealed with, by every process of the service; made when it is first asked for."""
+    with store.read() as connection:
+        key = connection.scalar(_KEY)
+    if key is None:
+        made = {"name": _KEY_NAME, "value": secrets.token_hex(32)}
+        store.writer.run((), lambda connection: connection.execute(_KEEP, made)).result()
+        with store.read() as connection:
+            key = connection.execute(_KEY).scalar_one()
+    return bytes.fromhex(key)
+
+
+def _seal(key: bytes, body: str) -> str:
+    return hmac.new(key, body.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def derived(secret: str, purpose: str) -> str:

@@ -21,7 +21,7 @@ from vouchgate.storage.sql import BulkInsert, limited_to
 from vouchgate.storage.tables.doors import DocumentRow
 
 MOST_ATTEMPTS = 3
-MOST_OF_ONE_OWNER = 4  # that are being checked: half of what one worker has under way is left to others
+MOST_OF_ONE_OWNER = 16  # that are being checked: half of what one worker has under way is left to others
 
 TABLE: Table = DocumentRow.metadata.tables["document"]
 ROWS = BulkInsert(TABLE)

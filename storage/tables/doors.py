@@ -18,7 +18,7 @@ class SessionRow(SQLModel, table=True):
 
     __tablename__ = "session"
     __table_args__ = (Index("session_due", "expires_at"), Index("session_by_token", "token_id"))
-    digest: str = Field(primary_key=True)  # sha256 hex of the cookie's secret
+    digest: str = Field(primary_key=True)  # sha256 hex of the cookie
     token_id: str  # the principal: when its token ends, the session does
     created_at: datetime = Field(sa_type=UtcTime)
     expires_at: datetime = Field(sa_type=UtcTime)
@@ -30,11 +30,12 @@ class SessionRow(SQLModel, table=True):
 
 
 class SignInFlowRow(SQLModel, table=True):
-    """A sign-in that is on its way to the provider and back; see `storage.identity.identities`."""
+    """A sign-in at the provider whose cookie was used up; see `storage.identity.identities`. Where it led is not kept
+    any more."""
 
     __tablename__ = "sign_in_flow"
     __table_args__ = (Index("sign_in_flow_due", "expires_at"),)
-    digest: str = Field(primary_key=True)  # sha256 hex of the cookie's secret
+    digest: str = Field(primary_key=True)  # sha256 hex of the cookie
     next_path: str = Field(sa_type=Text)
     again: bool  # by whoever is signed in, to prove it
     expires_at: datetime = Field(sa_type=UtcTime)

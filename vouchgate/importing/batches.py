@@ -167,11 +167,15 @@ def claim_of(examiner: Examiner, principal: Principal, row: ImportRow, defaults:
         claim = examiner.build_claim(principal, claim_from_row(row, defaults))
         return claim.model_copy(update={"context": row.context}) if row.context else claim
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False, include_context=False)[:3]
-        what = "; ".join(f"{item['loc'][0] if item['loc'] else 'row'}: {item['msg']}" for item in found)
-        return BadRow(row.place, what)
+        return BadRow(row.place, what_is_wrong(error))
     except ClaimRefused as error:
         return BadRow(row.place, str(error))
+
+
+def what_is_wrong(error: ValidationError) -> str:
+    """Why a row is no claim, without a word of it."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)[:3]
+    return "; ".join(f"{item['loc'][0] if item['loc'] else 'row'}: {item['msg']}" for item in found)
 
 
 def must_wait(examined: Examined) -> bool:

@@ -6,32 +6,32 @@ import json
 import os
 import re
 import sqlite3
-from collections import Counter
 from collections.abc import Container, Iterator
 from contextlib import closing
-from dataclasses import replace
 from enum import StrEnum
 from io import BufferedReader, FileIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from vouchgate.adapters.rendering import Unrenderable, render
 from vouchgate.documents.files import ENDINGS, documents_in
+from vouchgate.importing.csv_rows import csv_rows
 from vouchgate.importing.documents import document_rows, folder_rows
-from vouchgate.importing.json_items import WRAPPED, NotAList, items
+from vouchgate.importing.json_items import WRAPPED, items
 from vouchgate.importing.lines import BadLine, read_lines
+from vouchgate.importing.mapping import UnknownShape, describe_shape
 from vouchgate.importing.parquet import MAGIC, parquet_rows
-from vouchgate.importing.rows import BadRow, ImportRow, Unreadable, parse_row, parse_time
+from vouchgate.importing.rows import KNOWN, BadRow, Fields, ImportRow, Unreadable, parse_row, parse_time
+from vouchgate.importing.shapes import graph_rows, item_rows
 from vouchgate.ingest.documents import LARGEST
 
 _HEAD = 1 << 16  # bytes by which a format is recognised
 _SQLITE = b"SQLite format 3\x00"
 _BOM = b"\xef\xbb\xbf"
-_NAME_WORDS = 8  # of an entity's name and type together; more are a sentence
-_VERBS = re.compile(
-    r"\b(is|are|was|were|be|will|has|have|had|does|do|did|can|could|must|may|might|should|would|not|never|no)\b",
-    re.IGNORECASE,
-)
+_LIST = re.compile(rb"\[|\{[ \t\r]*\n")  # or an object over several lines, as a line of JSON lines is not
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_TRIED = 20  # rows at the beginning of which one has to be a memory
 
 
 class Format(StrEnum):
@@ -39,7 +39,8 @@ class Format(StrEnum):
 
     JSONL = "jsonl"  # one JSON object a line
     GRAPH = "graph"  # memory.jsonl of the knowledge-graph memory server: entities and relations
-    MEM0 = "mem0"  # a JSON list of memories, bare or under "results"
+    MEM0 = "mem0"  # a JSON list of memories, bare or in an object: of mem0, Letta, Zep and others
+    CSV = "csv"  # a table as text, its first row the names of its columns
     LANGGRAPH = "langgraph"  # the database of a LangGraph SqliteStore
     PARQUET = "parquet"  # a table of them, its columns the fields of a JSON object
     MARKDOWN = "markdown"  # a document, such as CLAUDE.md, or a folder of them
@@ -48,10 +49,15 @@ class Format(StrEnum):
 class RowFile:
     """The rows of a file or folder, in its order, to be gone through once; a context manager that closes it."""
 
-    def __init__(self, path: str, form: Format | None = None, root: Path | None = None) -> None:
+    def __init__(
+        self, path: str, form: Format | None = None, root: Path | None = None, fields: Fields = KNOWN
+    ) -> None:
         """Opens the file, `-` being standard input, and recognises its format unless it is said. A document's links to
-        files are files of the repository whose top is `root`. Raises Unreadable."""
+        files are files of the repository whose top is `root`; `fields` says under which names its rows have what.
+        Raises Unreadable."""
         self._path = path
+        self._fields = fields
+        self._begun: Iterator[ImportRow | BadRow] | None = None
         self._root = root
         self.size: int | None = None  # bytes in all, where that is known
         self._folder = path != "-" and Path(path).is_dir()
@@ -62,18 +68,23 @@ class RowFile:
         except OSError as error:
             raise Unreadable(f"{path}: cannot be read: {error.strerror}") from error
         self.format = form or (Format.MARKDOWN if self._folder else detect_format(head, path))
-        refused = self._refused()
+        if fields.list is not None and self.format is Format.JSONL:
+            self.format = Format.MEM0
+        refused = self._refused(head)
         if refused is not None:
             self._stream.close()
             raise Unreadable(refused)
         if self.format not in (Format.LANGGRAPH, Format.PARQUET, Format.MARKDOWN) and path != "-":
             self.size = Path(path).stat().st_size
 
-    def _refused(self) -> str | None:
+    def _refused(self, head: bytes) -> str | None:
         """Why the file cannot be read as what it was taken for, if that is known from the start."""
         if self.format in (Format.LANGGRAPH, Format.PARQUET) and self._path == "-":
             what = "a database" if self.format is Format.LANGGRAPH else "Parquet"
             return f"{what} cannot be read from standard input; give its file"
+        text = self.format not in (Format.LANGGRAPH, Format.PARQUET, Format.MARKDOWN)
+        if text and (head.startswith(_UTF16) or b"\0" in head[:2]):
+            return f"{self._path}: cannot be read: it is UTF-16, or no text at all; save it as UTF-8"
         if self._folder and self.format is not Format.MARKDOWN:
             return f"{self._path}: cannot be read: it is a folder, and only documents are read from one"
         if self._folder and not documents_in(Path(self._path)):
@@ -85,19 +96,37 @@ class RowFile:
         """Bytes read so far."""
         return 0 if self.size is None else self._stream.tell()
 
+    def look_ahead(self) -> None:
+        """Reads up to the first memory. Raises UnknownShape where none of the first rows has a text and nobody has said
+        which field it is, and Unreadable."""
+        first, rows = list[ImportRow | BadRow](), self._rows()
+        for row in rows:
+            first.append(row)
+            if isinstance(row, ImportRow) or len(first) == _TRIED:
+                break
+        shapes = [row.shape for row in first if isinstance(row, BadRow) and row.shape]
+        if self._fields is KNOWN and shapes and len(shapes) == len(first):
+            raise UnknownShape(*describe_shape(self._path, shapes))
+        self._begun = chain(first, rows)
+
     def __iter__(self) -> Iterator[ImportRow | BadRow]:
         """Each row as soon as it is read. Raises Unreadable when the rest cannot be."""
+        return self._rows() if self._begun is None else self._begun
+
+    def _rows(self) -> Iterator[ImportRow | BadRow]:
         match self.format:
             case Format.JSONL:
-                yield from jsonl_rows(self._stream)
+                yield from jsonl_rows(self._stream, fields=self._fields)
             case Format.GRAPH:
-                yield from _graph(self._stream)
+                yield from graph_rows(read_lines(self._stream))
             case Format.MEM0:
-                yield from _mem0(self._stream)
+                yield from item_rows(items(self._stream, self._fields.list), self._root, self._fields)
+            case Format.CSV:
+                yield from csv_rows(self._stream, self._fields)
             case Format.LANGGRAPH:
                 yield from _langgraph(self._path)
             case Format.PARQUET:
-                yield from parquet_rows(self._path)
+                yield from parquet_rows(self._path, fields=self._fields)
             case Format.MARKDOWN:
                 if self._folder:
                     yield from folder_rows(Path(self._path), self._root)
@@ -121,91 +150,36 @@ def detect_format(head: bytes, path: str = "-") -> Format:
     ending = Path(path).suffix.lower()
     if ending in ENDINGS and not (ending == ".txt" and text.startswith((b"{", b"["))):
         return Format.MARKDOWN
-    if text.startswith(b"[") or WRAPPED.match(text.decode(errors="replace")) is not None:
+    if ending in (".csv", ".tsv", ".af"):
+        return Format.MEM0 if ending == ".af" else Format.CSV
+    if _LIST.match(text) or WRAPPED.match(text.decode(errors="replace")):
         return Format.MEM0
     try:
         first = json.loads(text.split(b"\n", 1)[0])
-    except ValueError:  # UnicodeDecodeError is one
+    except (ValueError, RecursionError):  # UnicodeDecodeError is one
         return Format.JSONL
-    if isinstance(first, dict) and (
+    graph = isinstance(first, dict) and (
         (first.get("type") == "entity" and "name" in first and "observations" in first)
         or (first.get("type") == "relation" and "from" in first and "relationType" in first)
-    ):
-        return Format.GRAPH
-    return Format.JSONL
+    )
+    return Format.GRAPH if graph else Format.JSONL
 
 
 def jsonl_rows(
-    stream: BinaryIO, until: int | None = None, before: int = 0, only: Container[int] | None = None
+    stream: BinaryIO,
+    until: int | None = None,
+    before: int = 0,
+    only: Container[int] | None = None,
+    fields: Fields = KNOWN,
 ) -> Iterator[ImportRow | BadRow]:
     """The rows of JSON lines, of all or a part as of `read_lines`."""
     for line in read_lines(stream, until, before, only):
         place = f"line {line.number}"
-        yield BadRow(place, line.message) if isinstance(line, BadLine) else parse_row(place, line.fields)
-
-
-def _graph(stream: BinaryIO) -> Iterator[ImportRow | BadRow]:
-    """Each observation and each relation is a claim; an entity nobody says anything of is none."""
-    seen: Counter[str] = Counter()
-    for line in read_lines(stream):
-        place = f"line {line.number}"
-        if isinstance(line, BadLine):
-            yield BadRow(place, line.message)
-            continue
-        found = _of_graph(line.fields)
-        if found is None:
-            yield BadRow(place, "is neither an entity with observations nor a relation of a knowledge graph")
-            continue
-        for row in found:
-            seen[row.place] += 1
-            yield replace(row, place=f"{row.place} {seen[row.place]} ({place})")
-
-
-def _of_graph(fields: dict[str, Any]) -> list[ImportRow] | None:
-    """The claims of a line; their place is what they are."""
-    kind, name = fields.get("type"), fields.get("name")
-    if kind == "entity":
-        observations, of = fields.get("observations"), fields.get("entityType")
-        if not isinstance(name, str) or not isinstance(observations, list):
-            return None
-        subject = f"{name} ({of}): " if isinstance(of, str) and of else f"{name}: "
-        context = len(subject) if _only_names(subject) else 0
-        texts = [text for text in observations if isinstance(text, str)]
-        if len(texts) < len(observations):
-            return None
-        return [
-            ImportRow(
-                "observation", subject + text, metadata={"entity": name}, origin=name[:80], context=context
-            )
-            for text in texts
-        ]
-    ends = (fields.get("from"), fields.get("relationType"), fields.get("to"))
-    if kind == "relation" and all(isinstance(end, str) for end in ends):
-        return [
-            ImportRow(
-                "relation", " ".join(map(str, ends)), metadata={"relation": True}, origin=str(ends[0])[:80]
-            )
-        ]
-    return None
-
-
-def _only_names(subject: str) -> bool:
-    """Whether a name and a type say nothing: an entity may be called by a whole sentence, which a source has to say."""
-    return len(subject.split()) <= _NAME_WORDS and _VERBS.search(subject) is None
-
-
-def _mem0(stream: BinaryIO) -> Iterator[ImportRow | BadRow]:
-    try:
-        for number, item in enumerate(items(stream), start=1):
-            place = f"item {number}"
-            if isinstance(item, str):
-                yield ImportRow(place, item)
-            elif isinstance(item, dict):
-                yield parse_row(place, item)
-            else:
-                yield BadRow(place, "is neither an object nor a text")
-    except NotAList as error:
-        raise Unreadable(f"the file cannot be read to its end: {error}") from error
+        yield (
+            BadRow(place, line.message)
+            if isinstance(line, BadLine)
+            else parse_row(place, line.fields, fields)
+        )
 
 
 def _langgraph(path: str) -> Iterator[ImportRow | BadRow]:
@@ -228,12 +202,13 @@ def _read_only(path: str) -> sqlite3.Connection:
     """A connection that cannot write. A store that is in use keeps its latest rows in files beside it, which are
     read too; where none can be made, the file is read as it stands."""
     uri = Path(path).absolute().as_uri()
-    database = sqlite3.connect(f"{uri}?mode=ro", uri=True)
+    # Batches are read in one thread after another.
+    database = sqlite3.connect(f"{uri}?mode=ro", uri=True, check_same_thread=False)
     try:
         database.execute("SELECT 1 FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
         database.close()
-        database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+        database = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True, check_same_thread=False)
     return database
 
 

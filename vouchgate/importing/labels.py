@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-_NUMBERED = re.compile(r"(?:line|item|row|observation) (\d+)(?: \(line \d+\))?")
+_NUMBERED = re.compile(r"(?:line|item|row|observation) (\d+)(?: \((?:line|item) \d+\))?")
 
 
 class RowLabel(StrEnum):

@@ -7,7 +7,8 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from vouchgate.importing.rows import BadRow, ImportRow, Unreadable, parse_row
+from vouchgate.importing.csv_rows import MOST_COLUMNS
+from vouchgate.importing.rows import KNOWN, BadRow, Fields, ImportRow, Unreadable, parse_row
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -23,7 +24,11 @@ def count_rows(path: str) -> int:
 
 
 def parquet_rows(
-    path: str, start: int = 0, end: int | None = None, only: Container[int] | None = None
+    path: str,
+    start: int = 0,
+    end: int | None = None,
+    only: Container[int] | None = None,
+    fields: Fields = KNOWN,
 ) -> Iterator[ImportRow | BadRow]:
     """The rows after so many and up to `end`, of the row groups that these lie in; `only` those of these numbers, from
     1. The columns of a row are the fields of a JSON object. Raises Unreadable."""
@@ -41,10 +46,10 @@ def parquet_rows(
                 if not wanted:
                     continue
                 some = batch.take([n - numbers[0] for n in wanted])
-                for n, fields in zip(wanted, some.to_pylist(), strict=True):
+                for n, values in zip(wanted, some.to_pylist(), strict=True):
                     # As it would stand in JSON lines: times and decimals are texts there.
-                    row = json.loads(json.dumps(fields, default=str), parse_constant=lambda _: None)
-                    yield parse_row(f"row {n}", row)
+                    row = json.loads(json.dumps(values, default=str), parse_constant=lambda _: None)
+                    yield parse_row(f"row {n}", row, fields)
 
 
 @contextmanager
@@ -54,6 +59,10 @@ def _opened(path: str) -> Iterator[ParquetFile]:
 
     try:
         with parquet.ParquetFile(path) as file:
+            if len(file.schema_arrow.names) > MOST_COLUMNS:
+                raise Unreadable(f"{path}: has more than {MOST_COLUMNS:,} columns")
             yield file
+    except Unreadable:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise Unreadable(f"{path}: cannot be read as Parquet: {error}") from error

@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
+from vouchgate.ingest.citations.detection import detect_citations
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.wire import ClaimIn
 
-# Where other stores keep the text, in the order in which they are looked for.
-TEXT_FIELDS = ("content", "text", "memory", "fact", "observation")
-_OWNER_FIELDS = ("user_id", "owner_id", "owner")
-# When it was saved; the first that can be read counts.
-_TIME_FIELDS = ("created_at", "createdAt", "timestamp", "saved_at", "date", "updated_at")
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Under which names a row has what: the first that has a value counts. `a.b` is the field b of the object a."""
+
+    text: tuple[str, ...] = ("content", "text", "memory", "fact", "observation")
+    kind: tuple[str, ...] = ("memory_type",)  # one of MemoryType
+    source: tuple[str, ...] = ("source",)  # one of Source
+    citations: tuple[str, ...] = ("citations",)
+    owner: tuple[str, ...] = ("user_id", "owner_id", "owner")
+    # When it was saved; the first that can be read counts.
+    time: tuple[str, ...] = ("created_at", "createdAt", "timestamp", "saved_at", "date", "updated_at")
+    list: str | None = None  # of a JSON object: under which name the rows stand
+
+
+KNOWN = Fields()
+# From when on its own store takes it for no longer true: Zep's edges, mem0.
+_END_FIELDS = ("invalid_at", "expired_at", "expiration_date")
 # Who saved it, or under which key: shown beside an echo.
 _ORIGIN_FIELDS = ("agent_id", "agent", "run_id", "session_id", "thread_id", "namespace", "key")
+_SHAPE = 40  # fields of a row that are described
+_NAME_WORDS = 8  # of a subject; more are a sentence
+_VERBS = re.compile(
+    r"\b(is|are|was|were|be|will|has|have|had|does|do|did|can|could|must|may|might|should|would|not|never|no)\b",
+    re.IGNORECASE,
+)
 # Numbers that only their own store can read, and digests of the text, by which a masked credential could be tried out.
 _DROPPED = frozenset({"embedding", "embeddings", "vector", "score", "hash"})
 _MEMORY_TYPES = frozenset(member.value for member in MemoryType)
@@ -54,6 +75,7 @@ class BadRow:
 
     place: str
     message: str
+    shape: tuple[tuple[str, str], ...] = ()  # of a row without a text: its fields, and what each is
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,52 +102,88 @@ def claim_from_row(row: ImportRow, defaults: Defaults) -> ClaimIn:
     )
 
 
-def parse_row(place: str, fields: Mapping[str, Any]) -> ImportRow | BadRow:
-    """The memory in a JSON object: its text from the first of TEXT_FIELDS, what the gate knows of by name, and all
-    the rest as metadata. What stands in a field of ours and is none of its values is metadata too."""
-    name = next((name for name in TEXT_FIELDS if isinstance(fields.get(name), str)), None)
-    if name is None:
-        return BadRow(place, f"has no text: none of {', '.join(TEXT_FIELDS)} is a string")
-    rest = {key: value for key, value in fields.items() if key != name and key not in _DROPPED}
+def parse_row(place: str, fields: Mapping[str, Any], known: Fields = KNOWN) -> ImportRow | BadRow:
+    """The memory in a JSON object: its text, what the gate knows of by name, and all the rest as metadata. What stands
+    in a field of ours and is none of its values is metadata too."""
+    rest = {key: value for key, value in fields.items() if key not in _DROPPED}
+    content = _taken(rest, known.text, str)
+    if content is None:
+        message = f"has no text: none of {', '.join(known.text)} is a string"
+        return BadRow(place, message, tuple(_shape(fields)))
     given = rest.pop("metadata", None)
     metadata = dict(given) if isinstance(given, dict) else {} if given is None else {"metadata": given}
-    owner = _first(rest, _OWNER_FIELDS, isinstance_of=str)
-    memory_type = _word(rest, "memory_type", _MEMORY_TYPES)
-    source = _word(rest, "source", _SOURCES)
-    citations = rest.pop("citations") if isinstance(rest.get("citations"), list) else ()
+    listed = _taken(rest, known.citations, list)
+    # What is named in a text ("src/a.py:12 - the retry") is a citation each, and the text is metadata.
+    told = _taken(rest, known.citations, str, keep=True) if listed is None else None
     horizon = rest.pop("validity_horizon", None)
-    saved_at = next((at for key in _TIME_FIELDS if (at := parse_time(rest.get(key))) is not None), None)
     origin = next((str(rest[key]) for key in _ORIGIN_FIELDS if isinstance(rest.get(key), str | int)), None)
-    metadata.update((key, value) for key, value in rest.items() if value not in (None, "", [], {}))
-    return ImportRow(
+    row = ImportRow(
         place=place,
-        content=fields[name],
-        owner=owner,
-        memory_type=memory_type,
-        source=source,
-        citations=citations,
-        validity_horizon=horizon,
+        content=content,
+        owner=_taken(rest, known.owner, str, len),
+        memory_type=_taken(rest, known.kind, str, _MEMORY_TYPES.__contains__),
+        source=_taken(rest, known.source, str, _SOURCES.__contains__),
+        citations=_named_in(told or "") if listed is None else [one for each in listed for one in _one(each)],
+        validity_horizon=horizon or parse_time(_taken(rest, _END_FIELDS, object, parse_time, keep=True)),
         metadata=metadata,
-        saved_at=saved_at,
+        saved_at=parse_time(_taken(rest, known.time, object, parse_time, keep=True)),
         origin=None if origin is None else origin[:_ORIGIN_CHARACTERS],
     )
+    metadata.update((key, value) for key, value in rest.items() if value not in (None, "", [], {}))
+    # Memories of coding assistants: a fact about a subject.
+    subject = fields.get("subject")
+    return about(subject, row) if isinstance(subject, str) and content is fields.get("fact") else row
 
 
-def _first(rest: dict[str, Any], names: tuple[str, ...], *, isinstance_of: type) -> Any:
-    """Takes out the first of these fields that has a value of this type."""
+def about(subject: str, row: ImportRow) -> ImportRow:
+    """The row with what it is about before its text: as context, where that says nothing by itself. It may be a whole
+    sentence, which a source has to say."""
+    before = f"{subject.strip()}: " if subject.strip() else ""
+    says_nothing = len(before.split()) <= _NAME_WORDS and _VERBS.search(before) is None
+    return replace(row, content=before + row.content, context=len(before) if says_nothing else 0)
+
+
+def _taken(
+    rest: dict[str, Any],
+    names: Iterable[str],
+    kind: type,
+    fits: Callable[[Any], object] = lambda _: True,
+    *,
+    keep: bool = False,
+) -> Any:
+    """Takes out the first of these fields whose value is of this kind and fits, or with `keep` only looks. Objects on
+    the way are copied: they are not ours."""
     for name in names:
-        if rest.get(name) and isinstance(rest[name], isinstance_of):
-            return rest.pop(name)
+        *path, last = [name] if name in rest else name.split(".")
+        holder = rest
+        for step in path:
+            inner = holder.get(step)
+            if not isinstance(inner, dict):
+                holder = {}
+                break
+            holder[step] = holder = dict(inner)
+        value = holder.get(last)
+        if value is not None and isinstance(value, kind) and fits(value):
+            return value if keep else holder.pop(last)
     return None
 
 
-def _word(rest: dict[str, Any], name: str, known: frozenset[str]) -> str | None:
-    """Takes out a word that is one of ours."""
-    value = rest.get(name)
-    if isinstance(value, str) and value in known:
-        del rest[name]
-        return value
-    return None
+def _one(given: object) -> list[Any]:
+    """The citations in one of a list: most often it is one."""
+    return (_named_in(given) if isinstance(given, str) and len(given.split()) > 1 else []) or [given]
+
+
+def _named_in(text: str) -> list[Any]:
+    return [{"type": each.type, "value": each.value} for each in detect_citations(text)]
+
+
+def _shape(fields: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """The names of the fields of a row, at most so many, and what each holds, without a word of it."""
+    for name, value in islice(fields.items(), _SHAPE):
+        if isinstance(value, dict) and not before:
+            yield from islice(_shape(value, f"{name}."), _SHAPE)
+        else:
+            yield " ".join(f"{before}{name}".split())[:_ORIGIN_CHARACTERS], type(value).__name__
 
 
 def parse_time(value: object) -> datetime | None:

@@ -21,6 +21,7 @@ from vouchgate.storage.identity import identities, sessions
 from vouchgate.storage.identity.identities import FLOW_LIFETIME, SignInFlow, derived
 from vouchgate.web.pages import PageProblem, html
 from vouchgate.web.session import (
+    HOME,
     SIGN_IN,
     browser_of,
     is_secure,
@@ -38,6 +39,7 @@ router = APIRouter(include_in_schema=False)
 PATH = f"{SIGN_IN}/oidc"
 COOKIE = "vg_sign_in"  # of a sign-in that is under way
 LONGEST_CODE = 4096
+LONGEST_NEXT = 2_000  # characters of where it leads: the cookie says it, and browsers keep no more than 4,096
 
 _ERROR = re.compile(r"[a-z_]{1,40}")
 _OTHER_BROWSER = (
@@ -63,8 +65,9 @@ async def go(
     """Sends the browser to the provider, with what the answer must fit to."""
     provider = _provider(request)
     refuse_other_sites(request)
-    attempts_of(request).begun(client_of(request))
-    flow, store = SignInFlow(own_path(next_path), again == "1"), service_of(request).store
+    leads_to = own_path(next_path)
+    flow = SignInFlow(leads_to if len(leads_to) <= LONGEST_NEXT else HOME, again == "1")
+    store = service_of(request).store
     try:
         secret = await run_in_threadpool(identities.begin_flow, store, flow, now=datetime.now(UTC))
         address = await provider.address(secret, again=flow.again)
@@ -97,6 +100,7 @@ async def come_back(
     secret = request.cookies.get(COOKIE, "")
     if not secret or not hmac.compare_digest(state.encode(), derived(secret, "state").encode()):
         raise PageProblem(403, _OTHER_BROWSER)
+    attempts_of(request).came_back(client_of(request))
     flow = await run_in_threadpool(identities.end_flow, store, secret, now=datetime.now(UTC))
     if flow is None:
         raise PageProblem(410, _OVER)
@@ -107,6 +111,8 @@ async def come_back(
         proof = await provider.prove(secret, code=code, said_issuer=iss, again=flow.again)
     except SignInFailed as failed:
         raise _problem(failed) from failed
+    if not await run_in_threadpool(identities.use_up, store, secret, now=datetime.now(UTC)):
+        raise PageProblem(410, _OVER)
     started = await run_in_threadpool(
         lambda: sessions.start_as(
             store,

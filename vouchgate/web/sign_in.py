@@ -92,16 +92,15 @@ class Attempts:
 
     def wrong(self, client: str | None) -> None:
         """Raises PageProblem (429) when too much that is wrong came from this address, or from all together."""
-        self._count(client, "sign-in")
-
-    def begun(self, client: str | None) -> None:
-        """Raises PageProblem (429) when too many sign-ins at the provider were begun: each costs a row, and the end
-        alone shows whose it is. Counted apart, so that it keeps nobody from signing in with a token or a link."""
-        self._count(client, "sign-in at the provider")
-
-    def _count(self, client: str | None, what: str) -> None:
         # In this order, so that one address cannot use up what is for all.
-        self._refuse(self._of_one.wait(f"{what} from {_address_slot(client)}") or self._of_all.wait(what))
+        self._refuse(
+            self._of_one.wait(f"sign-in from {_address_slot(client)}") or self._of_all.wait("sign-in")
+        )
+
+    def came_back(self, client: str | None) -> None:
+        """Raises PageProblem (429) when too many came back from the provider to this address: each has it asked, and
+        its answer alone shows whose it is."""
+        self._refuse(self._of_one.wait(f"sign-in at the provider from {_address_slot(client)}"))
 
     def _refuse(self, seconds: float) -> None:
         if seconds > 0:

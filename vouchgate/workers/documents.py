@@ -29,6 +29,9 @@ LEASE_SECONDS = 60.0
 RENEW_SECONDS = 15.0
 PATIENCE_SECONDS = 1800.0  # for one document, whose sources may take 630
 AGAIN_SECONDS = 10.0  # until a check that failed is tried again
+# Most of them wait: for sources, and half a minute before those that are down are asked once more. What takes the
+# processor or a connection has limits of its own (`DocumentGate`, `ingest.net.hosts`).
+AT_ONCE = 32
 
 
 class DocumentResult(StrEnum):
@@ -55,7 +58,13 @@ class DocumentWorker:
         self._days = policy.documents.days
         self._gate = gate
         self.job = Job(
-            "checking documents", store, documents.next_due, self._lease, self._check, POLL_SECONDS
+            "checking documents",
+            store,
+            documents.next_due,
+            self._lease,
+            self._check,
+            POLL_SECONDS,
+            at_once=AT_ONCE,
         )
 
     async def _lease(self, now: datetime, room: int) -> list[LeasedDocument]:

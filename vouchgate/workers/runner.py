@@ -56,7 +56,7 @@ class Job(Generic[P, R]):
     alone, and is asked only after something was written, or after a while. `lease` gets the time and how many pieces
     there is room for, and takes them in a transaction of its own; none when others were faster. `work` does one piece
     and settles it, and says what came of it; what it raises ends the round. `poll_seconds` is the longest sleep,
-    because work may come from another process.
+    because work may come from another process. `at_once` pieces are under way, and leased, at most.
     """
 
     name: str  # of what failed, in the log: "checking again"
@@ -66,6 +66,7 @@ class Job(Generic[P, R]):
     work: Callable[[P, datetime], Coroutine[Any, Any, Iterable[R]]]
     poll_seconds: float
     clock: Callable[[], datetime] = now_in_utc
+    at_once: int = AT_ONCE
     _known: _Known = field(default_factory=_Known, init=False, compare=False, repr=False)
 
     async def run(self, report: Report[R]) -> None:
@@ -90,7 +91,7 @@ class Job(Generic[P, R]):
         try:
             while more or under_way:
                 at = now + timedelta(seconds=time.monotonic() - begun)
-                if more and (room := AT_ONCE - len(under_way)) > 0:
+                if more and (room := self.at_once - len(under_way)) > 0:
                     due = await self._next_due()
                     pieces = await self.lease(at, room) if due is not None and due <= at else ()
                     more = bool(pieces)

@@ -65,7 +65,7 @@ def imported(file: Path, env: Mapping[str, str], *options: str | Path, status: i
     """The closing table of an import, by outcome."""
     done = cli("import", file, *options, cwd=file.parent, env=env)
     assert done.returncode == status, done.stderr.decode()
-    return _table(done.stdout)
+    return table(done.stdout)
 
 
 def _cells(row: str) -> tuple[str, str]:
@@ -73,7 +73,7 @@ def _cells(row: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else ("", "0")
 
 
-def _table(output: bytes) -> dict[str, int]:
+def table(output: bytes) -> dict[str, int]:
     found: Counter[str] = Counter()
     for row in output.decode().splitlines()[1:]:
         outcome, number = _cells(row)
@@ -150,7 +150,7 @@ def test_bad_rows_are_told_and_spoil_no_other(file: Path, migrated_url: str) -> 
     told = done.stderr.decode().splitlines()
     assert [line.split(":")[0] for line in told] == [f"line {number}" for number in range(2, 11)]
     assert "half a character" in told[4]
-    assert _table(done.stdout) == {"queued": 2, "bad": 9}
+    assert table(done.stdout) == {"queued": 2, "bad": 9}
     assert [answer.evidence.claim.content for answer in answers(migrated_url)] == [
         "Tea is at four.",
         "The hall is cold.",
@@ -168,12 +168,12 @@ def test_a_full_queue_is_told_and_what_was_not_sent_is_sent_when_there_is_room(
     env = agent(migrated_url, "ada")
     done = cli("import", file, "--policy", "small.toml", cwd=file.parent, env=env)
     assert done.returncode == 1
-    assert _table(done.stdout) == {"queued": 3, "blocked": 1, "not sent": 596}
+    assert table(done.stdout) == {"queued": 3, "blocked": 1, "not sent": 596}
     told = done.stderr.decode()
     assert "The review queue of ada has no place left for imports (the limit is 3)" in told
     assert "[queue] imports_per_owner" in told
     again = cli("import", file, "--policy", "large.toml", cwd=file.parent, env=env)
-    assert _table(again.stdout) == {"queued": 596, "done before": 4}
+    assert table(again.stdout) == {"queued": 596, "done before": 4}
     assert again.returncode == 0
     found = answers(migrated_url)
     assert len(found) == 600
@@ -186,7 +186,7 @@ def test_a_credential_is_kept_nowhere(file: Path, migrated_url: str) -> None:
     )
     env = agent(migrated_url, "ada")
     done = cli("import", file, cwd=file.parent, env=env)
-    assert _table(done.stdout) == {"blocked": 1, "queued": 1}
+    assert table(done.stdout) == {"blocked": 1, "queued": 1}
     audited = cli("import", file, "--dry-run", cwd=file.parent, env=env)
     for path in file.parent.iterdir():
         if path != file:
@@ -235,7 +235,7 @@ def test_what_stops_it_is_one_line_and_nothing_is_sent(
     assert answers(migrated_url) == []
 
 
-@pytest.mark.parametrize("option", [("--format", "csv"), ("--memory-type", "rumour"), ("--source", "blog")])
+@pytest.mark.parametrize("option", [("--format", "xlsx"), ("--memory-type", "rumour"), ("--source", "blog")])
 def test_words_that_nobody_knows_are_usage_errors(option: tuple[str, str], file: Path) -> None:
     assert option[1] in complaint(cli("import", file, *option, cwd=file.parent), 2)
     assert "--dry-run" in complaint(cli("import", file, "--report", "x", cwd=file.parent), 2)

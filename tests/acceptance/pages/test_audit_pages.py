@@ -100,6 +100,7 @@ def test_the_log_has_what_auditors_read_and_they_can_do_nothing(site: Site) -> N
     assert "/v1/numbers" not in log
 
 
+@pytest.mark.on("sqlite")  # what a page looks like does not depend on the database
 def test_the_pages_read_well_on_every_screen(site: Site, windows: Chromium) -> None:
     owner = site.owner("an-owner-with-rather-a-long-name")
     decision = submit(site.agent(owner), claim("The bridge is closed in June", "ai_synthesis"), 202)
@@ -153,6 +154,7 @@ def test_the_browser_recomputes_the_receipt_and_sees_an_answer_that_was_altered(
     assert f"decision '{second}'" in log
 
 
+@pytest.mark.on("sqlite")  # what a page looks like does not depend on the database
 def test_the_page_of_the_api_runs_its_own_script_alone(site: Site, windows: Chromium) -> None:
     """Its Content-Security-Policy names that script by what is in it: the browser would tell of any other."""
     window = windows.window(site.running.url)

@@ -31,6 +31,7 @@ from vouchgate.ingest.claims.people import Membership, Person, Role
 from vouchgate.storage.identity import identities, memberships, persons, sessions, tokens
 from vouchgate.storage.log import chain as log
 from vouchgate.storage.tables.doors import SessionRow
+from vouchgate.web.sign_in import ALL_ATTEMPTS_PER_MINUTE, ATTEMPTS_PER_MINUTE
 
 OIDC = f"{SIGN_IN}/oidc"
 SESSIONS = "/review/sessions"
@@ -296,6 +297,20 @@ def test_a_state_is_of_one_browser_and_used_once(door: Door, idp: Provider) -> N
     refused(door.back(browser, address), browser, 403, "not begun in this browser")
     browser.client.cookies.set("vg_sign_in", kept, domain="127.0.0.1", path=OIDC)
     refused(door.back(browser, address), browser, 410, "used already")
+
+
+def test_strangers_who_begin_or_come_back_lock_nobody_out(door: Door) -> None:
+    ann, stranger = door.linked(), door.browser()
+    for _ in range(ALL_ATTEMPTS_PER_MINUTE + 10):
+        state = parse_qs(urlsplit(door.sent(stranger)).query)["state"][0]
+    came = [
+        stranger.client.get(f"{OIDC}/back", params={"state": state, "code": "x"}).status_code
+        for _ in range(ATTEMPTS_PER_MINUTE + 2)
+    ]
+    assert came == [403] * ATTEMPTS_PER_MINUTE + [429] * 2  # the provider is not asked without end
+    browser = door.browser()
+    assert door.through(browser, ann.sub).status_code == 303
+    assert browser.is_in()
 
 
 def test_a_code_of_another_sign_in_is_no_way_in(door: Door, idp: Provider) -> None:

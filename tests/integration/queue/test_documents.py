@@ -25,9 +25,9 @@ from vouchgate.review.queue import ReviewQueue
 from vouchgate.sources.reader import Sources
 from vouchgate.storage import ids
 from vouchgate.storage.queue import documents
-from vouchgate.storage.queue.documents import Added, DocumentState, KeyUsed, TooMany
+from vouchgate.storage.queue.documents import MOST_OF_ONE_OWNER, Added, DocumentState, KeyUsed, TooMany
 from vouchgate.storage.store import Store
-from vouchgate.workers.documents import LEASE_SECONDS, DocumentResult, DocumentWorker
+from vouchgate.workers.documents import AT_ONCE, LEASE_SECONDS, DocumentResult, DocumentWorker
 
 POLICY = load_policy()
 NOW = datetime.now(UTC)
@@ -178,14 +178,15 @@ def settled(store: Store, held: documents.LeasedDocument, at: datetime) -> None:
 
 
 def test_owners_are_served_in_turn_however_many_documents_one_has(store: Store) -> None:
-    for _ in range(6):
+    for _ in range(MOST_OF_ONE_OWNER + 2):
         kept(store, owner="ann")
     kept(store, owner="bob")
     kept(store, owner="cleo")
     first = lease(store, NOW, "a", 4)
     assert sorted(each.owner_id for each in first) == ["ann", "ann", "bob", "cleo"]
     # Alone, an owner has half of a worker's places, and a newcomer need not wait for theirs.
-    assert [each.owner_id for each in lease(store, NOW, "b")] == ["ann", "ann"]
+    assert MOST_OF_ONE_OWNER * 2 == AT_ONCE
+    assert [each.owner_id for each in lease(store, NOW, "b", AT_ONCE)] == ["ann"] * (MOST_OF_ONE_OWNER - 2)
     assert lease(store, NOW, "c") == []
     with store.read() as connection:
         assert documents.next_due(connection) == NOW + timedelta(seconds=LEASE_SECONDS)

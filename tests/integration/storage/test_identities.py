@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+import base64
+import json
+from datetime import UTC, datetime
 
 import pytest
+from sqlalchemy import text
 
 from tests.reviews import queue_of
 from tests.running.racers import Report, race
@@ -89,17 +92,36 @@ def begin(store: Store) -> str:
     return identities.begin_flow(store, SignInFlow("/review", again=True), now=NOW)
 
 
-def test_a_sign_in_is_taken_once_and_in_its_time(store: Store) -> None:
-    secret = begin(store)
-    assert identities.end_flow(store, secret[:-1], now=NOW) is None
-    assert identities.end_flow(store, "x" * 43, now=NOW) is None
-    assert identities.end_flow(store, secret, now=NOW) == SignInFlow("/review", again=True)
-    assert identities.end_flow(store, secret, now=NOW) is None
-    late = begin(store)
-    assert identities.end_flow(store, late, now=NOW + FLOW_LIFETIME) is None
-    expire(queue_of(store), NOW + FLOW_LIFETIME)
+def rows_of_flows(store: Store) -> int:
     with store.read() as connection:
-        assert not sessions.has_old(connection, NOW + timedelta(days=1))
+        return int(connection.execute(text("SELECT count(*) FROM sign_in_flow")).scalar_one())
+
+
+def test_a_sign_in_is_taken_once_and_in_its_time(store: Store) -> None:
+    cookie, other = begin(store), begin(store)
+    assert cookie != other
+    assert rows_of_flows(store) == 0  # whoever begins one costs nothing
+    body, _, seal = cookie.rpartition(".")
+    said = json.loads(base64.urlsafe_b64decode(body))
+    forged = base64.urlsafe_b64encode(json.dumps([*said[:2], False, said[3]]).encode()).decode()
+    for wrong in (
+        cookie[:-1],
+        "x" * 43,
+        "",
+        ".",
+        f"{forged}.{seal}",
+        f"{other.rpartition('.')[0]}.{seal}",
+        "\ud800.x",
+    ):
+        assert identities.end_flow(store, wrong, now=NOW) is None
+    assert identities.end_flow(store, cookie, now=NOW) == SignInFlow("/review", again=True)
+    assert identities.use_up(store, cookie, now=NOW)
+    assert not identities.use_up(store, cookie, now=NOW)
+    assert identities.end_flow(store, cookie, now=NOW) is None
+    assert identities.end_flow(store, other, now=NOW + FLOW_LIFETIME) is None
+    assert rows_of_flows(store) == 1
+    expire(queue_of(store), NOW + FLOW_LIFETIME)
+    assert rows_of_flows(store) == 0
 
 
 def test_what_a_sign_in_shows_gives_nothing_else_away() -> None:
@@ -110,7 +132,7 @@ def test_what_a_sign_in_shows_gives_nothing_else_away() -> None:
 
 def come_back(store: Store, secret: str) -> Report:
     """One of several processes that are asked with the same cookie."""
-    return [("in" if identities.end_flow(store, secret, now=NOW) is not None else "out",)]
+    return [("in" if identities.use_up(store, secret, now=NOW) else "out",)]
 
 
 def test_of_several_processes_that_are_asked_at_once_one_takes_it(database_url: str, store: Store) -> None:

@@ -332,7 +332,7 @@ def test_items_are_those_that_a_parser_of_the_whole_text_finds(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[", "[1 2]", '[{"a": NaN}]', "[" * 100_000, '{"a": [1]}', "[\xff]"]
+    "text", ["", "{}", "[", '[{"a": "b', '{"a": {}', "[" * 100_000, '{"a": [1]}', "7", "[1] [2]", "{1: [2]}"]
 )
 def test_what_is_no_list_is_told_whatever_it_is(text: str) -> None:
     with pytest.raises(NotAList):

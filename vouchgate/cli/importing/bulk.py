@@ -50,7 +50,7 @@ def looking(
     path, sent = Path(asked.file).absolute(), settings_sent(settings)
     certificates = (settings.dask_ca, settings.dask_cert, settings.dask_key)
     needed = (path, *sent["repo"], *sent["corpora"].values(), *sent["trackers"])
-    plan, parts = Plan(policy, LOCAL, asked.defaults, sent), divide(str(path), form)
+    plan, parts = Plan(policy, LOCAL, asked.defaults, sent), divide(str(path), form, fields=asked.fields)
     with (
         cluster(where, certificates, needed) as client,
         Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as bar,

@@ -11,8 +11,8 @@ import typer
 from vouchgate.cli import operator
 
 _FORMATS = (
-    "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0, langgraph, parquet, markdown (also a folder of "
-    "documents). [default: recognised]"
+    "jsonl, graph (memory.jsonl of the knowledge-graph server), mem0 (a JSON list; also of Letta and Zep), csv, "
+    "langgraph, parquet, markdown (also a folder of documents). [default: recognised]"
 )
 
 
@@ -41,6 +41,19 @@ def import_(
         ),
     ] = None,
     form: Annotated[str | None, typer.Option("--format", metavar="FORMAT", help=_FORMATS)] = None,
+    map_: Annotated[
+        Path | None,
+        typer.Option(
+            "--map", metavar="FILE", help="A TOML file that says which fields of the rows are what."
+        ),
+    ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Send through the service that runs there, not into the database."),
+    ] = None,
+    after: Annotated[
+        int, typer.Option(min=0, metavar="N", help="With --url: go on behind the first so many rows.")
+    ] = 0,
     owner: Annotated[
         str | None, typer.Option(metavar="ID", help="Whose the rows are that do not say it.")
     ] = None,
@@ -80,7 +93,8 @@ def import_(
     """
     from vouchgate.cli.importing import run as command
     from vouchgate.importing.formats import Format
-    from vouchgate.importing.rows import Defaults
+    from vouchgate.importing.mapping import read_mapping
+    from vouchgate.importing.rows import KNOWN, Defaults
     from vouchgate.ingest.claims.claim import MemoryType, Source
 
     settings = operator.settings_from(
@@ -101,11 +115,19 @@ def import_(
             source=operator.word(source, Source, "--source"),
         ),
         limit=limit,
+        fields=KNOWN if map_ is None else read_mapping(map_),
+        map_file=map_,
     )
+    if url is not None and dry_run:
+        raise typer.BadParameter("goes without --dry-run", param_hint="--url")
+    if after and url is None:
+        raise typer.BadParameter("goes with --url only", param_hint="--after")
     if report is not None and not dry_run:
         raise typer.BadParameter("goes with --dry-run only", param_hint="--report")
     if dask is not None and (limit is not None or not dry_run):
         raise typer.BadParameter("goes with --dry-run, and without --limit", param_hint="--dask")
+    if url is not None:
+        raise typer.Exit(command.send_to(url, asked, settings, after=after))
     raise typer.Exit(
         command.audit(asked, settings, report, dask) if dry_run else command.send(asked, settings)
     )

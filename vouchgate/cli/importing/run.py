@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
 import signal
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,7 @@ from vouchgate.cli.importing.progress import ImportProgress
 from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, say, show_table
 from vouchgate.cli.progress import of_the_index
 from vouchgate.cli.serve import tune_interpreter
+from vouchgate.client import Client, VouchgateError
 from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.audit import Auditor
 from vouchgate.importing.batches import Batch, Batches
@@ -28,8 +30,10 @@ from vouchgate.importing.feed import ReadOnceSources, examine_all
 from vouchgate.importing.findings import Audit
 from vouchgate.importing.formats import Format, RowFile
 from vouchgate.importing.labels import LabelledRow
+from vouchgate.importing.mapping import UnknownShape
+from vouchgate.importing.remote import RemoteImport
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
-from vouchgate.importing.rows import BadRow, Defaults, Unreadable
+from vouchgate.importing.rows import KNOWN, BadRow, Defaults, Fields, Unreadable
 from vouchgate.importing.run import Importer, ImportStopped, Tally
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.decision import Outcome
@@ -58,13 +62,20 @@ class ImportRequest:
     form: Format | None
     defaults: Defaults
     limit: int | None
+    fields: Fields = KNOWN
+    map_file: Path | None = None  # that `fields` come from
 
     def open(self, repos: Sequence[Path | str]) -> RowFile:
         """The file; of documents, links to files are files of the first of the repositories that is a work tree. Raises
         Failure."""
         try:
             root = next((each for each in repos if isinstance(each, Path)), None)
-            return RowFile(self.file, self.form, root)
+            rows = RowFile(self.file, self.form, root, self.fields)
+            rows.look_ahead()
+            return rows
+        except UnknownShape as error:
+            hint(error.template)
+            raise Failure(str(error)) from error
         except Unreadable as error:
             raise Failure(str(error)) from error
 
@@ -114,10 +125,7 @@ class BadRows:
 def send(asked: ImportRequest, settings: Settings) -> int:
     """Sends every row; 1 when some could not be sent, 130 when interrupted. Raises Failure."""
     logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the decision already
-    token = plain(settings.token)
-    if token is None:
-        raise Failure("set VOUCHGATE_TOKEN to an agent's token: vouchgate token create --role agent …")
-    interrupt = Interrupt()
+    token, interrupt = _token(settings), Interrupt()
     with ExitStack() as opened:
         rows = opened.enter_context(asked.open(settings.repo))
         open_existing(settings).dispose()  # a token is of a database that is there
@@ -155,16 +163,74 @@ def send(asked: ImportRequest, settings: Settings) -> int:
     return FAILED if importer.tally.bad or importer.tally.full else 0
 
 
+def send_to(url: str, asked: ImportRequest, settings: Settings, *, after: int) -> int:
+    """As `send`, through the service at `url`, without the first rows where `after` says how many. Raises Failure."""
+    token, interrupt = _token(settings), Interrupt()
+    with ExitStack() as opened:
+        try:
+            client = opened.enter_context(Client(url, token))
+            principal = Principal.model_validate(client.whoami().model_dump())
+        except (VouchgateError, ValueError) as error:
+            raise Failure(f"--url: {error}") from error
+        rows = opened.enter_context(asked.open(settings.repo))
+        _check_agent(principal)
+        _check_grant(principal, asked.defaults)
+        progress = opened.enter_context(ImportProgress("import", rows.size))
+        importer = RemoteImport(
+            client,
+            token,
+            asked.defaults,
+            BadRows(progress.say),
+            lambda tally, position: progress(tally.rows, position),
+        )
+        stopped: str | None = None
+        opened.enter_context(interrupt.listening())
+        try:
+            importer.run(rows, interrupt, after=after, limit=asked.limit)
+        except (ImportStopped, Unreadable) as error:
+            stopped = str(error)
+    if importer.tally.rows or stopped is None:
+        _show(importer.tally)
+    if stopped is not None or interrupt.heard:
+        hint(f"The first {importer.done:,} rows are done; those behind them were not sent, or not all taken.")
+        hint(f"Go on with: {_command(url, asked, importer.done)}")
+    if stopped is not None:
+        raise Failure(stopped)
+    if interrupt.heard:
+        return INTERRUPTED
+    return FAILED if importer.tally.bad else 0
+
+
+def _command(url: str, asked: ImportRequest, after: int) -> str:
+    """What goes on where an import stopped."""
+    known = asked.defaults
+    said: dict[str, object] = {"--format": asked.form, "--map": asked.map_file, "--owner": known.owner}
+    said |= {"--memory-type": known.memory_type, "--source": known.source, "--after": after}
+    options = [word for name, value in said.items() if value is not None for word in (name, str(value))]
+    return shlex.join(["vouchgate", "import", asked.file, "--url", url, *options])
+
+
+def _token(settings: Settings) -> str:
+    token = plain(settings.token)
+    if token is None:
+        raise Failure("set VOUCHGATE_TOKEN to an agent's token: vouchgate token create --role agent …")
+    return token
+
+
 async def _authenticated(service: Service, token: str) -> Principal:
     principal = await Authenticator(service.store).principal(f"Bearer {token}")
     if principal is None:
         where = make_url(service.settings.database_url).render_as_string(hide_password=True)
         raise Failure(f"VOUCHGATE_TOKEN is no token of the database {where}, or was revoked, or has expired")
+    _check_agent(principal)
+    return principal
+
+
+def _check_agent(principal: Principal) -> None:
     if not is_allowed(principal, Act.SUBMIT):
         raise Failure(
             f"VOUCHGATE_TOKEN is a token of a {principal.role.value}; claims are an agent's to send"
         )
-    return principal
 
 
 def _check_grant(principal: Principal, defaults: Defaults) -> None:

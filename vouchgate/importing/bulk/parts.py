@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vouchgate.importing.formats import Format, jsonl_rows
 from vouchgate.importing.parquet import count_rows, parquet_rows
-from vouchgate.importing.rows import BadRow, ImportRow, Unreadable
+from vouchgate.importing.rows import KNOWN, BadRow, Fields, ImportRow, Unreadable
 
 PARTS = 16  # of a file that is not small, for all workers to have some
 # Of JSON lines in bytes, and of Parquet in rows: 100,000 memories take 600 MB where they are judged.
@@ -29,10 +29,12 @@ class Part:
     start: int
     end: int
     before: int
+    fields: Fields = KNOWN
 
 
-def divide(path: str, form: Format, step: int | None = None) -> list[Part]:
-    """The parts of a file, in its order, one at least, of so many bytes or rows. Raises Unreadable."""
+def divide(path: str, form: Format, step: int | None = None, fields: Fields = KNOWN) -> list[Part]:
+    """The parts of a file, in its order, one at least, of so many bytes or rows; `fields` says under which names rows
+    have what. Raises Unreadable."""
     found, rows = _stat(path), form is Format.PARQUET
     size = count_rows(path) if rows else found.st_size
     step = step or min(MOST[rows], max(LEAST[rows], size // PARTS))
@@ -45,6 +47,7 @@ def divide(path: str, form: Format, step: int | None = None) -> list[Part]:
             start,
             min(size, start + step),
             start if rows else min(start, 1),
+            fields,
         )
         for start in range(0, max(1, size), step)
     ]
@@ -65,13 +68,13 @@ def read_part(part: Part, only: Container[int] | None = None) -> Iterator[Import
     if (found.st_size, found.st_mtime_ns) != (part.size, part.modified):
         raise Unreadable(f"{part.path}: is not the file that was begun with; let it stand while it is read")
     if part.form is Format.PARQUET:
-        yield from parquet_rows(part.path, part.start, part.end, only)
+        yield from parquet_rows(part.path, part.start, part.end, only, part.fields)
         return
     with Path(part.path).open("rb") as stream:
         stream.seek(max(0, part.start - 1))  # the byte before a line ends another
         while part.start and stream.tell() < part.end and not stream.readline(1 << 20).endswith(b"\n"):
             pass
-        yield from jsonl_rows(stream, part.end, part.before, only)
+        yield from jsonl_rows(stream, part.end, part.before, only, part.fields)
 
 
 def _stat(path: str) -> os.stat_result:
