@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: setup demo test tests lint browser bench soak hashes audit sbom clean
+.PHONY: setup demo test tests lint browser bench soak hashes client-types audit sbom clean
 
 setup: $(VENV)/.ready
 
@@ -33,6 +33,16 @@ $(VENV)/stores/.ready: tests/stores/requirements.txt
 	$(VENV)/stores/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tests/stores/requirements.txt
 	touch $@
 
+# What compiles the TypeScript client and makes its types. Nothing of it is needed to use the client.
+$(VENV)/typescript/.ready: clients/typescript/package.json $(VENV)/.ready
+	mkdir -p $(VENV)/typescript && cp clients/typescript/package.json $(VENV)/typescript/
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/npm install --prefix $(VENV)/typescript --ignore-scripts --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
+# To be made anew when the API, or what agents are told to do next, has changed.
+client-types: $(VENV)/typescript/.ready
+	$(BIN)/python clients/typescript/generate.py
+
 demo: $(VENV)/.server-ready
 	$(BIN)/vouchgate demo
 
@@ -58,7 +68,7 @@ browser:
 	exit 1
 
 # Both at once: the types are checked on one core, while the tests start.
-test: browser $(VENV)/node/.ready $(VENV)/stores/.ready
+test: browser $(VENV)/node/.ready $(VENV)/stores/.ready $(VENV)/typescript/.ready
 	$(MAKE) --no-print-directory -j 2 lint tests
 
 # Half of its time a test waits for a program that it has started, so four processes of tests keep two cores busy.
@@ -66,7 +76,7 @@ test: browser $(VENV)/node/.ready $(VENV)/stores/.ready
 # share is made once, and in the order of the rooms: the long files are in the first of them, `acceptance`, and at the
 # end there are only short ones to wait for.
 # What they compile they keep, whatever the environment says: each program would compile it again.
-tests: browser $(VENV)/node/.ready $(VENV)/stores/.ready
+tests: browser $(VENV)/node/.ready $(VENV)/stores/.ready $(VENV)/typescript/.ready
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --processes 4
 
 $(VENV)/.bench-ready: $(VENV)/.ready

@@ -301,6 +301,12 @@ def prepare_vectors(engine: Engine) -> None:
         raise StorageError(f"pgvector could not be prepared: {error.orig}") from error
 
 
+def has_tables(engine: Engine) -> bool:
+    """Whether this program, or an older or newer one, has made its tables here."""
+    with reading(engine) as connection:
+        return inspect(connection).has_table("alembic_version")
+
+
 def needs_migration(engine: Engine) -> bool:
     """Whether `migrate` has something to do. Raises StorageError when the database is newer than the program."""
     known = revisions()

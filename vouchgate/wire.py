@@ -196,8 +196,9 @@ class ClaimIn(Wire):
     """A claim before it is saved. `user_id` may be left out when the token acts for one owner only."""
 
     content: Content
-    memory_type: MemoryType
-    source: Source
+    memory_type: MemoryType = MemoryType.FACT
+    # The one source that vouches for nothing: who leaves it out gains nothing by it.
+    source: Source = Source.AI_SYNTHESIS
     user_id: OwnerId | None = None
     citations: Citations = []
     validity_horizon: Time | None = None

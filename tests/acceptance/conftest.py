@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.cli_program import cli
 from tests.acceptance.site import Site, open_site
 from tests.browser import Chromium, open_chromium
 from tests.running.on_path import forked_on_path
@@ -24,6 +25,14 @@ def site(module_database_url: str) -> Iterator[Site]:
 def owner(site: Site) -> str:
     """An owner nobody else uses."""
     return site.owner()
+
+
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a database in which nothing is kept yet."""
+    folder = tmp_path_factory.mktemp("upgraded")
+    assert cli("db", "upgrade", cwd=folder).returncode == 0
+    return folder
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,9 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 NAME = "vouchgate"
-_LEFT_OUT = shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "tests", "bench", "docs")
+_LEFT_OUT = shutil.ignore_patterns(
+    ".*", "*.egg-info", "__pycache__", "build", "tests", "bench", "clients", "docs"
+)
 
 
 def build_wheel(folder: Path) -> Path:

@@ -171,6 +171,7 @@ def _queue_full(full: QueueFull) -> ProblemError:
         headers={"Retry-After": str(full.retry_after_seconds)},
         limit=full.which.value,
         waiting=full.limit,
+        retry_after=full.retry_after_seconds,  # in a row of a batch, which has no headers
         cleared_by=f"{cleared_by}: /review, or vouchgate review",
         next_step=NO_PLACE,
     )

@@ -71,9 +71,7 @@ Official = Annotated[
         help="What may make a FACT: files of the repository, such as docs/**/*.md, or corpus:NAME. Repeat it.",
     ),
 ]
-_CHECK_EXAMPLE = (
-    """Example: echo '{"content":"We use Redis","memory_type":"fact","source":"user"}' | vouchgate check"""
-)
+_CHECK_EXAMPLE = 'Example: vouchgate check "Per ADR-003, sessions live in Redis" --repo .'
 
 
 def _version(wanted: bool) -> None:
@@ -178,7 +176,10 @@ def demo(
 
 @app.command(epilog=_CHECK_EXAMPLE)
 def check(
-    file: Input = "-",
+    claims: Annotated[
+        str,
+        typer.Argument(metavar="CLAIMS", help="A text, a file of JSON lines, or - for standard input."),
+    ] = "-",
     *,
     repo: operator.Repos = None,
     policy: operator.PolicyFile = None,
@@ -194,8 +195,8 @@ def check(
 ) -> None:
     """Say what would become of claims; write nothing.
 
-    In: one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you like. Without
-    memory_type and source it is a fact that a model made up its mind about.
+    In: a claim as a text, or one JSON object a line with the fields of POST /v1/claims, and an `id` of your own if you
+    like. Without memory_type and source it is a fact that a model made up its mind about.
     Out: one ValidationResult a line, in the same order. Every source counts as granted, every owner as yours.
     """
     settings = operator.settings_from(
@@ -211,7 +212,7 @@ def check(
     )
     from vouchgate.cli import check as command
 
-    raise typer.Exit(command.run(file, settings, compare_with_database=database_url is not None))
+    raise typer.Exit(command.run(claims, settings, compare_with_database=database_url is not None))
 
 
 @app.command("gate-doc", epilog="Example: vouchgate gate-doc report.md --format github")
@@ -432,7 +433,11 @@ def prompt() -> None:
 @app.command(epilog="Example: vouchgate verify ADR-003 a1b2c3d https://example.com/page --repo .")
 def verify(
     citation: Annotated[
-        list[str], typer.Argument(metavar="CITATION", help="ADR-003, a commit id, a URL, #12, RFC 9110, …")
+        list[str],
+        typer.Argument(
+            metavar="CITATION",
+            help="ADR-003, a commit id, a URL, #12, RFC 9110, …; a text that cites, a file of one, or -.",
+        ),
     ],
     repo: operator.Repos = None,
     as_json: Annotated[
@@ -443,6 +448,7 @@ def verify(
 ) -> None:
     """Look up what each citation points at. Exit status 0 only if all exist and are in force.
 
+    Of a text, of a file (./notes.md), and of standard input (-) it is what is cited there.
     ADRs and commits are looked up in git, all else over the network. An address that is not safe to ask is
     refused. Without --repo and without a configured repository, the work tree of the current directory is asked.
     """

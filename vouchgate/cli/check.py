@@ -14,14 +14,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from vouchgate.cli.database import open_store
-from vouchgate.cli.input import open_input
+from vouchgate.cli.input import open_lines
 from vouchgate.cli.output import FAILED, write_json, write_line
 from vouchgate.gate.examiner import Examiner
 from vouchgate.gate.incoming import ClaimRefused
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.importing.lines import BadLine, Line, read_lines
-from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.decision import Decision
 from vouchgate.ingest.claims.likeness import DedupFacts, Neighbour, Neighbours
 from vouchgate.ingest.claims.people import Principal, Role
@@ -40,16 +40,12 @@ from vouchgate.storage.store import Store
 from vouchgate.wire import ClaimIn
 
 OWNER = "me"  # whose claim it is when the line does not say
-_LEFT_OUT: dict[str, Any] = {
-    "memory_type": MemoryType.FACT,
-    "source": Source.AI_SYNTHESIS,
-}  # as what it counts then
 LOCAL = Principal(id="local", name="command line", role=Role.AGENT, any_owner=True, sources=frozenset(Source))
 
 NeighbourLookup = Callable[[Examined, SignatureKeys], DedupFacts]
 
 
-def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
+def run(given: str, settings: Settings, *, compare_with_database: bool) -> int:
     """Answers every line in order; 1 when any line was bad. What stops the command is raised, as a sentence."""
     logging.basicConfig(level=logging.ERROR)  # that a source could not be read is in the answer already
     policy = load_policy(settings.policy)
@@ -67,7 +63,7 @@ def run(path: str, settings: Settings, *, compare_with_database: bool) -> int:
         opened.callback(lambda: runner.run(sources.stop_reading()))
         loop = runner.get_loop()
         checker = Checker(examiner, loop, stored)
-        stream = opened.enter_context(open_input(path))
+        stream = opened.enter_context(open_lines(given))
         for line in read_lines(stream):
             answer = checker.answer(line)
             if isinstance(answer, BadLine):
@@ -94,7 +90,7 @@ class Checker:
         if isinstance(line, BadLine):
             return line
         started = time.perf_counter()
-        fields = _LEFT_OUT | {name: value for name, value in line.fields.items() if name != "id"}
+        fields = {name: value for name, value in line.fields.items() if name != "id"}
         try:
             # As JSON text, so that exactly what HTTP would refuse is refused here.
             sent = ClaimIn.model_validate_json(json.dumps(fields))

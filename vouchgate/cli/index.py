@@ -31,14 +31,13 @@ def register(app: typer.Typer) -> None:
 @index.command("status", epilog="Example: vouchgate index status --database-url sqlite:///vouchgate.db")
 def status(database_url: operator.DatabaseUrl = None) -> None:
     """Show what the index was built for, how large it is, and whether another is under way."""
+    from vouchgate.cli.database import open_existing
     from vouchgate.ingest.dedup.signature import VERSION
-    from vouchgate.settings import database_to_open
     from vouchgate.storage.dedup import upkeep
-    from vouchgate.storage.engine import migrate, open_engine, reading
+    from vouchgate.storage.engine import reading
 
-    engine = open_engine(database_to_open(operator.settings_from(database_url=database_url)))
+    engine = open_existing(operator.settings_from(database_url=database_url))
     try:
-        migrate(engine)
         with reading(engine) as connection:
             found = upkeep.status(connection)
     finally:
@@ -65,16 +64,14 @@ def build(database_url: operator.DatabaseUrl = None, policy: operator.PolicyFile
     For a change of threshold ahead of a restart. It may be stopped at any time and goes on next time. A service
     that still runs with the old threshold queues every claim from the moment the new index is in use.
     """
+    from vouchgate.cli.database import open_existing
     from vouchgate.ingest.data.policy_file import load_policy
-    from vouchgate.settings import database_to_open
     from vouchgate.storage.dedup.reindex import reindex
-    from vouchgate.storage.engine import migrate, open_engine
 
     settings = operator.settings_from(database_url=database_url, policy=policy)
     threshold = load_policy(settings.policy).threshold
-    engine = open_engine(database_to_open(settings))
+    engine = open_existing(settings)
     try:
-        migrate(engine)
         with of_the_index() as progress:
             reindex(engine, threshold, progress)
     finally:

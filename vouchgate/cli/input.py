@@ -1,7 +1,9 @@
-"""What commands read: a file, or standard input."""
+"""What commands read: a file, standard input, or a text."""
 
 from __future__ import annotations
 
+import io
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,3 +27,23 @@ def open_input(path: str) -> Iterator[BinaryIO]:
         ) from error
     with stream:
         yield stream
+
+
+def is_file(given: str) -> bool:
+    """Whether there is something by this name that can be read."""
+    try:
+        return Path(given).exists()
+    except (OSError, ValueError):  # no file system has such a name
+        return False
+
+
+@contextmanager
+def open_lines(given: str) -> Iterator[BinaryIO]:
+    """JSON lines: those of a file, of standard input for `-`, one that was given itself, or the claim that a text is.
+    What holds no white space is meant as a file. Raises Failure when it cannot be read."""
+    if given == "-" or is_file(given) or not any(map(str.isspace, given.strip())):
+        with open_input(given) as stream:
+            yield stream
+        return
+    line = given if given.lstrip().startswith("{") else json.dumps({"content": given})
+    yield io.BytesIO(line.encode("utf-8", "surrogatepass"))

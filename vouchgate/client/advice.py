@@ -168,10 +168,29 @@ _BY_RULE: Mapping[str, str] = {
     Rule.REMOVAL: _ONLY_OWNER,
     Rule.PLACE_CHANGE: _ONLY_OWNER,
 }
+# What neither a finding nor a rule says.
+OTHER: Mapping[str, str] = {
+    "stored": "Nothing more to do: it is stored as {memory_id}.",
+    "would_be_stored": "It would be stored: save it, with the same text and citations.",
+    "let_through": (
+        "It is let through, unvouched, as {memory_id}, because the gate only observes. It vouches for nothing: cite a"
+        " source that says so."
+    ),
+    "would_be_let_through": (
+        "It would be let through, because the gate only observes. It vouches for nothing: cite a source that says so."
+    ),
+    "unknown_queued": "{waits}: read the reason, and tell the user.",  # a rule of a newer service
+    "unknown_blocked": "It is not saved: read the reason, and do not send it again unchanged.",
+}
 # Where something was found for a claim that cites nothing.
 _SUGGESTED = (
     "{waits} because nothing but you vouches for it; {found}: read it, and if it says so, send the claim again in its"
     " words, citing it in the text and quoting it, else tell the user that it waits."
+)
+# Added where the caller named a source that its token may not speak for.
+_NOT_GRANTED = (
+    "; and it counts as {counts}, because the source {asserted} is not granted to this token: its operator grants it to"
+    " a new one, by `vouchgate token create --source {asserted}`"
 )
 # The rules whose sentence depends on what was found, and the findings that can set it, the one to act on first.
 _SET_BY: Mapping[str, Sequence[str]] = {
@@ -200,24 +219,16 @@ def next_step(verdict: ValidationResult) -> str:
     """One sentence for the agent, or the model behind it: what to do about this verdict."""
     checked = verdict.decision_id is None
     if verdict.held is False and not verdict.approved:
-        kept = "would be let through" if checked else f"is let through, unvouched, as {verdict.memory_id}"
-        return (
-            f"It {kept}, because the gate only observes. It vouches for nothing: cite a source that says so."
-        )
+        return OTHER["would_be_let_through" if checked else "let_through"].format(memory_id=verdict.memory_id)
     if verdict.outcome is Outcome.STORED:
-        if checked:
-            return "It would be stored: save it, with the same text and citations."
-        return f"Nothing more to do: it is stored as {verdict.memory_id}."
+        return OTHER["would_be_stored" if checked else "stored"].format(memory_id=verdict.memory_id)
     finding = _set_by(verdict)
     sentence = _BY_RULE.get(verdict.rule) if finding is None else _BY_CODE[finding.code]
     if finding is None and verdict.rule == Rule.UNGROUNDED and verdict.suggested:
         sentence = _SUGGESTED
     if sentence is None:  # a rule of a newer service
-        sentence = (
-            "{waits}: read the reason, and tell the user."
-            if verdict.outcome is Outcome.QUEUED
-            else ("It is not saved: read the reason, and do not send it again unchanged.")
-        )
+        sentence = OTHER["unknown_queued" if verdict.outcome is Outcome.QUEUED else "unknown_blocked"]
+    sentence = sentence.removesuffix(".") + _not_granted(verdict) + "."
     queue = f" ({verdict.queue_id})" if verdict.queue_id else ""
     waits = "It would wait for its owner" if checked else f"It waits for its owner{queue}"
     if verdict.outcome is Outcome.BLOCKED:
@@ -231,6 +242,14 @@ def next_step(verdict: ValidationResult) -> str:
         found=_found(verdict),
         successor=_successor(verdict, finding),
     )
+
+
+def _not_granted(verdict: ValidationResult) -> str:
+    """That the source which the caller named does not count, where it might have made a difference."""
+    claim = verdict.evidence.claim
+    if claim.asserted_source is claim.source or verdict.outcome is not Outcome.QUEUED:
+        return ""
+    return _NOT_GRANTED.format(asserted=claim.asserted_source.value, counts=claim.source.value)
 
 
 def _found(verdict: ValidationResult) -> str:

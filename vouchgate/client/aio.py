@@ -81,10 +81,10 @@ class AsyncClient:
     deliveries = _asked(calls.deliveries)
 
     async def save_many(
-        self, claims: Sequence[Mapping[str, object]], *, idempotency_key: str | None = None
+        self, claims: Sequence[str | Mapping[str, object]], **options: Unpack[SaveOptions]
     ) -> list[ValidationResult | Problem]:
         """See `Client.save_many`."""
-        return await self._run(batches.save_many(claims, idempotency_key, self._config.retries))
+        return await self._run(batches.save_many(claims, options, self._config.retries))
 
     async def deliver(
         self,

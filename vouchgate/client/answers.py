@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from vouchgate.client.errors import ApiError, Halted, OddAnswer, QueueFull, Unreachable, VouchgateError
+from vouchgate.client.errors import ApiError, OddAnswer, Unreachable, VouchgateError
 from vouchgate.client.models import DocumentReport, Problem
 from vouchgate.client.steps import Call, HttpReply, NoReply
 from vouchgate.ingest.claims.decision import Outcome, ValidationResult
@@ -16,9 +16,7 @@ T = TypeVar("T")
 Body = TypeVar("Body", bound=BaseModel)
 
 JSON = "application/json"
-_KINDS: Mapping[str, type[ApiError]] = {"queue_full": QueueFull, "read_only": Halted, "stopped": Halted}
 PROBLEM = "application/problem+json"
-MOST_SHOWN = 500  # characters of the service's sentence in an error
 
 
 def body_reader(kind: type[Body]) -> Callable[[HttpReply], Body]:
@@ -57,12 +55,11 @@ def document_report(answer: HttpReply) -> DocumentReport:
 def submitted(answer: HttpReply) -> ValidationResult:
     """The verdict on a claim that was sent to be kept: the status must say the same, and what was kept has an id."""
     found = verdict(answer)
-    stored = found.outcome is Outcome.STORED
-    if stored != (answer.status in (200, 201)) or found.decision_id is None:
+    if (found.outcome is Outcome.STORED) != (answer.status in (200, 201)):
         raise OddAnswer(
             f"Status {answer.status} does not go with a claim that is {found.outcome}", answer.status
         )
-    return require_memory_id(found, answer.status)
+    return require_ids(found, answer.status)
 
 
 def require_agreement(found: ValidationResult, status: int) -> ValidationResult:
@@ -72,8 +69,10 @@ def require_agreement(found: ValidationResult, status: int) -> ValidationResult:
     return found
 
 
-def require_memory_id(found: ValidationResult, status: int) -> ValidationResult:
-    """The verdict, if what is stored has the id of its memory. Raises OddAnswer."""
+def require_ids(found: ValidationResult, status: int) -> ValidationResult:
+    """The verdict, if it has the id of its decision, and what is stored that of its memory. Raises OddAnswer."""
+    if found.decision_id is None:
+        raise OddAnswer("The verdict names no decision, as if the claim had only been checked", status)
     if found.outcome is Outcome.STORED and found.memory_id is None:
         raise OddAnswer("The verdict says stored, and names no memory", status)
     return found
@@ -87,12 +86,8 @@ def problem_of(answer: HttpReply) -> ApiError | None:
         found = Problem.model_validate_json(answer.body, extra="ignore")
     except ValidationError:
         return None
-    kind = _KINDS.get(found.code, ApiError)
-    detail = found.detail[:MOST_SHOWN]
-    step = found.next_step[:MOST_SHOWN]
-    return kind(
-        answer.status, found.code[:MOST_SHOWN], detail, retry_after=answer.retry_after, next_step=step
-    )
+    waits = found.retry_after if answer.retry_after is None else answer.retry_after
+    return found.model_copy(update={"status": answer.status, "retry_after": waits}).error()
 
 
 def result_of(call: Call[T], answer: HttpReply) -> T:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 from vouchgate.client import answers
-from vouchgate.client.calls import ClaimMapping, as_json, checked_key
+from vouchgate.client.calls import ClaimMapping, ClaimOptions, SaveOptions, as_json, checked_key, claim_of
 from vouchgate.client.errors import ApiError, OddAnswer, Unsendable, VouchgateError
 from vouchgate.client.exchange import MOST_WAITED, backoff, exchange
 from vouchgate.client.models import Problem
@@ -41,19 +42,21 @@ _RESULTS = answers.body_reader(_Results)
 
 
 def save_many(
-    claims: Sequence[ClaimMapping], key: str | None, retries: int
+    claims: Sequence[str | ClaimMapping], options: SaveOptions, retries: int
 ) -> Operation[list[VerdictOrProblem]]:
-    """Sends all claims, in order; one result each.
+    """Sends all claims, in order; one result each. `options` hold for each claim that does not say otherwise, their
+    `idempotency_key` for the list.
 
     A row that no JSON can hold, or that is larger than a body may be, is a Problem like any other bad row. Raises
     VouchgateError with the key: what was decided before stays decided, and the whole list sent again with that key
     is answered the same.
     """
-    key = checked_key(key)
+    key = checked_key(options.get("idempotency_key"))
+    common = {name: value for name, value in options.items() if name != "idempotency_key"}
     found: dict[int, VerdictOrProblem] = {}
     rows: list[IndexedClaim] = []
     for place, claim in enumerate(claims):
-        row = _row(place, claim)
+        row = _row(place, claim, common)
         if isinstance(row, Problem):
             found[place] = row
         else:
@@ -77,10 +80,14 @@ def save_many(
     return [found[place] for place in range(len(claims))]
 
 
-def _row(place: int, claim: ClaimMapping) -> IndexedClaim | Problem:
+def _row(place: int, claim: str | ClaimMapping, common: ClaimMapping) -> IndexedClaim | Problem:
     try:
-        body = as_json(claim)
-    except Unsendable as error:
+        said: dict[str, Any] = {**common, **({"content": claim} if isinstance(claim, str) else claim)}
+        if "idempotency_key" in said:
+            raise TypeError("a list of claims has one idempotency_key, and its claims none of their own")
+        content = said.pop("content", None)
+        body = as_json(claim_of(content, cast(ClaimOptions, said))[0])
+    except (Unsendable, TypeError) as error:
         return Problem(status=422, code="invalid_request", detail=f"{error}. It was not sent.")
     if len(_HEAD) + len(body) + len(_TAIL) > MOST_BYTES:
         return Problem(
@@ -129,7 +136,7 @@ def _call(batch: Sequence[IndexedClaim], key: str) -> Call[list[VerdictOrProblem
             raise OddAnswer(f"{len(batch)} claims were sent, and {len(results)} answered", answer.status)
         for result in results:
             if isinstance(result, ValidationResult):
-                answers.require_memory_id(answers.require_agreement(result, answer.status), answer.status)
+                answers.require_ids(answers.require_agreement(result, answer.status), answer.status)
         return results
 
     patience = PATIENCE * len(batch)

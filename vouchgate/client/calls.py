@@ -68,7 +68,7 @@ class ClaimOptions(TypedDict, total=False):
     memory_type: str  # `fact` unless said
     source: str  # `ai_synthesis` unless said; any other must be granted to the token
     user_id: str | None  # the owner; may be left out when the token acts for one
-    citations: Iterable[str | Mapping[str, str]]
+    citations: Iterable[str | Mapping[str, str]] | None
     validity_horizon: datetime | str | None  # without a zone it is read as UTC
     metadata: Mapping[str, object] | None
     delivery: Mapping[str, object] | None  # {"sink", "place"}, and "op" and "data"
@@ -88,7 +88,7 @@ def claim_of(content: str, options: ClaimOptions | SaveOptions) -> tuple[ClaimMa
     said: dict[str, object] = {"memory_type": "fact", "source": "ai_synthesis", **options}
     key = said.pop("idempotency_key", None)
     if "citations" in said:
-        said["citations"] = list(options["citations"]) or None
+        said["citations"] = list(options["citations"] or ()) or None
     claim = {name: value for name, value in said.items() if value is not None}
     return {"content": content, **claim}, None if key is None else str(key)
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from typing import Any, Generic, TypeVar, get_type_hints
+from uuid import UUID
 
 from vouchgate.client.advice import next_step
 from vouchgate.client.calls import SaveOptions
@@ -30,17 +35,21 @@ class Gated(Generic[T]):
         return next_step(self.verdict)
 
 
+_RECEIVERS = ("self", "cls")
 _OPTIONS = frozenset(get_type_hints(SaveOptions))
 
 ClaimFrom = Callable[..., str | Mapping[str, Any]]  # Any: of a claim's fields, each with a type of its own
+# What holds no words of whoever calls.
+_NO_TEXT = (bool, int, float, complex, Decimal, date, time, timedelta, UUID, Enum, type(None))
+_MOST_LEVELS = 32  # of lists and mappings within an argument, as of a claim's metadata
 
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
     """How the arguments of one function become the text of a claim and its options.
 
-    `text` names the argument that is the claim, `claim` is called with all of them instead. Without either it is the
-    first one that is not `self` or `cls`.
+    `text` names the argument that is the claim, `claim` is called with all of them instead. Without either it is every
+    text among those that are given, a line each: what none of them shows, nobody has checked.
     """
 
     signature: inspect.Signature
@@ -55,15 +64,13 @@ class Arguments:
             if text is not None:
                 raise TypeError("give `text` or `claim`, not both")
             return cls(signature, None, claim)
+        several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         named = [
-            name
-            for name, one in signature.parameters.items()
-            if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD) and name not in ("self", "cls")
+            name for name, one in signature.parameters.items() if text is None or one.kind not in several
         ]
-        chosen = text if text is not None else next(iter(named), None)
-        if chosen not in named:
+        if not set(named) - set(_RECEIVERS) or text not in (None, *named):
             raise TypeError(f"{_name(function)} has no argument {text or ''!r} to take the claim from")
-        return cls(signature, chosen, None)
+        return cls(signature, text, None)
 
     def read(
         self, options: SaveOptions, args: tuple[object, ...], kwargs: Mapping[str, object]
@@ -72,8 +79,10 @@ class Arguments:
         function does not run."""
         if self.claim is None:
             bound = self.signature.bind(*args, **kwargs)
+            if self.text is None:
+                return _every_text(bound.arguments), options
             bound.apply_defaults()
-            return _text(bound.arguments[self.text or ""]), options
+            return _text(bound.arguments[self.text]), options
         found = self.claim(*args, **kwargs)
         if not isinstance(found, Mapping):
             return _text(found), options
@@ -82,6 +91,35 @@ class Arguments:
         if unknown := sorted(set(more) - _OPTIONS):
             raise TypeError(f"a claim has no field {unknown[0]!r}")
         return content, SaveOptions(**{**options, **more})  # type: ignore[typeddict-item]  # names compared above
+
+
+def _every_text(given: Mapping[str, object]) -> str:
+    """The texts of all arguments in their order, a line each. Raises TypeError where there is none, or where one may be
+    in what cannot be looked into."""
+    texts = [
+        text
+        for place, (name, value) in enumerate(given.items())
+        if place or name not in _RECEIVERS
+        for text in _texts(name, value, _MOST_LEVELS)
+        if text.strip()
+    ]
+    if not texts:
+        raise TypeError("the claim must be a text, and no argument holds one")
+    return "\n".join(texts)
+
+
+def _texts(name: str, value: object, levels: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple | AbstractSet) and levels:
+        parts = (part for pair in value.items() for part in pair) if isinstance(value, Mapping) else value
+        for part in parts:
+            yield from _texts(name, part, levels - 1)
+    elif not isinstance(value, _NO_TEXT):
+        raise TypeError(
+            f"nobody can see which texts are in {name!r}, a {type(value).__name__}: name the argument that is the whole"
+            " claim with `text`, or make the claim of all of them with `claim`"
+        )
 
 
 def _text(value: object) -> str:

@@ -6,11 +6,13 @@ The types forbid unknown fields, as every domain type does; the client reads ans
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import Field, JsonValue
 
+from vouchgate.client.errors import ApiError, Halted, QueueFull
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.frozen import Frozen
@@ -18,6 +20,9 @@ from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.claims.waiting import ReviewStatus
 
 T = TypeVar("T")
+
+MOST_SHOWN = 500  # characters of the service's sentence in an error
+_KINDS: Mapping[str, type[ApiError]] = {"queue_full": QueueFull, "read_only": Halted, "stopped": Halted}
 
 
 class Page(Frozen, Generic[T]):
@@ -29,12 +34,20 @@ class Page(Frozen, Generic[T]):
 
 
 class Problem(Frozen):
-    """Why one row of a batch was not decided; the other rows were. `code` is a stable word, `detail` a sentence."""
+    """Why one row of a batch was not decided; the other rows were. `code` is a stable word, `detail` a sentence,
+    `retry_after` the seconds after which it can be sent again."""
 
     status: int
     code: str
     detail: str
     next_step: str = Field(default="", exclude_if=lambda step: not step)  # what an agent does now
+    retry_after: float | None = Field(default=None, exclude_if=lambda seconds: seconds is None)
+
+    def error(self) -> ApiError:
+        """What `save` raises for it."""
+        kind = _KINDS.get(self.code, ApiError)
+        code, detail, step = (text[:MOST_SHOWN] for text in (self.code, self.detail, self.next_step))
+        return kind(self.status, code, detail, retry_after=self.retry_after, next_step=step)
 
 
 class OwnPending(Frozen):

@@ -86,12 +86,13 @@ class Client:
     deliveries = _asked(calls.deliveries)
 
     def save_many(
-        self, claims: Sequence[Mapping[str, object]], *, idempotency_key: str | None = None
+        self, claims: Sequence[str | Mapping[str, object]], **options: Unpack[SaveOptions]
     ) -> list[ValidationResult | Problem]:
-        """Sends claims, each a mapping with the fields of `save` (`content`, `memory_type` and `source` are needed), in
-        as few requests as the service takes. One result a claim, in order; a bad one spoils no other. When this raises,
-        the same list with the error's `idempotency_key` goes on where it broke off, and doubles nothing."""
-        return self._run(batches.save_many(claims, idempotency_key, self._config.retries))
+        """Sends claims in as few requests as the service takes, each a text or a mapping with `content` and what
+        `save` takes; `options` are those of `save`, for each claim that does not say otherwise. One result a claim, in
+        order; a bad one spoils no other: it is a Problem, whose `error()` is what `save` would have raised. When this
+        raises, the same list with the error's `idempotency_key` goes on where it broke off, and doubles nothing."""
+        return self._run(batches.save_many(claims, options, self._config.retries))
 
     def deliver(
         self, sink: str, apply: Callable[[Delivery], None], *, user_id: str | None = None
@@ -132,9 +133,10 @@ class Client:
     ) -> Callable[P, Gated[T]] | Callable[[Callable[P, T]], Callable[P, Gated[T]]]:
         """Decorates a function that writes a memory: its body runs only when the gate has stored the claim.
 
-        The claim is the first argument, the one that `text` names, or what `claim` makes of all arguments: a text, or a
-        mapping with `content` and what else `save` takes. It must hold *everything* the body will write. The decorated
-        function gives back a Gated: the verdict, and what the body returned if it ran.
+        The claim is every text among the arguments given, a line each, lists and mappings looked into; or the argument
+        that `text` names, or what `claim` makes of all of them: a text, or a mapping with `content` and what else
+        `save` takes. It must hold *everything* the body will write. The decorated function gives back a Gated: the
+        verdict, and what the body returned if it ran.
         """
 
         def decorate(function: Callable[P, T]) -> Callable[P, Gated[T]]:

@@ -98,6 +98,26 @@ def test_check_decides_and_writes_nothing(site: Site, owner: str) -> None:
     assert submit(agent, claim("The canteen closes at three"), 201).rule == "trusted_source"
 
 
+def test_type_and_source_may_be_left_out_and_nothing_passes_by_it(site: Site, owner: str) -> None:
+    """Of an agent that may speak for every source: the claim would be stored, had it named one."""
+    agent, left_out = site.agent(owner), {"content": "The lift has room for nine"}
+    assert agent.post("/v1/claims/check", json=left_out | {"source": "user"}).json()["outcome"] == "stored"
+    checked = agent.post("/v1/claims/check", json=left_out).json()
+    first = submit(agent, left_out, 202, key="lift")
+    for shown in (checked["evidence"]["claim"], first.evidence.claim.model_dump(mode="json")):
+        assert (shown["memory_type"], shown["source"], shown["asserted_source"]) == (
+            "fact",
+            "ai_synthesis",
+            "ai_synthesis",
+        )
+    named = claim("The lift has room for nine", "ai_synthesis")
+    assert submit(agent, named, 202, key="lift").decision_id == first.decision_id, "the same claim"
+    rows = agent.post("/v1/claims/batch", json={"claims": [left_out, {"memory_type": "fact"}]}).json()[
+        "results"
+    ]
+    assert [row.get("rule", row.get("code")) for row in rows] == ["already_pending", "invalid_request"]
+
+
 @pytest.mark.parametrize("source", sorted(set(Source) - {Source.AI_SYNTHESIS}))
 def test_a_source_that_is_not_granted_counts_as_the_models_own(
     site: Site, owner: str, source: Source

@@ -214,12 +214,27 @@ def test_what_cannot_be_looked_up_goes_to_review(tmp_path: Path) -> None:
         (("--repo", "."), "--repo"),
         (("--policy", "none.toml"), "none.toml"),
         (("--database-url", "mysql://host/db"), "postgresql://"),
-        (("--database-url", "sqlite:///no/such/folder/x.db"), "cannot open the database"),
         (("none.jsonl",), "none.jsonl"),
     ],
 )
 def test_what_stops_it_is_one_line(arguments: tuple[str, ...], says: str, tmp_path: Path) -> None:
     assert says in complaint(cli("check", *arguments, stdin=lines([claim("x")]), cwd=tmp_path))
+
+
+def test_a_claim_is_a_text_a_line_a_file_or_standard_input(
+    tmp_path: Path, repository: TestRepository
+) -> None:
+    text = "We use a queue, see ADR-003."
+    (tmp_path / "my claims.jsonl").write_text(lines([{"content": text}]))
+    line, read = lines([{"content": text}]), ("--repo", repository.path)
+    for given, stdin in ((text, ""), (line, ""), ("my claims.jsonl", ""), ("-", line)):
+        done = cli("check", given, *read, stdin=stdin, cwd=tmp_path)
+        (answer,) = json_lines(done.stdout)
+        claim = answer["evidence"]["claim"]
+        assert (claim["content"], claim["memory_type"], claim["source"]) == (text, "fact", "ai_synthesis"), (
+            given
+        )
+        assert (done.returncode, answer["rule"]) == (0, "stated")
 
 
 def test_a_corpus_is_named_and_made_official_on_the_command_line(tmp_path: Path) -> None:
@@ -291,6 +306,24 @@ def test_verify_is_content_only_when_everything_is_in_force(
         assert done.returncode == 1
         assert says in done.stdout.decode()
     assert cli("verify", "ADR-3", cwd=tmp_path).returncode == 1  # nothing to look in
+
+
+def test_verify_takes_a_text_a_file_or_standard_input(tmp_path: Path, repository: TestRepository) -> None:
+    text = "Queues, see ADR-003; the table of ADR-002 is gone, as ADR-003 says."
+    (tmp_path / "notes.md").write_text(text)
+    read = ("--json", "--offline", "--repo", repository.path)
+    for given, stdin in ((text, ""), ("notes.md", ""), ("-", text)):
+        done = cli("verify", given, *read, stdin=stdin, cwd=tmp_path)
+        found = [(row["citation"]["value"], row["verdict"]) for row in json_lines(done.stdout)]
+        assert found == [("ADR-003", "in force"), ("ADR-002", "superseded")], given
+        assert done.returncode == 1
+    for given, sent in (("Queues are long.", b""), ("-", b""), ("-", b"\xed\xa0\x80")):
+        assert "cites nothing" in complaint(cli("verify", given, *read, stdin=sent, cwd=tmp_path), status=2)
+    large = complaint(cli("verify", "-", *read, stdin="ADR-003 " * 200_000, cwd=tmp_path), status=2)
+    assert "over 1,000,000 bytes" in large
+    assert "more than 500 citations" in complaint(
+        cli("verify", "-", *read, stdin=" ".join(f"ADR-{n}" for n in range(1, 600)), cwd=tmp_path), status=2
+    )
 
 
 def test_verify_says_what_is_no_citation_and_what_is_no_repository(tmp_path: Path) -> None:

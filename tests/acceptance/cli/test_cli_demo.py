@@ -200,9 +200,9 @@ def test_the_demo_without_git_says_so(tmp_path: Path) -> None:
         ("webhook list", "There is no webhook."),
     ],
 )
-def test_a_command_loads_what_it_needs_by_itself(command: str, says: str, tmp_path: Path) -> None:
+def test_a_command_loads_what_it_needs_by_itself(command: str, says: str, upgraded: Path) -> None:
     """In an interpreter that has loaded nothing before. The other tests start the other commands like that."""
-    done = cli(*command.split(), cwd=tmp_path, anew=True)
+    done = cli(*command.split(), cwd=upgraded, anew=True)
     assert says in f"{done.stdout.decode()}{done.stderr.decode()}"
 
 

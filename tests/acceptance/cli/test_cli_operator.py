@@ -214,7 +214,50 @@ def test_a_damaged_database_is_one_line(desk: Desk) -> None:
     assert "no such column" in complaint(cli("log", "verify", cwd=desk.folder))
 
 
+def test_no_command_makes_an_empty_database_where_a_name_was_mistyped(tmp_path: Path) -> None:
+    """Those that are meant to make one are `serve`, `demo`, `restore` and `db upgrade`."""
+    (tmp_path / "gate.db").touch()
+    (tmp_path / "old.jsonl").write_text('{"content": "x"}\n')
+    mistyped, empty = ("--database-url", "sqlite:///gaet.db"), ("--database-url", "sqlite:///gate.db")
+    commands = (
+        *(("token", "list"), ("token", "create", "--role", "agent", "--owner", "me"), ("person", "list")),
+        *(
+            ("delivery", "list"),
+            ("webhook", "list"),
+            ("review", "list"),
+            ("numbers",),
+            ("log", "verify"),
+            ("expire",),
+        ),
+        *(("index", each) for each in ("status", "build", "verify", "repair")),
+        *(
+            ("db", "doctor", "--distributed"),
+            ("db", "partition", "--into", "2"),
+            ("db", "scrub"),
+            ("replay", "--all"),
+        ),
+        *(("check", "We use Redis"), ("import", "old.jsonl", "--owner", "me")),
+    )
+    for command in commands:
+        said = complaint(cli(*command, *mistyped, cwd=tmp_path, env={"VOUCHGATE_TOKEN": "vg_x"}), 2)
+        assert "there is no database at gaet.db (in its folder: gate.db)" in said, command
+        assert "--database-url" in said
+    assert "could not be copied" in complaint(cli("backup", "a.backup", *mistyped, cwd=tmp_path))
+    said = complaint(cli("token", "list", *empty, cwd=tmp_path), 2)
+    assert "holds no tables of vouchgate" in said
+    assert "vouchgate db upgrade" in said
+    assert {each.name for each in tmp_path.iterdir()} <= {
+        "gate.db",
+        "gate.db-wal",
+        "gate.db-shm",
+        "old.jsonl",
+    }
+    assert cli("db", "upgrade", *mistyped, cwd=tmp_path).returncode == 0
+    assert cli("token", "list", *mistyped, cwd=tmp_path).returncode == 0
+
+
 def test_a_new_token_is_alone_on_standard_output(tmp_path: Path) -> None:
+    assert cli("db", "upgrade", cwd=tmp_path).returncode == 0
     done = cli(
         "token",
         "create",
@@ -289,9 +332,9 @@ def test_a_link_for_nobody_is_not_made(
     ],
 )
 def test_a_grant_that_makes_no_sense_is_a_usage_error(
-    arguments: tuple[str, ...], says: str, tmp_path: Path
+    arguments: tuple[str, ...], says: str, upgraded: Path
 ) -> None:
-    done = cli("token", "create", *arguments, cwd=tmp_path)
+    done = cli("token", "create", *arguments, cwd=upgraded)
     assert says in complaint(done, status=2)
     assert done.stdout == b""
 
@@ -481,7 +524,7 @@ def test_a_command_without_the_service_s_policy_leaves_its_index_alone(tmp_path:
 def test_a_database_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for folder in ("absent", "file"):
-        said = complaint(cli("token", "list", "--database-url", f"sqlite:///{folder}/g.db", cwd=tmp_path))
+        said = complaint(cli("db", "upgrade", "--database-url", f"sqlite:///{folder}/g.db", cwd=tmp_path))
         assert "cannot open the database" in said
 
 

@@ -20,6 +20,7 @@ def test_the_operator_links_a_person_and_ends_their_session(tmp_path: Path) -> N
         assert done.returncode == status, done.stderr
         return (done.stdout + done.stderr).decode()
 
+    run("db", "upgrade")
     run("person", "create", "ann")
     assert "name the provider with --issuer" in run("person", "link", "ann", "--sub", SUB, status=2)
     assert "no person 'bea'" in run("person", "link", "bea", "--sub", SUB, "--issuer", ISSUER, status=1)

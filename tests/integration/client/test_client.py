@@ -10,8 +10,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,7 @@ retry_after_seconds = 7
 batch_claims = 4
 """
 ADR = "# 7. Exports are written at night\n\nDate: 2026-01-05\n\n## Status\n\nAccepted\n\n## Decision\n\n{}\n"
+SOON = datetime(2031, 1, 1, tzinfo=UTC)
 DECIDED = "The export job writes its files to the ledger at two in the night."
 
 
@@ -142,15 +144,16 @@ def test_without_a_key_every_call_has_its_own(client: Client) -> None:
 
 def test_many_are_sent_in_batches_and_answered_in_order(client: Client) -> None:
     """The policy of this gate takes four rows at a time, which the client does not know before it is told."""
-    rows: list[dict[str, object]] = [
-        {"content": f"Depot {place} opens at {hour}.", "memory_type": "fact", "source": "user"}
-        for place, hour in zip("ABCDEFGHI", range(9), strict=True)
+    rows: list[Any] = [
+        f"Depot {place} opens at {hour}." for place, hour in zip("ABCDEFGHI", range(9), strict=True)
     ]
-    rows[2] = {"content": "I guess depot C is closed.", "memory_type": "fact", "source": "user"}
-    rows[4] = {"content": "Depot E opens at 4.", "memory_type": "rumour", "source": "user"}
-    rows[5] = {"content": "half a pair: \ud83d", "memory_type": "fact", "source": "user"}
-    rows[6] = {"content": "x", "memory_type": "fact", "source": "user", "metadata": {"x": "x" * 2**20}}
-    first = client.save_many(rows, idempotency_key="all")
+    rows[2] = {"content": "I guess depot C is closed."}
+    rows[4] = {"content": "Depot E opens at 4.", "memory_type": "rumour"}
+    rows[5] = {"content": "half a pair: \ud83d"}
+    rows[6] = {"content": "x", "metadata": {"x": "x" * 2**20}}
+    rows[7] = {"content": rows[7], "memory_type": "decision", "user_id": None, "validity_horizon": SOON}
+    rows += [7, {}, {"content": "Depot K opens at ten.", "idempotency_key": "K"}, ["Depot L"]]
+    first = client.save_many(rows, source="user", citations=None, idempotency_key="all")
 
     def shown(result: ValidationResult | Problem) -> str:
         return result.outcome if isinstance(result, ValidationResult) else f"{result.status} {result.code}"
@@ -158,9 +161,13 @@ def test_many_are_sent_in_batches_and_answered_in_order(client: Client) -> None:
     assert [shown(result) for result in first] == [
         *("stored", "stored", "blocked", "stored", "422 invalid_request"),
         *("422 invalid_request", "413 body_too_large", "stored", "stored"),
+        *["422 invalid_request"] * 4,
     ]
+    shown_as = [(type(e.error()), e.error().code) for e in first[4:6] if isinstance(e, Problem)]
+    assert shown_as == [(ApiError, "invalid_request")] * 2
     kept = [e.model_copy(update={"promise": None}) if isinstance(e, ValidationResult) else e for e in first]
-    assert client.save_many(rows, idempotency_key="all") == kept, "the list sent again is answered the same"
+    again = client.save_many(rows, source="user", citations=None, idempotency_key="all")
+    assert again == kept, "the list sent again is answered the same"
     assert len(client.memories().items) == 5
     assert client.save_many([]) == []
 
@@ -327,7 +334,8 @@ def test_a_gated_body_runs_only_for_what_is_stored(site: Site, token: str) -> No
 
         stored = remember("The ledger is in Vilnius.", tag="place")
         assert (stored.value, bool(stored), stored.verdict.outcome) == (1, True, Outcome.STORED)
-        repeated = remember("The ledger is in Vilnius.")
+        assert stored.verdict.evidence.claim.content == "The ledger is in Vilnius.\nplace", "every text"
+        repeated = remember(tag="place", text="The ledger is in Vilnius.")
         assert (repeated.value, bool(repeated), repeated.verdict.rule) == (None, False, "duplicate")
         blocked = remember(text="I think the ledger is lost.")
         assert not blocked
@@ -371,6 +379,17 @@ def test_what_is_gated_can_be_named_or_made_of_all_arguments(site: Site) -> None
         def plain(text: str) -> None:
             ran.append(text)
 
+        @client.gated(source="user", user_id=owners[1])
+        def every(*texts: object, **more: object) -> str:
+            return f"{texts} {more}"
+
+        looked_into = every(
+            "Sugar is sold by weight.", 7, None, [date(2027, 1, 1), {"tea": ("by the cup",)}], a=""
+        )
+        assert looked_into.verdict.evidence.claim.content == "Sugar is sold by weight.\ntea\nby the cup\na"
+        for unseen in (b"Sugar", object(), [iter("ab")], {"a": Path("b")}):
+            with pytest.raises(TypeError, match="nobody can see which texts are in 'texts'"):
+                every("Sugar is sold by weight.", unseen)
         assert Memory().add("The ledger is in Vilnius.")
         assert Memory().note("Trains", "Trains to Riga are blue.")
         assert write("Depot", "It opens at nine.", owners[1]).value == owners[1]
@@ -397,7 +416,7 @@ def test_a_function_that_cannot_be_gated_is_refused_when_it_is_decorated(site: S
         with pytest.raises(TypeError, match="not both"):
             client.gated(text="text", claim=str)(function)
         with pytest.raises(TypeError, match="no argument"):
-            client.gated(lambda *texts: None)
+            client.gated(lambda: None)
         with pytest.raises(TypeError, match="no field 'colour'"):
             client.gated(claim=lambda text: {"content": text, "colour": "red"})(function)("Sugar is sweet.")
         with pytest.raises(TypeError, match="no field 'approved'"):

@@ -241,7 +241,7 @@ def test_what_does_not_pass_is_not_tried_again(
         (reply(STORED, 409), "does not go with"),
         (reply(STORED, 422), "does not go with"),
         (reply(QUEUED, 201), "does not go with"),
-        (reply(STORED | {"decision_id": None}, 201), "does not go with"),
+        (reply(STORED | {"decision_id": None}, 201), "names no decision"),
         (reply(STORED, 404), "is no answer of the service"),
         (Answer("<h1>Nothing here</h1>", 404), "is no answer of the service"),
         (Answer("<h1>Too large</h1>", 413), "is no answer of the service"),

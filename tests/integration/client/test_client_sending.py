@@ -11,7 +11,7 @@ import pytest
 
 from tests.calling import KINDS, QUEUED, SECRET, STORED, TEXT, Kind, calling, in_turn, keys, problem, reply
 from tests.web import Answer, Asked, WebServer, web_server
-from vouchgate import AsyncClient, Client, DeadLetter, OddAnswer, Unreachable
+from vouchgate import AsyncClient, Client, DeadLetter, OddAnswer, QueueFull, Unreachable
 from vouchgate.client import Delivered, Delivery, Problem
 from vouchgate.client.batches import MOST_BYTES
 from vouchgate.ingest.claims.decision import ValidationResult
@@ -63,7 +63,8 @@ def test_batches_have_as_many_rows_as_the_service_takes(client: Client, web: Web
 
 def test_batches_are_no_larger_than_a_body_may_be(client: Client, web: WebServer) -> None:
     web.routes["/v1/claims/batch"] = results
-    rows = [{"content": "é" * 4000, "metadata": {"padding": "x" * n}} for n in range(300)]
+    said = {"memory_type": "fact", "source": "ai_synthesis"}  # unless a row says otherwise
+    rows = [{"content": "é" * 4000, **said, "metadata": {"padding": "x" * n}} for n in range(300)]
     assert len(client.save_many(rows)) == 300
     assert [row for one in web.asked for row in json.loads(one.body)["claims"]] == rows
     assert all(MOST_BYTES - 9000 < len(one.body) <= MOST_BYTES for one in web.asked[:-1])
@@ -82,14 +83,17 @@ def test_two_batches_of_the_same_rows_have_two_keys(client: Client, web: WebServ
 
 def test_rows_that_the_database_did_not_take_are_sent_again(client: Client, web: WebServer) -> None:
     busy = {"status": 503, "code": "storage_unavailable", "detail": "Not now."}
-    full = busy | {"status": 429, "code": "queue_full"}
+    full = busy | {"status": 429, "code": "queue_full", "retry_after": 7}
     web.routes["/v1/claims/batch"] = in_turn(
         reply({"results": [QUEUED, busy, full]}), reply({"results": [QUEUED, STORED, full]})
     )
     rows = [{"content": f"{TEXT} {n}", "memory_type": "fact", "source": "user"} for n in range(3)]
     found = client.save_many(rows)
     assert [one.outcome for one in found if isinstance(one, ValidationResult)] == ["queued", "stored"]
-    assert found[2] == Problem(status=429, code="queue_full", detail="Not now.")
+    refused = found[2]
+    assert isinstance(refused, Problem)
+    error = refused.error()
+    assert (type(error), error.status, error.retry_after, error.detail) == (QueueFull, 429, 7, "Not now.")
     assert len(set(keys(web))) == 1
     assert len(web.asked) == 2
 
@@ -100,6 +104,7 @@ def test_rows_that_the_database_did_not_take_are_sent_again(client: Client, web:
         {"results": [QUEUED]},
         {"results": [QUEUED, QUEUED, QUEUED]},
         {"results": [QUEUED, QUEUED | {"approved": True}]},
+        {"results": [QUEUED, QUEUED | {"decision_id": None}]},
         {"results": [QUEUED, {}]},
         {"results": None},
         {},

@@ -23,11 +23,15 @@ from sqlmodel import SQLModel
 
 from tests.conftest import THRESHOLD, Postgresql
 from tests.running.processes import FORKED
+from vouchgate.cli.database import open_existing
+from vouchgate.cli.output import Failure
 from vouchgate.ingest.dedup.signature import signature_keys
+from vouchgate.settings import load_settings
 from vouchgate.storage import engine as engines
 from vouchgate.storage.dedup.builds import builds
 from vouchgate.storage.dedup.window import CandidateSet, DedupIndexView
 from vouchgate.storage.engine import (
+    has_tables,
     is_busy,
     migrate,
     needs_migration,
@@ -47,7 +51,11 @@ from vouchgate.storage.store import Store
 def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> None:
     engine = open_engine(empty_database_url)
     assert needs_migration(engine)
+    with pytest.raises(Failure, match="holds no tables of vouchgate"):  # a command that only works on one
+        open_existing(load_settings({}, database_url=empty_database_url))
+    assert not has_tables(engine)
     migrate(engine)
+    assert has_tables(engine)
     assert not needs_migration(engine)
     migrate(engine)
     with reading(engine) as connection:

@@ -26,6 +26,7 @@ from tests.answers import STORED as STORED_TEXT
 from vouchgate.client import advice, next_step
 from vouchgate.client.prompt import PROMPT
 from vouchgate.ingest.citations import detect_citations
+from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.decision import Outcome, Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.source import Standing
@@ -124,6 +125,24 @@ def test_what_was_found_says_what_to_do(verdict: ValidationResult, said: str) ->
     told = next_step(verdict)
     assert said in told
     assert is_one_sentence(told.replace(PAGE, "it")), told
+
+
+@pytest.mark.parametrize("checked", [True, False])
+def test_a_source_that_is_not_granted_is_said_where_it_holds_a_claim_back(checked: bool) -> None:
+    claim = PLAIN.evidence.claim.model_copy(update={"asserted_source": Source.USER})
+    named: dict[str, Any] = {
+        "evidence": PLAIN.evidence.model_copy(update={"claim": claim}),
+        "decision_id": None if checked else "dec_1",
+    }
+    told = next_step(ruled(Rule.UNGROUNDED, **named))
+    assert "counts as ai_synthesis, because the source user is not granted to this token" in told
+    assert is_one_sentence(told), told
+    for verdict in (
+        PLAIN,
+        ruled(Rule.DUPLICATE, Outcome.BLOCKED, **named),
+        ruled(Rule.STATED, Outcome.STORED, **named),
+    ):
+        assert "granted" not in next_step(verdict)
 
 
 def test_a_successor_is_named_only_when_it_is_a_plain_name() -> None:

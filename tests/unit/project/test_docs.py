@@ -25,10 +25,10 @@ ROOT = Path(__file__).parents[3]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 PRODUCT = [
     file
-    for top in ("ingest", "storage", "review", "vouchgate")
+    for top in ("ingest", "storage", "review", "vouchgate", "clients/typescript/src")
     for folder, _, names in os.walk(ROOT / top)  # which does not follow the links of the package
     for file in map(Path(folder).joinpath, names)
-    if file.suffix == ".py"
+    if file.suffix in (".py", ".ts")
 ]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 

@@ -19,7 +19,7 @@ BARE = re.compile(rf"\b(?:from|import)\b(?:[^\n]|\\\n)*(?<![.\w])(?:{'|'.join(FO
 
 def sources() -> list[Path]:
     """Every Python file of the project, each once."""
-    tops = (*FOLDERS, "vouchgate", "tests", "bench")
+    tops = (*FOLDERS, "vouchgate", "tests", "bench", "clients")
     walked = (step for top in tops for step in os.walk(ROOT / top))
     return [Path(folder) / name for folder, _, names in walked for name in names if name.endswith(".py")]
 

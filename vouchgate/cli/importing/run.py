@@ -17,6 +17,7 @@ from pathlib import Path
 from sqlalchemy import make_url
 
 from vouchgate.cli.check import LOCAL, OWNER
+from vouchgate.cli.database import open_existing
 from vouchgate.cli.importing.progress import ImportProgress
 from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, say, show_table
 from vouchgate.cli.progress import of_the_index
@@ -127,6 +128,7 @@ def send(asked: ImportRequest, settings: Settings) -> int:
     token, interrupt = _token(settings), Interrupt()
     with ExitStack() as opened:
         rows = opened.enter_context(asked.open(settings.repo))
+        open_existing(settings).dispose()  # a token is of a database that is there
         with of_the_index() as building:
             service = opened.enter_context(open_service(settings, building))
         runner = opened.enter_context(asyncio.Runner())

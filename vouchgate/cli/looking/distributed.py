@@ -8,9 +8,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
+from vouchgate.cli.database import open_existing
 from vouchgate.cli.output import FAILED, Failure, one_line, say
-from vouchgate.settings import Settings, database_to_open
-from vouchgate.storage.engine import migrate, open_engine, reading
+from vouchgate.settings import Settings
+from vouchgate.storage.engine import reading
 from vouchgate.storage.tables.keyed import Keyed, known, uses
 from vouchgate.storage.tables.partitions import partitions
 
@@ -22,9 +23,8 @@ _TRIGGERS = text(
 def run(settings: Settings, statements: Path | None) -> int:
     """Says of each table, and of each way in which a statement finds rows, whether it goes by owner; 1 when one does
     not and nobody has said why. Raises Failure, StorageError."""
-    engine = open_engine(database_to_open(settings))
+    engine = open_existing(settings)
     try:
-        migrate(engine)
         with reading(engine) as connection:
             found = [*_schema(connection), *(() if statements is None else _statements(statements))]
     finally:

@@ -240,13 +240,12 @@ def db_partition(
     It is one transaction, which keeps what is there or changes nothing. It takes as long as copying the tables, and as
     much room again until it is done.
     """
-    from vouchgate.settings import database_to_open
-    from vouchgate.storage.engine import migrate, open_engine, writing
+    from vouchgate.cli.database import open_existing
+    from vouchgate.storage.engine import writing
     from vouchgate.storage.tables.partitions import partition
 
-    engine = open_engine(database_to_open(operator.settings_from(database_url=database_url)))
+    engine = open_existing(operator.settings_from(database_url=database_url))
     try:
-        migrate(engine)
         with writing(engine) as connection:
             counted = partition(connection, into)
     finally:

@@ -1,0 +1,29 @@
+/** What is said of a claim, and the Idempotency-Key it is sent with. */
+
+import { randomUUID } from "node:crypto";
+import { Unsendable } from "./errors.js";
+import type { ClaimIn } from "./generated/api.js";
+
+type Optional<T> = { [Name in keyof T]?: T[Name] | null | undefined };
+
+/** What may be said of a claim beside its text; `fact` and `ai_synthesis`, which vouches for nothing, unless said. */
+export type ClaimOptions = Optional<Omit<ClaimIn, "content" | "validity_horizon">> & { validity_horizon?: string | Date | null | undefined };
+
+/** What may be said of a claim that is to be kept. */
+export interface SaveOptions extends ClaimOptions {
+  idempotency_key?: string | null | undefined;
+}
+
+/** The key given, or a new one. Throws Unsendable when it cannot be one. */
+export function checked_key(key: string | null | undefined): string {
+  if (key === undefined || key === null) return randomUUID();
+  if (!/^[\x21-\x7e]([\x20-\x7e]{0,253}[\x21-\x7e])?$/.test(key)) throw new Unsendable("An Idempotency-Key is 1 to 255 visible ASCII characters");
+  return key;
+}
+
+/** The body of a submit. What says nothing is left out. Throws TypeError for what is no text. */
+export function claim_of(content: string, options: ClaimOptions): Record<string, unknown> {
+  if (typeof content !== "string") throw new TypeError(`the claim must be a text, not ${typeof content}`);
+  const said = { content, memory_type: "fact", source: "ai_synthesis", ...options };
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null && value !== undefined));
+}
