@@ -122,11 +122,11 @@ def _roles(settings: Settings) -> tuple[frozenset[Role] | None, str | None]:
             engine.dispose()
     except StorageError as error:
         return None, f"The database cannot be used: {error}."
-    held = (
+    held = [
         each.role
         for each in known
-        if not each.revoked_at and (each.expires_at is None or each.expires_at > now)
-    )
+        if not each.embedded and not each.revoked_at and (each.expires_at is None or each.expires_at > now)
+    ]
     return frozenset(held), None
 
 

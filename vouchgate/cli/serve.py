@@ -26,7 +26,6 @@ from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.transparency.verifier import ED25519, NotProven, parse_keys
 from vouchgate.server.app import create_app
 from vouchgate.server.connections import Server
-from vouchgate.server.embedded import OWNER, is_embedded
 from vouchgate.server.headers import SecureHeaders
 from vouchgate.server.processes import Supervisor
 from vouchgate.server.witness import Witness, WitnessError, create_witness
@@ -38,6 +37,7 @@ from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
 
+OWNER = "me"  # whose gate a first start sets up, as a gate inside a program does
 BACKLOG = 2048
 GRACE_SECONDS = 20  # for requests under way when the service is told to stop
 LAND_SECONDS = 10  # of these after which nobody waits for a page any more: a claim that does is queued then
@@ -210,7 +210,7 @@ def _first_start(service: Service, address: str, port: int) -> None:
     as what is printed may be kept in a log, a file that nobody else can read has them, and its name is printed.
     Raises Failure."""
     with service.store.read() as connection:
-        if any(not is_embedded(token) for token in tokens.listing(connection)):
+        if any(not token.embedded for token in tokens.listing(connection)):
             return
     terminal = next((stream for stream in (sys.stderr, sys.stdout) if stream.isatty()), None)
     if terminal is not None:

@@ -4,6 +4,7 @@ network. The clients do not see a difference."""
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import suppress
@@ -26,6 +27,7 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
         self._lock = threading.Lock()
         self._under_way: set[Future[httpx.Response]] = set()
         self._ended = False
+        self._process = os.getpid()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Raises httpx.ReadTimeout, and RuntimeError once the service has ended."""
@@ -58,6 +60,10 @@ class InProcess(httpx.BaseTransport, httpx.AsyncBaseTransport):
             await asyncio.wait(left, timeout=seconds)
 
     def _send(self, request: httpx.Request) -> Future[httpx.Response]:
+        if os.getpid() != self._process:  # there is no loop in it, and nobody would answer
+            raise RuntimeError(
+                "this gate was opened in the process that this one was forked from: open one here"
+            )
         with self._lock:
             if self._ended:
                 raise RuntimeError("this gate is closed")

@@ -1,4 +1,4 @@
-"""A gate inside a program: the service in a thread of it, and its clients without a network; ADR-0062, docs/embedded.md.
+"""A gate inside a program: the service in a thread of it, and clients without a network; ADR-0062, docs/embedded.md.
 
 What is asked, checked, decided and kept is the service's own: requests go to the same application, and the database is
 one that `vouchgate serve` opens, later or at the same time.
@@ -36,18 +36,12 @@ from vouchgate.storage.errors import StorageError
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store
 
-OWNER = "me"  # whose memories they are, unless somebody says otherwise; a first start of the service says the same
+OWNER = "me"  # whose memories they are, unless somebody says otherwise, as at a first start of the service
 AGENT, REVIEWER = "agent", "owner"  # what those are called who call from inside
-_MARK = " (embedded)"  # ends the names of their tokens
 LAND_SECONDS = 10.0  # for which requests under way are waited for when it is closed
 RETRIES = 4  # as a client has by itself
 Repos = str | Path | Sequence[str | Path]
 _NOT_OPENED = (SettingsError, PolicyError, OwnerRulesError, RepositoryError, StorageError)
-
-
-def is_embedded(token: tokens.TokenInfo) -> bool:
-    """Whether it was made for a gate inside a program: nobody has its text."""
-    return token.name.endswith(_MARK)
 
 
 class _Known(Authenticator):
@@ -93,7 +87,7 @@ class _Running:
     def config(self, role: Role, name: str, sources: Iterable[str], timeout: float) -> Config:
         """How the principal of this name calls; it is made where there is none. Raises ValueError."""
         known = {Source(source) for source in sources}
-        token_id = self._principal(role, name + _MARK, frozenset(known))
+        token_id = self._principal(role, name + tokens.EMBEDDED, frozenset(known))
         return Config(ADDRESS, self._known.admit(token_id), timeout, RETRIES, self._transport)
 
     def close(self) -> None:

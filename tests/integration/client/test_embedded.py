@@ -21,7 +21,6 @@ from vouchgate.client.in_process import URL
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.claims.waiting import ReviewStatus
-from vouchgate.server.embedded import is_embedded
 from vouchgate.storage.identity import tokens
 
 ROOT = Path(__file__).parents[3]
@@ -87,7 +86,7 @@ def test_claims_are_decided_and_ruled_on_as_at_the_service(gate: Gate, database_
     with Gate.open(database_url, repo=repo, offline=True) as second:
         assert {memory.content for memory in second.memories().items} == {TRUE, "The cellar floods in March."}
         with second._running._service.store.read() as connection:
-            inside = [each for each in tokens.listing(connection) if is_embedded(each)]
+            inside = [each for each in tokens.listing(connection) if each.embedded]
     assert sorted(each.role for each in inside) == [Role.AGENT, Role.REVIEWER]
 
 
