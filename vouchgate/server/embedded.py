@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakSet
 
 from sqlalchemy import URL
 
@@ -76,13 +77,14 @@ class _Running:
         self._settings = settings
         self._opened: Future[Service] = Future()
         self._ended: Future[None] = Future()
-        # The program may end without closing it: nothing that was answered is lost by that.
+        # A daemon, because a program that forgets to close it must end all the same.
         self._thread = threading.Thread(target=self._run, name="vouchgate-gate", daemon=True)
         self._thread.start()
         try:
             self._service = self._opened.result()
         except _NOT_OPENED as error:
             raise CannotOpen(str(error)) from error
+        _RUNNING.add(self)
 
     def config(self, role: Role, name: str, sources: Iterable[str], timeout: float) -> Config:
         """How the principal of this name calls; it is made where there is none. Raises ValueError."""
@@ -128,6 +130,19 @@ class _Running:
             self._opened.set_result(service)
             await self._stop.wait()
             await self._transport.finish(LAND_SECONDS)
+
+
+_RUNNING: WeakSet[_Running] = WeakSet()
+
+
+def _close_all() -> None:
+    """Closes what the program did not."""
+    for each in list(_RUNNING):
+        each.close()
+
+
+# Not `atexit`, which comes when no pool takes work any more. It is what `concurrent.futures` ends its own threads by.
+threading._register_atexit(_close_all)  # type: ignore[attr-defined]
 
 
 def _open(
@@ -216,13 +231,18 @@ class AsyncGate(AsyncClient):
         **settings: Any,
     ) -> Self:
         """See `Gate.open`."""
+
+        def close(opened: asyncio.Future[Self]) -> None:  # nobody waits for it any more
+            if not opened.cancelled() and opened.exception() is None:
+                asyncio.get_running_loop().run_in_executor(None, opened.result()._running.close)
+
         opening = asyncio.ensure_future(
             asyncio.to_thread(lambda: cls(_open(database, repo, owner, policy, settings), timeout))
         )
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            opening.add_done_callback(_close_unwanted)
+            opening.add_done_callback(close)
             raise
 
     def __init__(self, running: _Running, timeout: float) -> None:
@@ -249,9 +269,3 @@ class AsyncGate(AsyncClient):
         await super().aclose()
         await self.reviews.aclose()
         await asyncio.to_thread(self._running.close)
-
-
-def _close_unwanted(opened: asyncio.Future[AsyncGate]) -> None:
-    """Closes what nobody waits for any more, if it was opened."""
-    if not opened.cancelled() and opened.exception() is None:
-        opened.result()._running.close()

@@ -9,11 +9,13 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from mcp.client.stdio import stdio_client
 
 from tests.acceptance.cli_program import clean_environment
 from tests.stores.gating import GRAPH_SERVER, NODE
@@ -91,8 +93,10 @@ class Reader:
 
 
 @pytest.fixture
-def reader(tmp_path: Path, programs: Path) -> Iterator[Reader]:
+def reader(tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     """One in an empty folder, whose npx finds the server that is installed here."""
+    # Where servers complain: what stood there when the module was loaded, which here was some test's.
+    monkeypatch.setattr(vars(stdio_client)["__wrapped__"], "__defaults__", (sys.__stderr__,))
     tools, start = tmp_path / "bin", tmp_path / "start"
     tools.mkdir()
     start.mkdir()
