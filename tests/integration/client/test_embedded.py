@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.acceptance.cli_program import serving
 from tests.repos import TestRepository
 from tests.running.service import make_token, serve
 from vouchgate import ApiError, AsyncGate, CannotOpen, Client, Gate, Reviews, Unreachable
@@ -148,9 +149,19 @@ def test_the_async_twin_in_any_event_loop(database_url: str, repo: Path) -> None
         with pytest.raises(RuntimeError, match="closed"):
             await gate.whoami()
 
+    async def unwanted() -> None:
+        opening = asyncio.create_task(opened())
+        await asyncio.sleep(0)
+        (under_way,) = asyncio.all_tasks() - {opening, asyncio.current_task()}
+        opening.cancel()
+        await asyncio.wait({opening})
+        nobodys = await under_way
+        await asyncio.to_thread(nobodys._running._ended.result)  # it is closed by itself
+
     gate = asyncio.run(opened())
     for part in (work, gone, end):
         asyncio.run(part(gate))
+    asyncio.run(unwanted())
 
 
 def test_both_have_the_same_methods() -> None:
@@ -195,6 +206,9 @@ def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path: Path,
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "True\n", "")
     with Gate.open(tmp_path / "memory.db") as gate:
         assert [memory.content for memory in gate.memories().items] == [TRUE]
+    # Tokens that nobody has the text of are none for the first start of a service.
+    with serving("--database-url", f"sqlite:///{tmp_path / 'memory.db'}", cwd=tmp_path) as service:
+        assert 'three tokens for the owner "me"' in service.first_start()
 
 
 def test_the_examples_of_the_page_run(
