@@ -9,15 +9,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from vouchgate import extras
+
 if TYPE_CHECKING:
     from vouchgate.client import (
         ApiError,
         AsyncClient,
+        AsyncReviews,
+        CannotOpen,
         Client,
         DeadLetter,
         Gated,
         OddAnswer,
         QueueFull,
+        Reviews,
         Unreachable,
         Unsendable,
         VouchgateError,
@@ -29,17 +34,23 @@ if TYPE_CHECKING:
         SearchHistory,
         SearchTask,
     )
+    from vouchgate.server.embedded import AsyncGate, Gate
 
 __all__ = [
     "AgentResult",
     "ApiError",
     "AsyncClient",
+    "AsyncGate",
+    "AsyncReviews",
+    "CannotOpen",
     "Client",
     "DeadLetter",
+    "Gate",
     "Gated",
     "Hit",
     "OddAnswer",
     "QueueFull",
+    "Reviews",
     "SearchHistory",
     "SearchTask",
     "Unreachable",
@@ -47,6 +58,7 @@ __all__ = [
     "VouchgateError",
     "decide_from_history",
 ]
+_EMBEDDED = ("AsyncGate", "Gate")
 _OF_HISTORY = ("AgentResult", "Hit", "SearchHistory", "SearchTask")
 
 
@@ -61,7 +73,14 @@ if not TYPE_CHECKING:  # a type checker that saw it would take every name for on
             room = "vouchgate.ingest.corroboration.history"
         elif name == "decide_from_history":
             room = "vouchgate.ingest.corroboration.decision"
-        return getattr(import_module(room), name)
+        elif name in _EMBEDDED:
+            room = "vouchgate.server.embedded"
+        try:
+            return getattr(import_module(room), name)
+        except ModuleNotFoundError as error:
+            if name not in _EMBEDDED or extras.missing(error) is None:
+                raise
+            raise ImportError(extras.sentence(name, "server"), name=error.name) from error
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,13 +22,15 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.review.ending.erasing import Erasing
 from vouchgate.review.queue import ReviewQueue
 from vouchgate.review.trust.standing_rulings import StandingRulings
-from vouchgate.review.vouching.loading import load_rules
+from vouchgate.review.vouching.loading import load_rules, read_rules
 from vouchgate.settings import Settings, database_to_open, erasures_file, plain
 from vouchgate.sources.cache import SourceCache
 from vouchgate.sources.reader import Sources
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources, outbound_of
+from vouchgate.storage import modes
 from vouchgate.storage.dedup.reindex import Report
+from vouchgate.storage.disk.check import check_file, database_file
 from vouchgate.storage.disk.files import tighten
 from vouchgate.storage.store import Store
 from vouchgate.workers.changes import ChangeWatch
@@ -40,6 +43,8 @@ from vouchgate.workers.sequencer import Sequencer
 from vouchgate.workers.smtp import parse_server
 from vouchgate.workers.webhooks import Webhooks
 from vouchgate.workers.witnesses import Witnesses, parse_witness
+
+log = logging.getLogger(__name__)
 
 JUDGE_QUESTIONS_AT_ONCE = 8
 
@@ -153,6 +158,33 @@ def open_service(
             open_witnesses(settings, policy, store),
             None if settings.log_mirror is None else LogMirror(store, settings.log_mirror),
         )
+
+
+@contextmanager
+def open_to_serve(settings: Settings, report: Report = lambda done, total: None) -> Iterator[Service]:
+    """As `open_service`, for what takes claims from now on: the database's file is looked at first, and what decides is
+    noted. Raises EarlierDatabase, too."""
+    if (database := database_file(database_to_open(settings))) is not None:
+        check_file(database)
+    with open_service(settings, report) as service:
+        note_in_force(service)
+        yield service
+
+
+def note_in_force(service: Service) -> None:
+    """Keeps what decides from now on, and says so when that is another policy than at the last start."""
+    rules = service.settings.owner_rules
+    text = None if rules is None else read_rules(rules)
+    before = service.store.put_in_force(service.policy, text, datetime.now(UTC))
+    if before is not None:
+        message = (
+            "the policy is another than at the last start: vouchgate policy diff %s, vouchgate policy test %s"
+        )
+        log.warning(message, before[:12], service.policy.digest[:12])
+    with service.store.read() as connection:
+        for switch in modes.everything(connection):
+            if switch.matters:
+                log.warning("%s", switch.sentence)
 
 
 def open_webhooks(settings: Settings, policy: Policy, store: Store) -> Webhooks:

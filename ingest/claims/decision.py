@@ -179,6 +179,11 @@ class ValidationResult(Frozen):
     promise: Promise | None = Field(default=None, exclude_if=lambda promise: promise is None)
 
     @property
+    def stored(self) -> bool:
+        """Whether the decision is to store it, as `outcome` says; while the gate observes, `passed` may say more."""
+        return self.outcome is Outcome.STORED
+
+    @property
     def passed(self) -> bool:
         """Whether it went through: stored, or let through because the gate only observed."""
         return self.approved or self.held is False

@@ -44,6 +44,7 @@ _REVOKE = (
     .values(revoked_at=bindparam("at"))
 )
 PREFIX = "vg_"
+EMBEDDED = " (embedded)"  # ends the names of those that stand for a gate inside a program
 # 16 hex digits, then 32 random bytes as 43 url-safe characters (which may hold "_" too, hence the lengths).
 _PRESENTED = re.compile(rf"(?:{PREFIX}|gg_)([0-9a-f]{{16}})_([A-Za-z0-9_-]{{43}})")
 _NO_DIGEST = hashlib.sha256(b"").hexdigest()  # of no secret: every secret has 43 characters
@@ -64,6 +65,11 @@ class TokenInfo(Frozen):
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it stands for a gate inside a program: then nobody has its text."""
+        return self.name.endswith(EMBEDDED)
 
 
 class KnownToken(NamedTuple):

@@ -56,26 +56,25 @@ class Model(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=self.says))])
 
 
+def offline_config(
+    directory: Path, vectors: Vectors | None = None, model: Model | None = None
+) -> dict[str, Any]:
+    """What mem0 is told: all that it keeps is in `directory`."""
+    kept = {"path": str(directory / "qdrant"), "embedding_model_dims": 64, "on_disk": True}
+    return {
+        "vector_store": {"provider": "qdrant", "config": kept},
+        "embedder": {"provider": "langchain", "config": {"model": vectors or Vectors()}},
+        "llm": {"provider": "langchain", "config": {"model": model or Model()}},
+        "history_db_path": str(directory / "history.db"),
+    }
+
+
 class Store:
     """A real `mem0.Memory` in `directory`, and what it runs on."""
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.vectors, self.model = directory, Vectors(), Model()
-        self.memory: Any = Memory.from_config(
-            {
-                "vector_store": {
-                    "provider": "qdrant",
-                    "config": {
-                        "path": str(directory / "qdrant"),
-                        "embedding_model_dims": 64,
-                        "on_disk": True,
-                    },
-                },
-                "embedder": {"provider": "langchain", "config": {"model": self.vectors}},
-                "llm": {"provider": "langchain", "config": {"model": self.model}},
-                "history_db_path": str(directory / "history.db"),
-            }
-        )
+        self.memory: Any = Memory.from_config(offline_config(directory, self.vectors, self.model))
 
     def texts(self, **filters: str) -> list[str]:
         """All memories of a user (or agent, or run), sorted."""

@@ -477,14 +477,20 @@ def numbers(
 
 
 @app.command(epilog="Example: vouchgate doctor --repo https://git.example.com/acme/app")
-def doctor(repo: operator.Repos = None) -> None:
-    """Say who may vouch, corpus by corpus and repository by repository, and warn where that may be an agent.
+def doctor(
+    repo: operator.Repos = None,
+    database_url: operator.DatabaseUrl = None,
+    policy: operator.PolicyFile = None,
+) -> None:
+    """Say who may vouch, and what is missing before claims are stored, in the order to mend it.
 
-    Who writes the ref of a repository that counts, or in an official corpus, vouches for whatever it says.
+    Who writes the ref of a repository that counts, or in an official corpus, vouches for whatever it says; there is a
+    warning where that may be an agent. Nothing is made or written.
     """
     from vouchgate.cli import doctor as command
 
-    raise typer.Exit(command.run(operator.settings_from(repo=repo)))
+    settings = operator.settings_from(repo=repo, database_url=database_url, policy=policy)
+    raise typer.Exit(command.run(settings))
 
 
 # In this order they are listed.

@@ -24,22 +24,20 @@ from vouchgate.gate.signing import key_file
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.transparency.verifier import ED25519, NotProven, parse_keys
-from vouchgate.review.vouching.loading import read_rules
 from vouchgate.server.app import create_app
 from vouchgate.server.connections import Server
 from vouchgate.server.headers import SecureHeaders
 from vouchgate.server.processes import Supervisor
 from vouchgate.server.witness import Witness, WitnessError, create_witness
-from vouchgate.service import Service, open_service
-from vouchgate.settings import PREFIX, Settings, database_to_open
-from vouchgate.storage import modes
-from vouchgate.storage.disk.check import check_file, database_file
+from vouchgate.service import Service, open_service, open_to_serve
+from vouchgate.settings import PREFIX, Settings
+from vouchgate.storage.disk.check import database_file
 from vouchgate.storage.identity import sessions, tokens
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
 
-OWNER = "me"  # whose gate a first start sets up
+OWNER = "me"  # whose gate a first start sets up, as a gate inside a program does
 BACKLOG = 2048
 GRACE_SECONDS = 20  # for requests under way when the service is told to stop
 LAND_SECONDS = 10  # of these after which nobody waits for a page any more: a claim that does is queued then
@@ -76,11 +74,8 @@ def run(settings: Settings) -> int:
             elif made:
                 say(f"The log is signed with a new key, in {key}: keep a copy of it in another place.")
 
-        if (database := database_file(database_to_open(settings))) is not None:
-            check_file(database)
-        with of_the_index() as progress, open_service(settings, progress) as service:
+        with of_the_index() as progress, open_to_serve(settings, progress) as service:
             progress.close()
-            note_in_force(service)
             _first_start(service, address, port_of(listener))
             listen(listener)
             if settings.workers == 1:
@@ -89,22 +84,6 @@ def run(settings: Settings) -> int:
         gc.enable()
         # All is well and closed again: the workers open what they need, this process keeps nothing but the port.
         return Supervisor(settings, listener, work, ready).run()
-
-
-def note_in_force(service: Service) -> None:
-    """Keeps what decides from now on, and says so when that is another policy than at the last start."""
-    rules = service.settings.owner_rules
-    text = None if rules is None else read_rules(rules)
-    before = service.store.put_in_force(service.policy, text, datetime.now(UTC))
-    if before is not None:
-        message = (
-            "the policy is another than at the last start: vouchgate policy diff %s, vouchgate policy test %s"
-        )
-        log.warning(message, before[:12], service.policy.digest[:12])
-    with service.store.read() as connection:
-        for switch in modes.everything(connection):
-            if switch.matters:
-                log.warning("%s", switch.sentence)
 
 
 def run_witness(logs: Sequence[str], folder: Path, name: str | None, host: str, port: int) -> int:
@@ -231,7 +210,7 @@ def _first_start(service: Service, address: str, port: int) -> None:
     as what is printed may be kept in a log, a file that nobody else can read has them, and its name is printed.
     Raises Failure."""
     with service.store.read() as connection:
-        if tokens.listing(connection):
+        if any(not token.embedded for token in tokens.listing(connection)):
             return
     terminal = next((stream for stream in (sys.stderr, sys.stdout) if stream.isatty()), None)
     if terminal is not None:

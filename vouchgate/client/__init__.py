@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vouchgate.client.advice import next_step
 from vouchgate.client.errors import (
     ApiError,
+    CannotOpen,
     DeadLetter,
     Halted,
     OddAnswer,
@@ -28,16 +29,20 @@ from vouchgate.client.models import (
     OwnPending,
     Page,
     Problem,
+    Review,
+    Ruling,
     Who,
 )
-from vouchgate.client.sync import Client
+from vouchgate.client.sync import Client, Reviews
 
 if TYPE_CHECKING:
-    from vouchgate.client.aio import AsyncClient
+    from vouchgate.client.aio import AsyncClient, AsyncReviews
 
 __all__ = [
     "ApiError",
     "AsyncClient",
+    "AsyncReviews",
+    "CannotOpen",
     "Client",
     "DeadLetter",
     "Delivered",
@@ -51,6 +56,9 @@ __all__ = [
     "Page",
     "Problem",
     "QueueFull",
+    "Review",
+    "Reviews",
+    "Ruling",
     "Unreachable",
     "Unsendable",
     "VouchgateError",
@@ -62,9 +70,9 @@ __all__ = [
 if not TYPE_CHECKING:  # a type checker that saw it would take every name for one of the package's
 
     def __getattr__(name: str) -> object:
-        """`AsyncClient`, imported when it is first asked for: a program that waits does not load asyncio."""
-        if name != "AsyncClient":
+        """What waits for nothing, imported when it is first asked for: a program that waits does not load asyncio."""
+        if name not in ("AsyncClient", "AsyncReviews"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from vouchgate.client.aio import AsyncClient  # noqa: PLC0415  (see above)
+        from vouchgate.client import aio  # noqa: PLC0415  (see above)
 
-        return AsyncClient
+        return getattr(aio, name)

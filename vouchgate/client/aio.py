@@ -12,9 +12,9 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx
 
-from vouchgate.client import batches, calls, deliver
+from vouchgate.client import batches, calls, deliver, reviewing
 from vouchgate.client.calls import SaveOptions
-from vouchgate.client.config import answer_of, configured, describe_lost_request
+from vouchgate.client.config import Config, answer_of, configured, describe_lost_request
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
 from vouchgate.client.models import Delivered, Delivery, Problem
@@ -28,25 +28,35 @@ T = TypeVar("T")
 Function = Callable[P, Coroutine[Any, Any, T]]
 
 
-def _asked(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+def _asked(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncCaller, P], Coroutine[Any, Any, T]]:
     """A method that makes a call, and gives what is read of the answer."""
 
-    async def method(self: AsyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def method(self: AsyncCaller, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(exchange(call(*args, **kwargs), self._config.retries))
 
     calls.dress(method, call)
     return method
 
 
-class AsyncClient:
-    """`Client` with coroutines: it may be shared by the tasks of one event loop."""
+class AsyncCaller:
+    """`Caller` with coroutines."""
 
     def __init__(
         self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0, retries: int = 4
     ) -> None:
         """Raises ValueError naming what cannot be used. Nothing is asked yet."""
-        self._config = configured(url, token, timeout=timeout, retries=retries, environment=os.environ)
-        self._http = httpx.AsyncClient(**self._config.for_httpx())
+        self._connect(configured(url, token, timeout=timeout, retries=retries, environment=os.environ))
+
+    def _connect(self, config: Config) -> None:
+        self._config = config
+        self._http = httpx.AsyncClient(**config.for_httpx())
+
+    @classmethod
+    def over(cls, config: Config) -> Self:
+        """See `Caller.over`."""
+        made = cls.__new__(cls)
+        made._connect(config)
+        return made
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._config.url!r})"
@@ -60,6 +70,38 @@ class AsyncClient:
     async def aclose(self) -> None:
         """Closes the connections."""
         await self._http.aclose()
+
+    async def _run(self, operation: Operation[T]) -> T:
+        reply: Reply = None
+        while True:
+            try:
+                step = operation.send(reply)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            reply = await self._take(step)
+
+    async def _take(self, step: Step) -> Reply:
+        match step:
+            case Send():
+                try:
+                    return answer_of(await self._http.request(**self._config.for_request(step.call)))
+                except httpx.RequestError as error:
+                    return describe_lost_request(error)
+            case Pause():
+                await asyncio.sleep(step.seconds)
+                return None
+            case CallFunction():
+                try:
+                    if isawaitable(waited := step.action()):
+                        await waited
+                except Exception as error:  # noqa: BLE001  (whatever it is, it is told to the gate)
+                    return error
+                return None
+
+
+class AsyncClient(AsyncCaller):
+    """`Client` with coroutines: it may be shared by the tasks of one event loop."""
 
     save = _asked(calls.save)
     check = _asked(calls.check)
@@ -143,30 +185,13 @@ class AsyncClient:
 
         return decorate if function is None else decorate(function)
 
-    async def _run(self, operation: Operation[T]) -> T:
-        reply: Reply = None
-        while True:
-            try:
-                step = operation.send(reply)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            reply = await self._take(step)
 
-    async def _take(self, step: Step) -> Reply:
-        match step:
-            case Send():
-                try:
-                    return answer_of(await self._http.request(**self._config.for_request(step.call)))
-                except httpx.RequestError as error:
-                    return describe_lost_request(error)
-            case Pause():
-                await asyncio.sleep(step.seconds)
-                return None
-            case CallFunction():
-                try:
-                    if isawaitable(waited := step.action()):
-                        await waited
-                except Exception as error:  # noqa: BLE001  (whatever it is, it is told to the gate)
-                    return error
-                return None
+class AsyncReviews(AsyncCaller):
+    """`Reviews` with coroutines."""
+
+    list = _asked(reviewing.list_items)
+    show = _asked(reviewing.show)
+    approve = _asked(reviewing.approve)
+    edit = _asked(reviewing.edit)
+    reject = _asked(reviewing.reject)
+    undo = _asked(reviewing.undo)

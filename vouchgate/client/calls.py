@@ -104,12 +104,13 @@ def dress(method: Callable[..., object], call: Callable[..., Call[object]]) -> N
     )
 
 
-def _without_none(parameters: Parameters) -> Parameters:
-    as_json(parameters)  # raises for what no request can hold
+def without_none(parameters: Parameters) -> Parameters:
+    """What says something. Raises Unsendable for what no request can hold."""
+    as_json(parameters)
     return {name: value for name, value in parameters.items() if value is not None}
 
 
-def _id(value: str, what: str) -> str:
+def path_id(value: str, what: str) -> str:
     """An id that can stand in a path. Any other names nothing, and is answered as an unknown one would be."""
     if not _ID.fullmatch(value):
         raise ApiError(404, "not_found", f"There is no such {what}.")
@@ -180,7 +181,7 @@ def memories(
     """A page of memories, newest first. `q` is a substring of their text; `filters` are those of the API, such as
     `memory_type`, `confidence`, `label`, `source_id`, `status`, `stale`."""
     named: Parameters = {"text": q, "user_id": user_id, "limit": limit, "after": after, **filters}
-    return Call("GET", "/v1/memories", answers.body_reader(Page[Memory]), parameters=_without_none(named))
+    return Call("GET", "/v1/memories", answers.body_reader(Page[Memory]), parameters=without_none(named))
 
 
 def impact(
@@ -188,29 +189,29 @@ def impact(
 ) -> Call[Impact]:
     """What rests on a source, in any spelling, and what was done since; for a reviewer, an auditor or an admin."""
     named: Parameters = {"source": source, "user_id": user_id, "limit": limit, "after": after}
-    return Call("GET", "/v1/impact", answers.body_reader(Impact), parameters=_without_none(named))
+    return Call("GET", "/v1/impact", answers.body_reader(Impact), parameters=without_none(named))
 
 
 def memory(memory_id: str) -> Call[Memory]:
     """One memory, whatever its status."""
-    return Call("GET", f"/v1/memories/{_id(memory_id, 'memory')}", answers.body_reader(Memory))
+    return Call("GET", f"/v1/memories/{path_id(memory_id, 'memory')}", answers.body_reader(Memory))
 
 
 def evidence(memory_id: str) -> Call[Evidence]:
     """What the decision that let a memory in rests on."""
-    path = f"/v1/memories/{_id(memory_id, 'memory')}/evidence"
+    path = f"/v1/memories/{path_id(memory_id, 'memory')}/evidence"
     return Call("GET", path, answers.body_reader(Evidence))
 
 
 def decision(decision_id: str) -> Call[ValidationResult]:
     """A decision as it was answered."""
-    return Call("GET", f"/v1/decisions/{_id(decision_id, 'decision')}", answers.verdict)
+    return Call("GET", f"/v1/decisions/{path_id(decision_id, 'decision')}", answers.verdict)
 
 
 def receipt(decision_id: str) -> Call[Receipt]:
     """The proof that the log is bound to a decision; without one where it is not there yet, which takes two seconds, or
     as long as witnesses take."""
-    path = f"/v1/receipts/{_id(decision_id, 'decision')}"
+    path = f"/v1/receipts/{path_id(decision_id, 'decision')}"
     return Call("GET", path, answers.body_reader(Receipt), frozenset({200, 202}))
 
 
@@ -224,13 +225,13 @@ def pending(
     """A page of the claims that this token sent and that were queued."""
     named = {"status": status, "user_id": user_id, "limit": limit, "after": after}
     return Call(
-        "GET", "/v1/claims/pending", answers.body_reader(Page[OwnPending]), parameters=_without_none(named)
+        "GET", "/v1/claims/pending", answers.body_reader(Page[OwnPending]), parameters=without_none(named)
     )
 
 
 def pending_claim(queue_id: str) -> Call[OwnPending]:
     """One of them, with what its owner asks, if anything."""
-    return Call("GET", f"/v1/claims/pending/{_id(queue_id, 'claim')}", answers.body_reader(OwnPending))
+    return Call("GET", f"/v1/claims/pending/{path_id(queue_id, 'claim')}", answers.body_reader(OwnPending))
 
 
 def answer(
@@ -240,7 +241,7 @@ def answer(
     Sent again, it is given the decision that fell."""
     said = {"content": content, "citations": list(citations)}
     body = as_json({name: value for name, value in said.items() if value})
-    path = f"/v1/claims/pending/{_id(queue_id, 'claim')}/answer"
+    path = f"/v1/claims/pending/{path_id(queue_id, 'claim')}/answer"
     return Call("POST", path, answers.submitted, VERDICTS, body=body)
 
 
@@ -265,7 +266,7 @@ def lease_deliveries(sink: str, *, most: int = 20, user_id: str | None = None) -
 
 def delivery_done(delivery: Delivery) -> Call[None]:
     """Says that it was applied."""
-    path = f"/v1/deliveries/{_id(delivery.id, 'delivery')}/done"
+    path = f"/v1/deliveries/{path_id(delivery.id, 'delivery')}/done"
     return Call("POST", path, _nothing, body=as_json({"lease": delivery.lease}))
 
 
@@ -284,7 +285,7 @@ def delivery_failed(delivery: Delivery, error: str, *, final: bool = False) -> C
 
 def report_failed(delivery: Delivery, error: str, *, final: bool) -> Call[bool]:
     """As `delivery_failed`. The answer says whether it was given up."""
-    path = f"/v1/deliveries/{_id(delivery.id, 'delivery')}/failed"
+    path = f"/v1/deliveries/{path_id(delivery.id, 'delivery')}/failed"
     body = as_json({"lease": delivery.lease, "error": error, "final": final})
     return Call("POST", path, lambda answer: _NOTED(answer).state == "dead", body=body)
 
@@ -308,5 +309,5 @@ def deliveries(
         "GET",
         "/v1/deliveries",
         answers.body_reader(Page[DeliveryState]),
-        parameters=_without_none({**named, "after": after}),
+        parameters=without_none({**named, "after": after}),
     )

@@ -6,12 +6,15 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import httpx
 
 from vouchgate.client.steps import Call, HttpReply, NoReply
+
+if TYPE_CHECKING:
+    from vouchgate.client.in_process import InProcess  # which loads asyncio
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 _TOKEN = re.compile(r"[\x21-\x7e]+")
@@ -26,12 +29,14 @@ class Config:
     token: str = field(repr=False)
     timeout: float
     retries: int
+    transport: InProcess | None = None  # for a service in this process; then `url` is a name only
 
     def for_httpx(self) -> dict[str, Any]:  # Any: keyword arguments of two constructors of httpx
         """What both httpx clients are made with. Redirects are not followed: they would carry the claim elsewhere. A
         service on this machine is not asked through a proxy, whatever the environment names."""
-        here = _is_here(self.url)
+        here = _is_here(self.url) or self.transport is not None
         return {
+            "transport": self.transport,
             "headers": {"Authorization": f"Bearer {self.token}", "User-Agent": _AGENT},
             "timeout": self.timeout,
             "follow_redirects": False,

@@ -16,6 +16,11 @@ class VouchgateError(Exception):
     idempotency_key: str | None = None
 
 
+class CannotOpen(VouchgateError):
+    """A gate inside this program could not be opened: a setting, the policy, the database or a repository cannot be
+    used. The message says which, and what to do."""
+
+
 class Unsendable(VouchgateError, ValueError):
     """It was not sent, because it cannot be: no JSON can hold it, or a header cannot."""
 

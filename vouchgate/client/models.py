@@ -14,10 +14,13 @@ from pydantic import Field, JsonValue
 
 from vouchgate.client.errors import ApiError, Halted, QueueFull
 from vouchgate.ingest.claims.claim import MemoryType, Source
+from vouchgate.ingest.claims.decision import Looked, RejectedBefore, Suggested
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.likeness import SimilarMemory
+from vouchgate.ingest.claims.memory import Memory
 from vouchgate.ingest.claims.people import Role
-from vouchgate.ingest.claims.waiting import ReviewStatus
+from vouchgate.ingest.claims.waiting import PendingMemory, ReviewStatus
 
 T = TypeVar("T")
 
@@ -65,6 +68,29 @@ class OwnPending(Frozen):
     memory_id: str | None = None  # the memory it became
     question: str | None = None  # what its owner asks of the agent; None while nothing is asked
     next_step: str | None = None  # what the agent does about that
+
+
+class Review(PendingMemory):
+    """An item of the queue, with what a reviewer wants to know of it; docs/api.md says what each means. `similar` None:
+    not looked for, or not known. `needed` is how many must approve it, `priority` why it stands where it does."""
+
+    similar: tuple[SimilarMemory, ...] | None = None
+    suggested: tuple[Suggested, ...] = ()
+    looked: tuple[Looked, ...] = ()
+    priority: tuple[str, ...] = ()
+    needed: int = 1
+    rejection: RejectedBefore | None = None
+    undo_until: datetime | None = None
+
+
+class Ruling(Frozen):
+    """What an act came to: the item as it now is, the `memory` it became, if it did. `given` of the `needed` approvals
+    are there where it waits for more; both None elsewhere."""
+
+    item: PendingMemory
+    memory: Memory | None = None
+    given: int | None = None
+    needed: int | None = None
 
 
 class Receipt(Frozen):

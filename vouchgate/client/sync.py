@@ -11,9 +11,9 @@ from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
 import httpx
 
-from vouchgate.client import batches, calls, deliver
+from vouchgate.client import batches, calls, deliver, reviewing
 from vouchgate.client.calls import SaveOptions
-from vouchgate.client.config import answer_of, configured, describe_lost_request
+from vouchgate.client.config import Config, answer_of, configured, describe_lost_request
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
 from vouchgate.client.models import Delivered, Delivery, Problem
@@ -24,34 +24,35 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _asked(call: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
+def _asked(call: Callable[P, Call[T]]) -> Callable[Concatenate[Caller, P], T]:
     """A method that makes a call, and gives what is read of the answer."""
 
-    def method(self: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def method(self: Caller, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return self._run(exchange(call(*args, **kwargs), self._config.retries))
 
     calls.dress(method, call)
     return method
 
 
-class Client:
-    """Calls the service, and waits for its answers. One may be shared by threads; close it, or use it as a context
-    manager.
-
-    `url` is where the service is (else VOUCHGATE_URL, else http://127.0.0.1:8080), `token` what is shown to it (else
-    VOUCHGATE_TOKEN). `timeout` is in seconds, for connecting and for each part of an answer. What no answer came to is
-    sent again, up to `retries` times and within a minute.
-
-    Every method raises VouchgateError, and only for errors: Unreachable, ApiError (QueueFull), OddAnswer, Unsendable.
-    A claim that is blocked or queued is a verdict, and is given back.
-    """
+class Caller:
+    """What every client that waits has: a connection, and how a call is taken over it."""
 
     def __init__(
         self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0, retries: int = 4
     ) -> None:
         """Raises ValueError naming what cannot be used. Nothing is asked yet."""
-        self._config = configured(url, token, timeout=timeout, retries=retries, environment=os.environ)
-        self._http = httpx.Client(**self._config.for_httpx())
+        self._connect(configured(url, token, timeout=timeout, retries=retries, environment=os.environ))
+
+    def _connect(self, config: Config) -> None:
+        self._config = config
+        self._http = httpx.Client(**config.for_httpx())
+
+    @classmethod
+    def over(cls, config: Config) -> Self:
+        """One that reaches the service in another way than by its address."""
+        made = cls.__new__(cls)
+        made._connect(config)
+        return made
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._config.url!r})"
@@ -65,6 +66,46 @@ class Client:
     def close(self) -> None:
         """Closes the connections."""
         self._http.close()
+
+    def _run(self, operation: Operation[T]) -> T:
+        reply: Reply = None
+        while True:
+            try:
+                step = operation.send(reply)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+            reply = self._take(step)
+
+    def _take(self, step: Step) -> Reply:
+        match step:
+            case Send():
+                try:
+                    return answer_of(self._http.request(**self._config.for_request(step.call)))
+                except httpx.RequestError as error:
+                    return describe_lost_request(error)
+            case Pause():
+                time.sleep(step.seconds)
+                return None
+            case CallFunction():
+                try:
+                    step.action()
+                except Exception as error:  # noqa: BLE001  (whatever it is, it is told to the gate)
+                    return error
+                return None
+
+
+class Client(Caller):
+    """Calls the service, and waits for its answers. One may be shared by threads; close it, or use it as a context
+    manager.
+
+    `url` is where the service is (else VOUCHGATE_URL, else http://127.0.0.1:8080), `token` what is shown to it (else
+    VOUCHGATE_TOKEN). `timeout` is in seconds, for connecting and for each part of an answer. What no answer came to is
+    sent again, up to `retries` times and within a minute.
+
+    Every method raises VouchgateError, and only for errors: Unreachable, ApiError (QueueFull), OddAnswer, Unsendable.
+    A claim that is blocked or queued is a verdict, and is given back.
+    """
 
     save = _asked(calls.save)
     check = _asked(calls.check)
@@ -154,29 +195,17 @@ class Client:
 
         return decorate if function is None else decorate(function)
 
-    def _run(self, operation: Operation[T]) -> T:
-        reply: Reply = None
-        while True:
-            try:
-                step = operation.send(reply)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            reply = self._take(step)
 
-    def _take(self, step: Step) -> Reply:
-        match step:
-            case Send():
-                try:
-                    return answer_of(self._http.request(**self._config.for_request(step.call)))
-                except httpx.RequestError as error:
-                    return describe_lost_request(error)
-            case Pause():
-                time.sleep(step.seconds)
-                return None
-            case CallFunction():
-                try:
-                    step.action()
-                except Exception as error:  # noqa: BLE001  (whatever it is, it is told to the gate)
-                    return error
-                return None
+class Reviews(Caller):
+    """A reviewer's queue, as `Client` is an agent's way in: what waits, and ruling on it. `token` is a reviewer's.
+
+    Every act is given the item that was looked at, from `list` or `show`; when it has changed meanwhile, ApiError with
+    the code `stale_version` is raised and nothing is done.
+    """
+
+    list = _asked(reviewing.list_items)
+    show = _asked(reviewing.show)
+    approve = _asked(reviewing.approve)
+    edit = _asked(reviewing.edit)
+    reject = _asked(reviewing.reject)
+    undo = _asked(reviewing.undo)

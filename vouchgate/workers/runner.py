@@ -131,6 +131,9 @@ async def repeat(name: str, work: Callable[[], Awaitable[float]]) -> None:
             wait = await work()
         except Exception:
             log.exception("%s failed; it is tried again", name)
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            # `wait_for` of Python 3.11 keeps a cancellation to itself that comes when what it waits for has just ended.
+            raise asyncio.CancelledError
         await asyncio.sleep(wait)
 
 

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.cli_program import cli
 from tests.repos import TestRepository
+from tests.running.service import make_token, serve
+from tests.web import Answer, web_server
+from vouchgate.ingest.claims.people import Role
+
+MISSING = "Missing, in the order to mend it:"
+NOBODY = "http://127.0.0.1:1"  # where no service is
 
 
 def lines(tmp_path: Path, *repos: str | Path, **environment: str) -> list[str]:
-    """What it says of these repositories, without the place of the tests."""
+    """What it says of these repositories, without the place of the tests, and before what is missing."""
+    said = everything(tmp_path, *repos, VOUCHGATE_URL=NOBODY, **environment)
+    return said[: said.index(MISSING)]
+
+
+def everything(tmp_path: Path, *repos: str | Path, **environment: str) -> list[str]:
+    """All that it says."""
     named = [part for repo in repos for part in ("--repo", str(repo))]
     done = cli("doctor", *named, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
@@ -80,6 +93,44 @@ def test_a_corpus_is_counted_and_said_to_vouch_when_it_is_official(tmp_path: Pat
         "/handbook, the corpus handbook: 1 documents; it is official: who can write there vouches.",
         "/notes, the corpus notes: 1 documents; it is not official and vouches for nothing.",
     ]
+
+
+def test_what_is_missing_is_said_in_the_order_to_mend_it(
+    tmp_path: Path, origin: TestRepository, migrated_file: Path
+) -> None:
+    def steps(*repos: Path, **environment: str) -> list[str]:
+        said = everything(tmp_path, *repos, **environment)
+        return [line.partition(". ")[2].partition(":")[0] for line in said[said.index(MISSING) + 1 :]]
+
+    assert steps(VOUCHGATE_URL=NOBODY) == ["Nothing can vouch", "Nothing answers at http", "No token here"]
+    assert not (tmp_path / "vouchgate.db").exists()
+    broken = tmp_path / "vouchgate.db"
+    broken.write_bytes(b"SQLite format 3\0" + b"torn" * 2000)
+    assert steps(origin.path, VOUCHGATE_URL=NOBODY)[:2] == [
+        "The database cannot be used",
+        "Nothing answers at http",
+    ]
+    shutil.copy(migrated_file, broken)
+    url = f"sqlite:///{broken}"
+    agent, auditor = make_token(url, Role.AGENT, ["me"]), make_token(url, Role.AUDITOR, ["me"])
+    nobody_rules = "Nobody rules on what waits"
+    with serve(url, repos=[origin.path]) as running:
+        service = {"VOUCHGATE_URL": running.url}
+        assert steps(origin.path, **service) == ["No token here", nobody_rules]
+        for token, said in (
+            ("vg_wrong", "The token in VOUCHGATE_TOKEN is refused at http"),
+            (
+                auditor,
+                "The token in VOUCHGATE_TOKEN is of the role auditor, and claims are sent with an agent's.",
+            ),
+        ):
+            assert steps(origin.path, **service, VOUCHGATE_TOKEN=token) == [said, nobody_rules]
+        make_token(url, Role.REVIEWER, ["me"])
+        assert (
+            everything(tmp_path, origin.path, **service, VOUCHGATE_TOKEN=agent)[-1] == "Nothing is missing."
+        )
+    with web_server({"/readyz": Answer("<p>Hello</p>", 404)}) as other:
+        assert steps(origin.path, VOUCHGATE_URL=other.url)[0] == "What answers at http"
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,11 @@ import pytest
 from tests.reviews import reviewer
 from vouchgate.cli import app
 from vouchgate.cli.output import FAILED
-from vouchgate.cli.serve import note_in_force
 from vouchgate.ingest.claims.claim import Source
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.review.trust import publishers
-from vouchgate.service import Service, open_service
+from vouchgate.service import Service, note_in_force, open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.identity import tokens

@@ -185,13 +185,16 @@ def test_every_command_names_its_extra_in_it(shelf: Shelf) -> None:
     assert alone.returncode == 2
 
 
-def test_the_adapters_name_their_extra_in_it(shelf: Shelf) -> None:
-    for adapter, wanted in (("langgraph", "GatedStore"), ("mem0", "GatedMemory")):
-        ran = shelf.run((), "-c", f"from vouchgate.adapters.{adapter} import {wanted}")
+def test_the_adapters_and_the_embedded_gate_name_their_extra_in_it(shelf: Shelf) -> None:
+    for module, extra, wanted in (
+        ("vouchgate.adapters.langgraph", "langgraph", "GatedStore"),
+        ("vouchgate.adapters.mem0", "mem0", "GatedMemory"),
+        ("vouchgate", "server", "Gate"),
+        ("vouchgate", "server", "AsyncGate"),
+    ):
+        ran = shelf.run((), "-c", f"from {module} import {wanted}")
         last = ran.stderr.splitlines()[-1]
-        assert (
-            last == f"ImportError: {wanted} needs the extra \"{adapter}\": pip install 'vouchgate[{adapter}]'"
-        )
+        assert last == f"ImportError: {wanted} needs the extra \"{extra}\": pip install 'vouchgate[{extra}]'"
 
 
 @pytest.mark.parametrize(

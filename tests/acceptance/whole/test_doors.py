@@ -20,7 +20,7 @@ from tests.acceptance.site import Site, claim, open_site
 from tests.repos import TestRepository
 from tests.stores.gating import GATE, GRAPH_SERVER, NODE, connected
 from tests.stores.mcp_session import http_server, over_http, over_stdio
-from vouchgate import AsyncClient, Client, VouchgateError
+from vouchgate import AsyncClient, Client, Gate, VouchgateError
 from vouchgate.adapters.langgraph import GatedStore, NotWritten
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.rules import Rule
@@ -117,6 +117,18 @@ def async_client(place: Place) -> Door:
                 await client.save(text)
 
     return Door(lambda: asyncio.run(sending()), _nothing, place.memories)
+
+
+def embedded(place: Place) -> Door:
+    """A gate inside this process, on the database that the service has open."""
+    repo = place.folder.parent / "repo"
+    gate = place.opened.enter_context(Gate.open(place.site.url, repo=repo, owner=place.owner))
+
+    def send() -> None:
+        for text in CLAIMS:
+            gate.submit(text)
+
+    return Door(send, _nothing, place.memories)
 
 
 def mcp_stdio(place: Place) -> Door:
@@ -230,6 +242,7 @@ DOORS = (
     batch,
     python_client,
     async_client,
+    embedded,
     mcp_stdio,
     mcp_http,
     mcp_gate,

@@ -1,0 +1,224 @@
+"""A gate inside a program: the client's answers without a server, and a database that a service opens as well."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.cli_program import serving
+from tests.repos import TestRepository
+from tests.running.service import make_token, serve
+from vouchgate import ApiError, AsyncGate, CannotOpen, Client, Gate, Reviews, Unreachable
+from vouchgate.client.in_process import URL
+from vouchgate.ingest.claims.decision import ValidationResult
+from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.waiting import ReviewStatus
+from vouchgate.storage.identity import tokens
+
+ROOT = Path(__file__).parents[3]
+ADR = "# ADR-0007: Exports\n\nStatus: Accepted\n\n## Decision\n\nThe export job writes its files at two in the night.\n"
+TRUE = "The export job writes its files at two in the night, see ADR-0007."
+LIE = "The export job writes its files at nine in the night, see ADR-0007."
+
+
+@pytest.fixture(scope="module")
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = TestRepository(tmp_path_factory.mktemp("embedded") / "repo")
+    pages = {f"docs/adrs/{page.name}": page.read_text() for page in (ROOT / "docs/adrs").glob("0029*.md")}
+    made.commit("Decide", pages | {"docs/adrs/0007-exports.md": ADR})
+    return made.path
+
+
+@pytest.fixture
+def gate(database_url: str, repo: Path) -> Iterator[Gate]:
+    with Gate.open(database_url, repo=repo, offline=True) as opened:
+        yield opened
+
+
+def without_ids(verdict: ValidationResult) -> str:
+    """A verdict without what is new each time, and without its owner."""
+    text = verdict.model_dump_json(exclude={"promise"})
+    news = r"(mem|rev|dec)_[0-9a-f]{32}|\d{4}-\d\d-\d\dT[\d:.]+|(?<=took_ms\":)[\d.]+|(?<=owner_id\":\")\w+"
+    return re.sub(news, "", text)
+
+
+def test_claims_are_decided_and_ruled_on_as_at_the_service(gate: Gate, database_url: str, repo: Path) -> None:
+    stored, lie = gate.submit(TRUE, memory_type="decision"), gate.submit(LIE)
+    assert (stored.stored, stored.rule, lie.stored, lie.rule) == (True, "stated", False, "refuted")
+    assert gate.memory(stored.memory_id or "").content == TRUE
+    (item,) = gate.reviews.list().items
+    assert item.id == lie.queue_id and item.submitted_by == gate.whoami().id
+    shown = gate.reviews.show(item.id)
+    assert shown.priority and shown.needed == 1 and shown.version == item.version
+    edited = gate.reviews.edit(shown, "The export job runs at night.", note="roughly")
+    assert edited.memory is not None and edited.memory.content == "The export job runs at night."
+    again = gate.reviews.undo(edited.item)
+    assert again.item.status is ReviewStatus.PENDING and again.memory is None
+    with pytest.raises(ApiError) as stale:
+        gate.reviews.approve(shown)
+    assert stale.value.code == "stale_version"
+    assert gate.reviews.reject(again.item, "It is two.").item.status is ReviewStatus.REJECTED
+    waits = gate.submit("The cellar floods in March.")
+    approved = gate.reviews.approve(gate.reviews.show(waits.queue_id or ""))
+    assert approved.memory is not None and approved.item.decided_by != gate.whoami().id
+    (rejected,) = gate.pending(status="rejected").items
+    assert rejected.note == "It is two."
+    # A service on the same database, at the same time: the same answers, memories and items, over HTTP.
+    token = make_token(database_url, Role.AGENT, ["bea"])
+    reviewer = make_token(database_url, Role.REVIEWER, ["me"])
+    with serve(database_url, repos=[repo], environment={"VOUCHGATE_OFFLINE": "true"}) as running:
+        with Client(running.url, token) as client:
+            assert without_ids(client.save(TRUE, memory_type="decision")) == without_ids(stored)
+        with Reviews(running.url, reviewer) as reviews:
+            (seen,) = reviews.list(status="approved").items
+            assert seen == approved.item
+    # Opened again it is the same two who call, and their memories are there.
+    gate.close()
+    with Gate.open(database_url, repo=repo, offline=True) as second:
+        assert {memory.content for memory in second.memories().items} == {TRUE, "The cellar floods in March."}
+        with second._running._service.store.read() as connection:
+            inside = [each for each in tokens.listing(connection) if each.embedded]
+    assert sorted(each.role for each in inside) == [Role.AGENT, Role.REVIEWER]
+
+
+@pytest.mark.on("sqlite")
+def test_who_submits_cannot_rule_and_ends_with_the_gate(gate: Gate) -> None:
+    waits = gate.submit("The kiln cools for a day.")
+    for wrong in (waits, waits.queue_id):
+        with pytest.raises(TypeError, match="give an item"):
+            gate.reviews.approve(wrong)  # type: ignore[arg-type]  # that is what is tried
+    agent = gate.agent("planner", sources=["user"])
+    assert type(agent) is Client and not [
+        name for name in dir(agent) if "review" in name or "approve" in name
+    ]
+    assert agent.save("I like tea.", memory_type="preference", source="user").stored
+    assert agent.whoami().name.startswith("planner") and agent.whoami().id != gate.whoami().id
+    claimed = gate.submit("I like coffee.", memory_type="preference", source="user")
+    assert (claimed.stored, claimed.evidence.claim.source) == (False, "ai_synthesis")
+    item = gate.reviews.show(waits.queue_id or "")
+    for caller in (agent, gate):
+        with Reviews.over(caller._config) as tried, pytest.raises(ApiError) as not_allowed:
+            tried.approve(item)
+        assert not_allowed.value.code == "role_not_allowed"
+    with pytest.raises(ApiError) as unknown:
+        Client.over(type(gate._config)(URL, "vg_guessed", 5, 0, gate._config.transport)).whoami()
+    assert unknown.value.status == 401
+    with ThreadPoolExecutor(8) as pool:
+        verdicts = list(pool.map(gate.check, [f"Shelf {number} is empty." for number in range(40)]))
+    assert {verdict.outcome.value for verdict in verdicts} == {"queued"}
+    hasty = Client.over(type(gate._config)(URL, gate._config.token, 1e-6, 0, gate._config.transport))
+    with pytest.raises(Unreachable):
+        hasty.save("The mill delivers flour on Mondays.")
+    gate.close()
+    gate.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        agent.whoami()
+
+
+@pytest.mark.on("sqlite")
+def test_the_async_twin_in_any_event_loop(database_url: str, repo: Path) -> None:
+    async def opened() -> AsyncGate:
+        return await AsyncGate.open(database_url, repo=repo, offline=True)
+
+    async def work(gate: AsyncGate) -> None:
+        assert (await gate.submit(TRUE)).stored
+        lie = await gate.submit(LIE)
+        ruling = await gate.reviews.reject(await gate.reviews.show(lie.queue_id or ""), "It is two.")
+        assert ruling.item.status is ReviewStatus.REJECTED
+        planner = await gate.agent("planner")
+        checked = await asyncio.gather(*(planner.check(f"Shelf {number} is empty.") for number in range(20)))
+        assert {verdict.outcome.value for verdict in checked} == {"queued"}
+
+    async def gone(gate: AsyncGate) -> None:
+        left = asyncio.create_task(gate.save("The attic is dry."))
+        await asyncio.sleep(0)
+        left.cancel()
+
+    async def end(gate: AsyncGate) -> None:
+        async with gate:
+            pass
+        with pytest.raises(RuntimeError, match="closed"):
+            await gate.whoami()
+
+    async def unwanted() -> None:
+        opening = asyncio.create_task(opened())
+        await asyncio.sleep(0)
+        (under_way,) = asyncio.all_tasks() - {opening, asyncio.current_task()}
+        opening.cancel()
+        await asyncio.wait({opening})
+        nobodys = await under_way
+        await asyncio.to_thread(nobodys._running._ended.result)  # it is closed by itself
+
+    gate = asyncio.run(opened())
+    for part in (work, gone, end):
+        asyncio.run(part(gate))
+    asyncio.run(unwanted())
+
+
+def test_both_have_the_same_methods() -> None:
+    for one, other in ((Gate, AsyncGate),):
+        here = {name for name in vars(one) if not name.startswith("_")}
+        assert {{"close": "aclose"}.get(name, name) for name in here} == {
+            name for name in vars(other) if not name.startswith("_")
+        }
+    assert inspect.signature(Gate.open) == inspect.signature(AsyncGate.open)
+
+
+def test_what_cannot_be_opened_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "policy.toml").write_text("nonsense = 1\n")
+    (tmp_path / "torn.db").write_bytes(b"SQLite format 3\0" + b"torn" * 2000)
+    for given, said in (
+        ({"repo": tmp_path}, "git work tree"),
+        ({"offlin": True}, "VOUCHGATE_OFFLIN"),
+        ({"policy": tmp_path / "policy.toml"}, "nonsense"),
+        ({"database": tmp_path / "torn.db"}, "damaged"),
+        ({"database": tmp_path / "none" / "memory.db"}, "none"),
+    ):
+        arguments: dict[str, Any] = {"database": tmp_path / "memory.db", **given}
+        with pytest.raises(CannotOpen, match=said):
+            Gate.open(**arguments)
+    with pytest.raises(ValueError, match="owner id"):
+        Gate.open(tmp_path / "memory.db", owner="")
+
+
+def test_a_program_that_does_not_close_it_ends_and_loses_nothing(tmp_path: Path, repo: Path) -> None:
+    program = (
+        f"from vouchgate import Gate\ngate = Gate.open('memory.db', repo={str(repo)!r})\n"
+        f"print(gate.submit({TRUE!r}).stored)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "True\n", "")
+    with Gate.open(tmp_path / "memory.db") as gate:
+        assert [memory.content for memory in gate.memories().items] == [TRUE]
+    # Tokens that nobody has the text of are none for the first start of a service.
+    with serving("--database-url", f"sqlite:///{tmp_path / 'memory.db'}", cwd=tmp_path) as service:
+        assert 'three tokens for the owner "me"' in service.first_start()
+
+
+def test_the_examples_of_the_page_run(
+    tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "embedded.md").read_text("utf-8").replace('repo="."', f"repo={str(repo)!r}")
+    names: dict[str, object] = {}
+    for example in re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        exec(compile(example, "docs/embedded.md", "exec"), names)  # noqa: S102  (that is what is tested)
+    said = capsys.readouterr().out.splitlines()
+    assert (said[0], said[1], said[-1]) == ("a memory now", "('ann',)", "True")
+    assert "The cellar floods in spring." in said
