@@ -40,6 +40,7 @@ from vouchgate.workers.sequencer import Sequencer
 from vouchgate.workers.smtp import parse_server
 from vouchgate.workers.webhooks import Webhooks
 from vouchgate.workers.witnesses import Witnesses, parse_witness
+from vouchgate.workers.word_index import WordIndexer
 
 JUDGE_QUESTIONS_AT_ONCE = 8
 
@@ -67,6 +68,7 @@ class Service:
     sequencer: Sequencer
     witnesses: Witnesses
     log_mirror: LogMirror | None
+    word_indexer: WordIndexer
 
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
@@ -152,6 +154,7 @@ def open_service(
             Sequencer(store, signer, publish=not settings.witnesses),
             open_witnesses(settings, policy, store),
             None if settings.log_mirror is None else LogMirror(store, settings.log_mirror),
+            WordIndexer(store),
         )
 
 

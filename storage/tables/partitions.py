@@ -14,8 +14,8 @@ from vouchgate.storage.errors import StorageError
 
 # By how many rows a claim has in them, or how wide those are.
 LARGE = (
-    "decision", "dedup_key", "dedup_template", "embedding", "lineage", "log_entry", "memory", "pending", "similar_key",
-    "source_text",
+    "decision", "dedup_key", "dedup_template", "embedding", "lineage", "log_entry", "memory", "memory_words", "pending",
+    "similar_key", "source_text",
 )  # fmt: skip
 MOST = 128  # partitions of a table: all are locked at once when it is cut, for which PostgreSQL has room by default
 
