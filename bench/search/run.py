@@ -95,7 +95,9 @@ def _ndcg(found: Sequence[str], answers: Mapping[str, int]) -> float:
     """Normalised discounted cumulative gain (Järvelin and Kekäläinen, 2002) of the first BEST."""
 
     def gain(grades: Sequence[int]) -> float:
-        return sum((2**grade - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades[:BEST], start=1))
+        return math.fsum(
+            (2**grade - 1) / math.log2(rank + 1) for rank, grade in enumerate(grades[:BEST], start=1)
+        )
 
     return gain([answers.get(name, 0) for name in found]) / gain(sorted(answers.values(), reverse=True))
 
@@ -104,7 +106,7 @@ def _latencies(name: str, connection: Connection, contents: Sequence[str]) -> No
     dice = Random(2)
     searches = _searches(None)
     kinds: dict[str, Callable[[], str]] = {
-        "a rare word": lambda: max(dice.choice(contents).split(), key=len),
+        "a rare word": lambda: dice.choice(contents).split()[-1].strip("."),
         "three words of a memory": lambda: " ".join(dice.sample(dice.choice(contents).split(), 3)),
         "a common word": lambda: dice.choice(NOUNS[:20]),
         "nothing there": lambda: made_word(dice, 6, 7),

@@ -4,7 +4,7 @@ database, whatever it brought up."""
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from vouchgate.ingest.language.terms import Kind, words_of
@@ -44,10 +44,10 @@ def best_first(texts: Mapping[str, Sequence[str]], worth: Mapping[str, float]) -
 
 def fused(rankings: Iterable[Sequence[str]]) -> list[str]:
     """One order of several, by the sum of reciprocal ranks."""
-    scores: Counter[str] = Counter()
+    scores: defaultdict[str, float] = defaultdict(float)
     for ranking in rankings:
         for rank, name in enumerate(ranking, start=1):
-            scores[name] += 1 / (_FUSION + rank)  # type: ignore[assignment]  (a Counter adds floats as well)
+            scores[name] += 1 / (_FUSION + rank)
     return sorted(scores, key=lambda name: -scores[name])
 
 

@@ -142,7 +142,7 @@ def put(connection: Connection, batch: Batch, rows: Sequence[Mapping[str, Any]])
     there -= set(connection.scalars(_IN, owner | ids))
     new = [row for row in rows if row["memory_id"] in there]
     on_sqlite = connection.dialect.name == "sqlite"
-    last = connection.scalar(select(func.coalesce(func.max(TABLE.c.number), 0))) if on_sqlite else 0
+    last = connection.scalar(select(func.max(TABLE.c.number))) or 0 if on_sqlite else 0
     numbers = range(last + 1, last + 1 + len(new)) if on_sqlite else [None] * len(new)
     _ROWS.write(connection, [{**row, "number": number} for row, number in zip(new, numbers, strict=True)])
     if on_sqlite:

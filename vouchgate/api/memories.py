@@ -62,7 +62,7 @@ class MemoryOut(Memory):
 
 
 class MemoryPage(BaseModel):
-    """Memories, newest first; `next` is the cursor of the following page, null on the last."""
+    """Memories, newest first, or the best of a search; `next` is the cursor of the following page, null on the last."""
 
     items: list[MemoryOut]
     next: str | None

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from vouchgate.storage.columns import Words
+from vouchgate.storage.tables.partitions import cut, partitions
 
 revision = "0029"
 down_revision = "0028"
@@ -32,6 +33,8 @@ def upgrade() -> None:
     _partial("log_entry_left", "log_entry", ["owner_id", "subject_id"], _LEFT)
     if op.get_bind().dialect.name == "postgresql":
         op.create_index("memory_words_found", "memory_words", ["words"], postgresql_using="gin")
+        if parts := partitions(op.get_bind()).get("memory"):  # where the large tables are cut already
+            cut(op.get_bind(), "memory_words", parts)
     else:
         op.execute(
             "CREATE VIRTUAL TABLE memory_fts USING fts5(words, content = 'memory_words', content_rowid = 'number', "

@@ -20,6 +20,7 @@ from vouchgate.review.answers import Approved, Retracted
 from vouchgate.storage.claims import searching, word_index
 from vouchgate.storage.claims.memories import MemoryFilter
 from vouchgate.storage.claims.searching import TooManyOwners
+from vouchgate.storage.dedup import vectors
 from vouchgate.storage.store import Store
 from vouchgate.workers.word_index import WordIndexer, rebuild, take_in
 
@@ -174,7 +175,7 @@ def test_what_is_erased_is_in_no_index(store: Store) -> None:
 
 def test_meaning_is_one_of_two_orders(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [stored(store, content).id for content in TEXTS[:3]]
-    monkeypatch.setattr(searching.vectors, "nearest", lambda *_, **__: [ids[2], ids[1]])
+    monkeypatch.setattr(vectors, "nearest", lambda *_, **__: [ids[2], ids[1]])
     meant = Embedding(model="m", vector=b"")
     with store.read() as connection:
         wanted = MemoryFilter(owners=ANN, q="billing invoices")
