@@ -73,7 +73,6 @@ _BEHIND = (
     .where(OWNER.c.log_seq - OWNER.c.word_seq >= TAIL, OWNER.c.owner_id != "")
     .limit(1)
 )
-_OWNERS = select(OWNER.c.owner_id).where(OWNER.c.owner_id != "").order_by(OWNER.c.owner_id)
 _OF_MEMORIES = (TABLE.c.owner_id == bindparam("of_owner")) & among(TABLE.c.memory_id, "ids")
 _ROWS = BulkInsert(TABLE)
 
@@ -91,11 +90,6 @@ class Batch:
 def behind(connection: Connection) -> str | None:
     """An owner of whom more is in the tail than a search should read."""
     return connection.scalar(_BEHIND)
-
-
-def owners(connection: Connection) -> list[str]:
-    """Everybody who may have memories."""
-    return list(connection.scalars(_OWNERS))
 
 
 def ends(connection: Connection, owner_id: str) -> tuple[int, int]:

@@ -79,6 +79,7 @@ def partitions(connection: Connection) -> dict[str, int]:
 
 def cut(connection: Connection, name: str, into: int) -> int:
     """Cuts one table into so many partitions, under a lock; how many rows it has. Raises StorageError."""
+
     def run(statement: str) -> Any:
         return connection.execute(text(statement))
 

@@ -4,10 +4,12 @@ the memories of an old database, batch by batch."""
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable
 from functools import partial
 
 from vouchgate.storage.claims import word_index
+from vouchgate.storage.identity import owners
 from vouchgate.storage.store import Store
 
 POLL_SECONDS = 5.0
@@ -54,7 +56,7 @@ def rebuild(store: Store, owner_id: str | None, progress: Callable[[int], None])
     """Makes the index anew, of all owners or one, in short transactions; how many entries of logs were read. Until it
     is done, a search reads more. Raises StorageError."""
     with store.read() as connection:
-        every = [owner_id] if owner_id is not None else word_index.owners(connection)
+        every = [owner_id] if owner_id is not None else owners.names(connection, "", sys.maxsize)
     count = 0
     for owner in every:
         while store.writer.run([owner], partial(word_index.clear_part, owner_id=owner), always=True).result():
