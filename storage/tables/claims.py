@@ -338,7 +338,10 @@ class MemoryWordsRow(SQLModel, table=True):
     __tablename__ = "memory_words"
     __table_args__ = (
         partial_index("memory_words_by_number", "number", where="number IS NOT NULL"),
-        Index("memory_words_found", "words", postgresql_using="gin").ddl_if(dialect="postgresql"),
+        # Without a list of what is not in yet, which every search would read through.
+        Index(
+            "memory_words_found", "words", postgresql_using="gin", postgresql_with={"fastupdate": "off"}
+        ).ddl_if(dialect="postgresql"),
     )
     owner_id: str = Field(primary_key=True)
     memory_id: str = Field(primary_key=True)

@@ -32,7 +32,10 @@ def upgrade() -> None:
     _partial("memory_words_by_number", "memory_words", ["number"], "number IS NOT NULL")
     _partial("log_entry_left", "log_entry", ["owner_id", "subject_id"], _LEFT)
     if op.get_bind().dialect.name == "postgresql":
-        op.create_index("memory_words_found", "memory_words", ["words"], postgresql_using="gin")
+        at_once = {"fastupdate": "off"}
+        op.create_index(
+            "memory_words_found", "memory_words", ["words"], postgresql_using="gin", postgresql_with=at_once
+        )
         if parts := partitions(op.get_bind()).get("memory"):  # where the large tables are cut already
             cut(op.get_bind(), "memory_words", parts)
     else:
