@@ -114,6 +114,12 @@ def _import(asked: argparse.Namespace) -> None:
     import_speed.run(asked.rows or import_speed.ROWS)
 
 
+def _search(asked: argparse.Namespace) -> None:
+    from bench.search import run
+
+    run.run(asked.rows or run.ROWS, held=asked.held)
+
+
 def _soak(asked: argparse.Namespace) -> None:
     from bench.soak import run
 
@@ -148,6 +154,7 @@ def _parser() -> argparse.ArgumentParser:
         nargs="*",
         metavar="NAME",
         help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
+        " search,"
         " amsb,"
         " harvest, spot-checks, judgement, import, bulk, dedup; or all of these. And soak, which is not among them and"
         " takes an hour",
@@ -161,8 +168,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="rows that people judged, as JSONL",
     )
-    group = parser.add_argument_group("import, bulk")
+    group = parser.add_argument_group("import, bulk, search")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
+    group.add_argument("--held", action="store_true", help="search: the questions that are held back")
     group = parser.add_argument_group("soak", "--picture FILE draws it")
     group.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="how long: 3600")
     group.add_argument(
@@ -212,6 +220,7 @@ def main() -> None:
         "web": _web,
         "fairness": _fairness,
         "queue": _queue,
+        "search": partial(_search, asked),
         "amsb": _amsb,
         "harvest": _harvest,
         "spot-checks": _spot_checks,

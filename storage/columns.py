@@ -15,9 +15,11 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     SmallInteger,
+    Text,
     TypeDecorator,
     text,
 )
+from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlalchemy.types import TypeEngine
 
 from vouchgate.ingest.rules import NUMBERS, Rule, rule_of
@@ -78,6 +80,16 @@ class Float32s(TypeDecorator[bytes]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> bytes | None:
         return array("f", value).tobytes() if isinstance(value, list) else value
+
+
+class Words(TypeDecorator[str]):
+    """Words to be searched: a `tsvector` on PostgreSQL, a text elsewhere."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(TSVECTOR() if dialect.name == "postgresql" else Text())
 
 
 def partial_index(name: str, *columns: str, where: str) -> Index:

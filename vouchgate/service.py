@@ -43,6 +43,7 @@ from vouchgate.workers.sequencer import Sequencer
 from vouchgate.workers.smtp import parse_server
 from vouchgate.workers.webhooks import Webhooks
 from vouchgate.workers.witnesses import Witnesses, parse_witness
+from vouchgate.workers.word_index import WordIndexer
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +73,7 @@ class Service:
     sequencer: Sequencer
     witnesses: Witnesses
     log_mirror: LogMirror | None
+    word_indexer: WordIndexer
 
     def problems(self) -> tuple[str, ...]:
         """What it goes without at the moment, a sentence each: claims that need it wait. Raises StorageError."""
@@ -157,6 +159,7 @@ def open_service(
             Sequencer(store, signer, publish=not settings.witnesses),
             open_witnesses(settings, policy, store),
             None if settings.log_mirror is None else LogMirror(store, settings.log_mirror),
+            WordIndexer(store),
         )
 
 

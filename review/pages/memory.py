@@ -60,18 +60,20 @@ class MemoryListQuery:
 
     q: str
     source: str
+    as_of: str  # a day or a time, as ISO 8601
     values: Mapping[str, str]  # of the selects, by name
 
     @property
     def filtered(self) -> bool:
         """Whether anything was asked for."""
-        return bool(self.q or self.source or any(self.values.values()))
+        return bool(self.q or self.source or self.as_of or any(self.values.values()))
 
     @property
     def fields(self) -> dict[str, Any]:
         """As fields of `storage.claims.memories.MemoryFilter`."""
         found: dict[str, Any] = {
-            "text": self.q or None,
+            "q": self.q or None,
+            "as_of": self.as_of or None,
             "source_id": self.source or None,
             "memory_type": self.values["type"] or None,
             "confidence": self.values["confidence"] or None,
@@ -99,7 +101,7 @@ class MemoryListQuery:
 
     def href(self, **more: str) -> str:
         """The address of this choice."""
-        given = {"q": self.q, "source": self.source, **self.values, **more}
+        given = {"q": self.q, "source": self.source, "as_of": self.as_of, **self.values, **more}
         return f"{PATH}?{urlencode({name: value for name, value in given.items() if value})}"
 
 
@@ -129,6 +131,7 @@ def parse_query(query: Mapping[str, str]) -> MemoryListQuery:
     return MemoryListQuery(
         query.get("q", "").strip(),
         query.get("source", "").strip(),
+        query.get("as_of", "").strip(),
         {name: query.get(name, "") for name in names},
     )
 

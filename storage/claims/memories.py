@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, or_, select, text, update
 from sqlalchemy import insert as insert_into
 
 from vouchgate.ingest.citations import names
-from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Confidence, Label, ValidationResult
 from vouchgate.ingest.claims.delivery import DeliveryTarget
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.likeness import ItemKind
+from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.scoring.score import confidence_of
 from vouchgate.storage.claims import lineage
@@ -25,9 +26,12 @@ from vouchgate.storage.outgoing.outbox import Outbox
 from vouchgate.storage.queue import rechecks
 from vouchgate.storage.rows import to_fields, to_row
 from vouchgate.storage.sql import among, limited_to
-from vouchgate.storage.tables.claims import MemoryRow
+from vouchgate.storage.tables.claims import LEFT, DecisionRow, LogRow, MemoryRow, PendingRow
 
 TABLE: Table = MemoryRow.metadata.tables["memory"]
+_DECISION: Table = DecisionRow.metadata.tables["decision"]
+_LOG: Table = LogRow.metadata.tables["log_entry"]
+_PENDING: Table = PendingRow.metadata.tables["pending"]
 _INSERT = insert_into(TABLE)
 _THERE = TABLE.c.content != ""  # what was erased has none; see `storage.erasing`
 _BY_ID = select(TABLE).where(TABLE.c.id == bindparam("wanted"), _THERE)
@@ -80,12 +84,30 @@ class MemoryFilter(Frozen):
         None  # what it rests on, alone or with others, in any spelling: `ingest.citations.names`
     )
     text: str | None = None  # substring; letters A to Z match in either case on every database
+    # What is looked for in words, best first; `storage.claims.searching` alone heeds it.
+    q: str | None = None
+    source: Source | None = None  # what its claim said of where it comes from
+    agent: str | None = None  # principal id of who sent the claim
+    created_from: datetime | None = None
+    created_to: datetime | None = None  # before this time
+    as_of: datetime | None = (
+        None  # what was in force then, whatever its status is now; `statuses` is not asked
+    )
     stale: bool | None = None  # whether a source of it went away or changed, as far as is known
     lowered: bool | None = None  # whether its label or confidence was lowered when it was judged again
     validity: Literal["ending"] | None = None  # its horizon is within ENDING; what has ended is a status
     statuses: frozenset[MemoryStatus] = frozenset({MemoryStatus.ACTIVE})
     after: str | None = None  # id of the last memory of the page before
     limit: int = Field(default=50, ge=1, le=MAX_PAGE)
+
+    @field_validator("created_from", "created_to", "as_of")
+    @classmethod
+    def _in_utc(cls, at: datetime | None) -> datetime | None:
+        """A time without a zone is in UTC, a day its beginning."""
+        try:
+            return at if at is None else at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
+        except OverflowError as error:
+            raise ValueError("is outside the years 1 to 9999") from error
 
 
 def row_from_answer(
@@ -164,7 +186,7 @@ def get(
         return None
     statement = limited_to(owners, _BY_ID, TABLE)
     row = connection.execute(statement, {"wanted": memory_id}).mappings().one_or_none()
-    return None if row is None else _memory(row, now)
+    return None if row is None else from_row(row, now)
 
 
 def by_ids(
@@ -173,7 +195,7 @@ def by_ids(
     """Those of these memories that the owner has, in whatever status, by id."""
     asked = {"of_owner": owner_id, "wanted": memory_ids}
     rows = connection.execute(_BY_IDS, asked).mappings() if memory_ids else ()
-    return {row["id"]: _memory(row, now) for row in rows}
+    return {row["id"]: from_row(row, now) for row in rows}
 
 
 def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[Memory]:
@@ -184,8 +206,8 @@ def search(connection: Connection, wanted: MemoryFilter, now: datetime) -> list[
     # Of a source the few that rest on it are sorted; else all would be looked through in the order of their index.
     of_few = wanted.source_id is not None and wanted.owners is not None
     order = TABLE.c.id + "" if of_few else TABLE.c.id
-    statement = select(TABLE).where(*_conditions(wanted, now)).order_by(order.desc()).limit(wanted.limit)
-    return [_memory(row, now) for row in connection.execute(statement).mappings()]
+    statement = select(TABLE).where(*conditions(wanted, now)).order_by(order.desc()).limit(wanted.limit)
+    return [from_row(row, now) for row in connection.execute(statement).mappings()]
 
 
 def supersede(
@@ -209,7 +231,7 @@ def replaced_by(connection: Connection, owner_id: str, memory_id: str, now: date
     """The memory that this one replaced, if it replaced one."""
     asked = {"of_owner": owner_id, "by_memory": memory_id}
     row = connection.execute(_REPLACED_BY, asked).mappings().one_or_none()
-    return None if row is None else _memory(row, now)
+    return None if row is None else from_row(row, now)
 
 
 def restore(connection: Connection, owner_id: str, memory_id: str, *, superseded_by: str) -> bool:
@@ -307,32 +329,41 @@ def _leave(
     return True
 
 
-def _conditions(wanted: MemoryFilter, now: datetime) -> list[ColumnElement[bool]]:
-    conditions = [_in_status(wanted.statuses, now)]
+def conditions(wanted: MemoryFilter, now: datetime) -> list[ColumnElement[bool]]:
+    """Of a memory's row, for all that is asked but words and order."""
+    as_of = wanted.as_of
+    found = _in_force_at(as_of) if as_of is not None else [_in_status(wanted.statuses, now)]
     if wanted.owners is not None:
-        conditions.append(TABLE.c.owner_id.in_(wanted.owners))
+        found.append(TABLE.c.owner_id.in_(wanted.owners))
     for column, value in (
         (TABLE.c.memory_type, wanted.memory_type),
         (TABLE.c.confidence, wanted.confidence),
         (TABLE.c.label, wanted.label),
+        (TABLE.c.source, wanted.source),
     ):
         if value is not None:
-            conditions.append(column == str(value))
+            found.append(column == str(value))
     if wanted.source_id is not None:
-        conditions.append(lineage.rests_on(TABLE, names.wanted(wanted.source_id), wanted.owners))
+        found.append(lineage.rests_on(TABLE, names.wanted(wanted.source_id), wanted.owners))
     if wanted.stale is not None:
         since = TABLE.c.stale_since
-        conditions.append(since.is_not(None) if wanted.stale else since.is_(None))
+        found.append(since.is_not(None) if wanted.stale else since.is_(None))
     if wanted.lowered is not None:
         at = TABLE.c.lowered_at
-        conditions.append(at.is_not(None) if wanted.lowered else at.is_(None))
+        found.append(at.is_not(None) if wanted.lowered else at.is_(None))
     if wanted.validity == "ending":
-        conditions.append(TABLE.c.validity_horizon <= now + ENDING)
+        found.append(TABLE.c.validity_horizon <= now + ENDING)
+    if wanted.agent is not None:
+        found.append(_sent_by(wanted.agent))
+    if wanted.created_from is not None:
+        found.append(TABLE.c.created_at >= wanted.created_from)
+    if wanted.created_to is not None:
+        found.append(TABLE.c.created_at < wanted.created_to)
     if wanted.text is not None:
-        conditions.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
+        found.append(TABLE.c.content.icontains(wanted.text, autoescape=True))
     if wanted.after is not None:
-        conditions.append(TABLE.c.id < wanted.after)
-    return conditions
+        found.append(TABLE.c.id < wanted.after)
+    return found
 
 
 def _in_status(statuses: frozenset[MemoryStatus], now: datetime) -> ColumnElement[bool]:
@@ -343,12 +374,55 @@ def _in_status(statuses: frozenset[MemoryStatus], now: datetime) -> ColumnElemen
     return or_(in_force, horizon <= now) if MemoryStatus.EXPIRED in statuses else in_force
 
 
+def _in_force_at(at: datetime) -> list[ColumnElement[bool]]:
+    """Stored by then, within its horizon, and neither replaced nor taken back but for what was restored since. The log
+    tells when that was; what was erased is gone for then as well."""
+    horizon, restored = TABLE.c.validity_horizon, _LOG.alias()
+    again = select(restored.c.seq).where(
+        restored.c.owner_id == _LOG.c.owner_id,
+        restored.c.subject_id == _LOG.c.subject_id,
+        restored.c.action == Action.MEMORY_RESTORED.value,
+        restored.c.seq > _LOG.c.seq,
+        restored.c.at <= at,
+    )
+    left = select(_LOG.c.seq).where(
+        _LOG.c.owner_id == TABLE.c.owner_id,
+        _LOG.c.subject_id == TABLE.c.id,
+        text(LEFT),  # the words of its index
+        _LOG.c.action != Action.MEMORY_RESTORED.value,
+        _LOG.c.at <= at,
+        ~again.correlate(_LOG).exists(),
+    )
+    return [
+        TABLE.c.created_at <= at,
+        or_(horizon.is_(None), horizon > at),
+        _THERE,
+        ~left.correlate(TABLE).exists(),
+    ]
+
+
+def _sent_by(agent: str) -> ColumnElement[bool]:
+    """Whether this principal sent the claim that the memory was: it was decided at once, or waited."""
+    made = select(_DECISION.c.id).where(
+        _DECISION.c.owner_id == TABLE.c.owner_id,
+        _DECISION.c.id == TABLE.c.decision_id,
+        _DECISION.c.principal_id == agent,
+    )
+    waited = select(_PENDING.c.id).where(
+        _PENDING.c.owner_id == TABLE.c.owner_id,
+        _PENDING.c.memory_id == TABLE.c.id,
+        _PENDING.c.submitted_by == agent,
+    )
+    return or_(made.correlate(TABLE).exists(), waited.correlate(TABLE).exists())
+
+
 def storable(text: str) -> bool:
     """Whether a database can be asked for this text; one that cannot be stored matches nothing."""
     return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _memory(row: Mapping[Any, Any], now: datetime) -> Memory:
+def from_row(row: Mapping[Any, Any], now: datetime) -> Memory:
+    """The memory of a row as it is at `now`."""
     values = to_fields(row)
     del values["bands"]
     horizon = values["validity_horizon"]

@@ -49,6 +49,13 @@ _NEAR = {
     "postgresql": "SELECT item_id, kind, vector FROM embedding WHERE owner_id = :of_owner AND model = :of_model "
     "AND vector::vector <=> (SELECT CAST(:wanted AS real[])::vector) <= :farthest",
 }
+_NEAREST = {
+    "sqlite": "SELECT item_id, vec_distance_cosine(vector, :wanted) AS distance FROM embedding "
+    "WHERE owner_id = :of_owner AND model = :of_model AND kind = 'memory' ORDER BY distance LIMIT :most",
+    "postgresql": "SELECT item_id, vector::vector <=> (SELECT CAST(:wanted AS real[])::vector) AS distance "
+    "FROM embedding WHERE owner_id = :of_owner AND model = :of_model AND kind = 'memory' "
+    "ORDER BY distance LIMIT :most",
+}
 _NOW = bindparam("now", type_=UtcTime)
 _OF_ITEM = and_(TABLE.c.owner_id == bindparam("of_owner"), TABLE.c.item_id == bindparam("of_item"))
 _REMOVE = delete(TABLE).where(_OF_ITEM)
@@ -125,14 +132,12 @@ def find(
 
     When an item has no vector of this model (yet), that is the answer: a part would look like all.
     """
-    asked: dict[str, Any] = {"of_owner": owner_id, "of_model": wanted.model}
+    asked = _asked(connection, owner_id, wanted)
     if any(connection.execute(lacks, asked).first() for lacks in _LACKS.values()):
         return ParaphraseUnavailable(
             detail="Not all earlier claims can be looked up by meaning yet: their vectors are being made."
         )
     dialect = connection.dialect.name
-    native = TABLE.c.vector.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
-    asked["wanted"] = wanted.vector if native is None else native(wanted.vector)
     asked["farthest"] = 1 - threshold + _SLACK
     near = text(_NEAR[dialect]).columns(TABLE.c.item_id, TABLE.c.kind, TABLE.c.vector)
     cosines: dict[ItemKind, dict[str, float]] = {kind: {} for kind in ItemKind}
@@ -147,6 +152,22 @@ def find(
             for item_id, content in connection.execute(_TEXTS[kind], parameters):
                 items.append(Paraphrase(kind=kind, id=item_id, content=content, cosine=by_id[item_id]))
     return Paraphrases(model=wanted.model, items=tuple(sorted(items, key=lambda item: item.id)))
+
+
+def nearest(
+    connection: Connection, owner_id: str, wanted: Embedding, *, least: float, most: int
+) -> list[str]:
+    """The owner's memories nearest to `wanted` by cosine, if it is over `least`; those without a vector (yet) are left
+    out, and so are those that are not in force."""
+    near = text(_NEAREST[connection.dialect.name])
+    rows = connection.execute(near, _asked(connection, owner_id, wanted) | {"most": most})
+    return [item_id for item_id, distance in rows if 1 - distance > least]
+
+
+def _asked(connection: Connection, owner_id: str, wanted: Embedding) -> dict[str, Any]:
+    native = TABLE.c.vector.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
+    vector = wanted.vector if native is None else native(wanted.vector)
+    return {"of_owner": owner_id, "of_model": wanted.model, "wanted": vector}
 
 
 def rows_of(owner_id: str, kind: ItemKind, item_id: str, embedding: Embedding | None) -> list[dict[str, Any]]:

@@ -16,7 +16,15 @@ from vouchgate.ingest.claims.likeness import ItemKind
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.waiting import ReviewStatus
 from vouchgate.ingest.language.words import tokens
-from vouchgate.storage.claims import decisions, known_keys, lineage, memories, source_cache, source_texts
+from vouchgate.storage.claims import (
+    decisions,
+    known_keys,
+    lineage,
+    memories,
+    source_cache,
+    source_texts,
+    word_index,
+)
 from vouchgate.storage.dedup import index, similar, vectors
 from vouchgate.storage.erasing import scrub
 from vouchgate.storage.erasing.plan import RULING, Plan
@@ -125,6 +133,7 @@ class _Work:
         for memory_id in self.plan.memories:
             index.remove(self.connection, owner_id, ItemKind.MEMORY, memory_id)
             similar.remove(self.connection, owner_id, memory_id)
+        word_index.remove(self.connection, owner_id, self.plan.memories)
         for item_id in self.plan.items:
             item = pending.get(self.connection, item_id, owners=frozenset({owner_id}))
             if item is not None and item.status is ReviewStatus.PENDING:

@@ -35,7 +35,7 @@ TABLES = (
         "similar_key",
     ),
     *("embedding", "source", "source_text", "recheck", "spot_check", "standing_ruling", "echo", "delivery"),
-    *("document", "vote", "lineage"),
+    *("document", "vote", "lineage", "memory_words"),
 )
 _NOTE = text(
     "INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
@@ -99,6 +99,8 @@ def _scrub_sqlite(path: str) -> None:
     connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None)
     try:
         connection.execute("PRAGMA secure_delete = ON")
+        # What was taken out of a full-text index stays in its pages until they are merged.
+        connection.execute("INSERT INTO memory_fts (memory_fts) VALUES ('optimize')")
         connection.execute("VACUUM")
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     finally:

@@ -12,10 +12,11 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Index, LargeBinary, SmallInteger, Text
 from sqlmodel import Field, SQLModel
 
-from vouchgate.storage.columns import Float32s, RuleNumber, SmallRuleNumber, UtcTime, partial_index
+from vouchgate.storage.columns import Float32s, RuleNumber, SmallRuleNumber, UtcTime, Words, partial_index
 
 # An index is used only where a query spells its condition alike.
 RULED = "action IN ('review.approved', 'review.rejected', 'review.let_go', 'review.voted', 'review.objected')"
+LEFT = "action IN ('memory.superseded', 'memory.retracted', 'memory.restored')"
 
 
 class OwnerRow(SQLModel, table=True):
@@ -35,6 +36,9 @@ class OwnerRow(SQLModel, table=True):
     similar_seq: int = Field(
         default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
     )  # what claims became up to this entry is in `similar_key`
+    word_seq: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
+    )  # the memories that entries up to this one are about are in `memory_words`
     # 32 random hex digits: the owner's name in the leaves of the log
     pseudonym: str = Field(default="", sa_column_kwargs={"server_default": ""})
 
@@ -269,7 +273,10 @@ class LogRow(SQLModel, table=True):
     that erases salts."""
 
     __tablename__ = "log_entry"
-    __table_args__ = (partial_index("log_entry_rulings", "owner_id", "at", where=RULED),)
+    __table_args__ = (
+        partial_index("log_entry_rulings", "owner_id", "at", where=RULED),
+        partial_index("log_entry_left", "owner_id", "subject_id", where=LEFT),
+    )
     owner_id: str = Field(primary_key=True)
     seq: int = Field(primary_key=True, sa_type=BigInteger)
     at: datetime = Field(sa_type=UtcTime)
@@ -322,6 +329,24 @@ class SimilarKeyRow(SQLModel, table=True):
     owner_id: str = Field(primary_key=True)
     key: int = Field(primary_key=True, sa_type=BigInteger)
     memory_id: str = Field(primary_key=True)
+
+
+class MemoryWordsRow(SQLModel, table=True):
+    """The words that a memory is found by, whatever became of it; see `storage.claims.word_index`. Each begins with a
+    mark of its owner, so that nobody's search reads, or is ranked by, what is another's."""
+
+    __tablename__ = "memory_words"
+    __table_args__ = (
+        partial_index("memory_words_by_number", "number", where="number IS NOT NULL"),
+        # Without a list of what is not in yet, which every search would read through.
+        Index(
+            "memory_words_found", "words", postgresql_using="gin", postgresql_with={"fastupdate": "off"}
+        ).ddl_if(dialect="postgresql"),
+    )
+    owner_id: str = Field(primary_key=True)
+    memory_id: str = Field(primary_key=True)
+    words: str = Field(sa_type=Words)
+    number: int | None = Field(default=None, sa_type=BigInteger)  # on SQLite, of its row in `memory_fts`
 
 
 class EmbeddingRow(SQLModel, table=True):

@@ -14,8 +14,8 @@ from vouchgate.storage.errors import StorageError
 
 # By how many rows a claim has in them, or how wide those are.
 LARGE = (
-    "decision", "dedup_key", "dedup_template", "embedding", "lineage", "log_entry", "memory", "pending", "similar_key",
-    "source_text",
+    "decision", "dedup_key", "dedup_template", "embedding", "lineage", "log_entry", "memory", "memory_words", "pending",
+    "similar_key", "source_text",
 )  # fmt: skip
 MOST = 128  # partitions of a table: all are locked at once when it is cut, for which PostgreSQL has room by default
 
@@ -67,7 +67,7 @@ def partition(connection: Connection, into: int) -> dict[str, int]:
         raise StorageError(f"the tables are partitioned already ({', '.join(done)})")
     if others := connection.scalar(_OTHERS):
         raise StorageError(f"others are connected to this database ({others}): stop the services first")
-    return {name: _cut(connection, name, into) for name in LARGE if name in kinds}
+    return {name: cut(connection, name, into) for name in LARGE if name in kinds}
 
 
 def partitions(connection: Connection) -> dict[str, int]:
@@ -77,7 +77,9 @@ def partitions(connection: Connection) -> dict[str, int]:
     return {row.name: row.parts for row in connection.execute(_PARTITIONED)}
 
 
-def _cut(connection: Connection, name: str, into: int) -> int:
+def cut(connection: Connection, name: str, into: int) -> int:
+    """Cuts one table into so many partitions, under a lock; how many rows it has. Raises StorageError."""
+
     def run(statement: str) -> Any:
         return connection.execute(text(statement))
 

@@ -21,7 +21,7 @@ from vouchgate.api.base import (
     problem_responses,
 )
 from vouchgate.api.problems import ProblemError
-from vouchgate.ingest.claims.claim import MemoryType
+from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Confidence, Evidence, Label, ValidationResult
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.ingest.claims.people import Principal, Role
@@ -31,12 +31,14 @@ from vouchgate.review.vouching.confirming import confirm
 from vouchgate.review.withheld import metadata
 from vouchgate.review.withheld.private_pages import evidence_for
 from vouchgate.server.state import service_of
-from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.claims import decisions, memories, searching
 from vouchgate.storage.outgoing import deliveries
 from vouchgate.storage.outgoing.deliveries import DeliveryRecord
 from vouchgate.storage.queue import votes
 from vouchgate.storage.queue.votes import Vote
-from vouchgate.wire import OwnerId, Reason, Text
+from vouchgate.wire import OwnerId, Reason, Text, Time
+
+MOST_QUERY = 200  # characters
 
 router = APIRouter(prefix="/v1/memories", route_class=JsonRoute, tags=["memories"])
 
@@ -60,7 +62,7 @@ class MemoryOut(Memory):
 
 
 class MemoryPage(BaseModel):
-    """Memories, newest first; `next` is the cursor of the following page, null on the last."""
+    """Memories, newest first, or the best of a search; `next` is the cursor of the following page, null on the last."""
 
     items: list[MemoryOut]
     next: str | None
@@ -79,7 +81,7 @@ class EvidenceOut(Evidence):
 
 
 @router.get("", responses=problem_responses())
-def list_memories(
+async def list_memories(
     request: Request,
     principal: MemoryReader,
     *,
@@ -87,7 +89,13 @@ def list_memories(
     memory_type: MemoryType | None = None,
     confidence: Confidence | None = None,
     label: Label | None = None,
+    source: Source | None = None,
     source_id: Annotated[Text | None, Query(max_length=2048)] = None,
+    agent: Annotated[Text | None, Query(max_length=100)] = None,
+    created_from: Time | None = None,
+    created_to: Time | None = None,
+    as_of: Time | None = None,
+    q: Annotated[Text | None, Query(max_length=MOST_QUERY)] = None,
     text: Annotated[Text | None, Query(max_length=200)] = None,
     stale: bool | None = None,
     lowered: bool | None = None,
@@ -96,7 +104,16 @@ def list_memories(
     after: Annotated[str | None, Query(pattern=r"^mem_[0-9a-f]{32}$")] = None,
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
 ) -> MemoryPage:
-    """Active memories of the owners this token acts for, unless another status is asked for."""
+    """Active memories of the owners this token acts for, unless another status is asked for, or what was in force
+    `as_of` a time. `q` ranks them by the words of a question, best first, in one page; else the newest are first."""
+    if as_of is not None and (status or include_expired):
+        raise ProblemError(
+            422, "invalid_query", "`as_of` asks for what was in force then: leave `status` out."
+        )
+    if q is not None and after is not None:
+        raise ProblemError(
+            422, "invalid_query", "What `q` finds is one page, best first: ask for more with `limit`."
+        )
     statuses = frozenset(status or [MemoryStatus.ACTIVE])
     if include_expired:
         statuses |= {MemoryStatus.EXPIRED}
@@ -105,7 +122,13 @@ def list_memories(
         memory_type=memory_type,
         confidence=confidence,
         label=label,
+        source=source,
         source_id=source_id,
+        agent=agent,
+        created_from=created_from,
+        created_to=created_to,
+        as_of=as_of,
+        q=q,
         text=text,
         stale=stale,
         lowered=lowered,
@@ -113,10 +136,19 @@ def list_memories(
         after=after,
         limit=limit,
     )
-    with service_of(request).store.browse() as connection:
-        found = memories.search(connection, wanted, datetime.now(UTC))
-        items = MemoryOut.of(connection, principal, found)
-    return MemoryPage(items=items, next=items[-1].id if len(items) == limit else None)
+    service = service_of(request)
+    meaning = await service.gate.meaning_of(q)
+
+    def read() -> list[MemoryOut]:
+        with service.store.browse() as connection:
+            found = searching.find(connection, wanted, datetime.now(UTC), meaning)
+            return MemoryOut.of(connection, principal, found)
+
+    try:
+        items = await run_in_threadpool(read)
+    except searching.TooManyOwners as error:
+        raise ProblemError(422, "invalid_query", str(error)) from error
+    return MemoryPage(items=items, next=items[-1].id if len(items) == limit and q is None else None)
 
 
 def _memory(request: Request, memory_id: str, principal: Principal) -> Memory:

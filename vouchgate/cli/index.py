@@ -103,13 +103,14 @@ def verify(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> No
 def repair(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> None:
     """Put into the index what is missing, and take out what should not be there.
 
-    The index of similar memories is made anew too. The service may go on meanwhile.
+    The index of similar memories and that of the words of memories are made anew too. The service may go on meanwhile.
     """
     import logging
 
     from vouchgate.cli.database import open_store
     from vouchgate.storage.dedup import upkeep
     from vouchgate.storage.dedup.upkeep import FaultKind
+    from vouchgate.workers.word_index import rebuild
 
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     with open_store(operator.settings_from(database_url=database_url)) as store:
@@ -117,11 +118,13 @@ def repair(owner: Owner = None, database_url: operator.DatabaseUrl = None) -> No
             mended, left = upkeep.repair(store, owner, lambda so_far: progress(so_far.rows + so_far.items))
         with Progress("memories in the similar index") as progress:
             similar = upkeep.rebuild_similar(store, owner, progress)
+        with Progress("entries of the log whose memories are in the index of words") as progress:
+            rebuild(store, owner, progress)
     say(
         f"Put in {mended[FaultKind.MISSING]:,} items, took out {mended[FaultKind.STRAY]:,} rows "
         f"and {mended[FaultKind.TEMPLATE]:,} templates."
     )
-    say(f"Made the similar index anew for {similar:,} memories.")
+    say(f"Made the similar index anew for {similar:,} memories, and the index of their words.")
     _show(left)
     if left.faults:
         complain(f"the dedup index still has {left.faults:,} faults; run `vouchgate index repair` again")

@@ -178,9 +178,10 @@ def memories(
     after: str | None = None,
     **filters: Value | Sequence[Value],
 ) -> Call[Page[Memory]]:
-    """A page of memories, newest first. `q` is a substring of their text; `filters` are those of the API, such as
-    `memory_type`, `confidence`, `label`, `source_id`, `status`, `stale`."""
-    named: Parameters = {"text": q, "user_id": user_id, "limit": limit, "after": after, **filters}
+    """A page of memories, newest first; with `q`, a question or words, one of those that answer it, best first.
+    `filters` are those of the API, such as `memory_type`, `label`, `source`, `source_id`, `agent`, `created_from`,
+    `as_of`, `status`; `text` is a substring."""
+    named: Parameters = {"q": q, "user_id": user_id, "limit": limit, "after": after, **filters}
     return Call("GET", "/v1/memories", answers.body_reader(Page[Memory]), parameters=without_none(named))
 
 

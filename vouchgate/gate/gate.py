@@ -103,6 +103,10 @@ class Gate:
         if self._meaning is not None:
             self._meaning.close()
 
+    async def meaning_of(self, query: str | None) -> Embedding | None:
+        """The vector of what is searched for; None where vectors are off, or it could not be made in time."""
+        return None if self._meaning is None or query is None else await self._meaning.embed(query)
+
     def own_publishers(self, owner_id: str, names: Collection[str], now: datetime) -> OwnPublishers:
         """What an owner says of publishers with these names."""
         with self.store.read() as connection:

@@ -141,7 +141,8 @@ async def send_call(client: AsyncClient, call: Call) -> tuple[ToolResult, dict[s
             )
             return shown.gated_result(report), None
         case SearchMemories():
-            filters = {} if call.memory_type is None else {"memory_type": call.memory_type.value}
+            named = {"memory_type", "label", "source_id", "as_of"}
+            filters = call.model_dump(mode="json", include=named, exclude_none=True)
             page = await client.memories(
                 q=call.query, user_id=call.user_id, limit=call.limit, after=call.cursor, **filters
             )

@@ -91,6 +91,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
             asyncio.create_task(repeat("ending what is over its time", lambda: _retain(service))),
             asyncio.create_task(service.rechecker.job.run(app.state.metrics.count_rechecks)),
             asyncio.create_task(repeat("looking for changed documents", service.changes.look)),
+            asyncio.create_task(repeat("taking memories into the index of words", service.word_indexer.step)),
             *(
                 asyncio.create_task(job.run(app.state.metrics.count_messages))
                 for job in service.webhooks.jobs

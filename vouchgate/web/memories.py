@@ -10,15 +10,16 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from vouchgate.ingest.claims.likeness import Embedding
 from vouchgate.ingest.claims.memory import Memory
 from vouchgate.review.answers import AlreadyGone, ApprovalRefused, NotFound, Retracted
-from vouchgate.review.pages.memory import memory_view, parse_query, rests_view, rows_of
+from vouchgate.review.pages.memory import MemoryListQuery, memory_view, parse_query, rests_view, rows_of
 from vouchgate.review.pages.publishers import impact_href
 from vouchgate.review.reading import parse_decision
 from vouchgate.review.trust import impact
 from vouchgate.review.vouching.confirming import confirm
 from vouchgate.server.state import service_of
-from vouchgate.storage.claims import decisions, memories
+from vouchgate.storage.claims import decisions, memories, searching
 from vouchgate.storage.claims.memories import MemoryFilter, storable
 from vouchgate.storage.identity import tokens
 from vouchgate.storage.outgoing import deliveries
@@ -33,18 +34,30 @@ MOST_TEXT = 200  # characters of a search
 
 
 @router.get("/review/memories")
-def listing(request: Request, visitor: SignedIn) -> Response:
-    """Memories that match the address, newest first."""
-    service, now = service_of(request), datetime.now(UTC)
+async def listing(request: Request, visitor: SignedIn) -> Response:
+    """Memories that match the address: those that are searched for best first, else the newest."""
     chosen = parse_query(request.query_params)
     if len(chosen.q) > MOST_TEXT or not all(map(storable, (chosen.q, chosen.source))):
         raise PageProblem(422, f"A search has at most {MOST_TEXT} characters.")
     wanted = _filter(chosen.fields, visitor, request.query_params.get("after"))
+    meaning = await service_of(request).gate.meaning_of(wanted.q)
+    return await run_in_threadpool(lambda: _listed(request, visitor, chosen, wanted, meaning))
+
+
+def _listed(
+    request: Request,
+    visitor: Visitor,
+    chosen: MemoryListQuery,
+    wanted: MemoryFilter,
+    meaning: Embedding | None,
+) -> Response:
+    service, now = service_of(request), datetime.now(UTC)
     with service.store.browse() as connection:
-        found = memories.search(connection, wanted, now)
+        found = searching.find(connection, wanted, now, meaning)
     rests = None
     if chosen.source:
         rests = rests_view(impact.impact_of(service.store, visitor.owner_id, chosen.source, now, found=found))
+    more = len(found) == PAGE and wanted.q is None
     return html(
         request,
         "memories.html",
@@ -56,7 +69,7 @@ def listing(request: Request, visitor: SignedIn) -> Response:
         sources=dict.fromkeys(one.source_id for one in found if one.source_id),
         rests=rests,
         rows=rows_of(found, now),
-        next_href=chosen.href(after=found[-1].id) if len(found) == PAGE else None,
+        next_href=chosen.href(after=found[-1].id) if more else None,
     )
 
 

@@ -124,6 +124,21 @@ def test_filters(site: Site, owner: str) -> None:
     assert listed(agent, text="%") == [fact]
     assert listed(agent, text="pump_") == [decision]
     assert listed(agent, text="quiet", memory_type="fact") == []
+    assert listed(agent, q="which pumps are quiet?") == [preference, fact, decision]
+    assert listed(agent, q='"pumps" OR (Mondays "', source="user", limit=1) == [decision]
+    assert listed(agent, q="pump", as_of="2020-01-01") == listed(agent, agent="nobody") == []
+    assert listed(agent, q="power", created_from="2020-01-01", created_to="2120-01-01T00:00:00Z") == [fact]
+    for refused in ({"q": "pump", "after": fact}, {"as_of": "2020-01-01", "status": "active"}):
+        is_problem(agent.get("/v1/memories", params=refused), 422)
+    for wrong in (
+        {"as_of": "yesterday"},
+        {"as_of": "0001-01-01T00:00:00+14:00"},
+        {"q": "a" * 201},
+        {"q": "\0"},
+    ):
+        is_problem(agent.get("/v1/memories", params=wrong), 422)
+    page = agent.get("/v1/memories", params={"q": "pump", "limit": 1}).json()
+    assert page["next"] is None and len(page["items"]) == 1
     assert listed(agent, confidence="medium") == [decision, preference, fact]
     assert listed(agent, confidence="low") == []
     assert listed(agent, label="INFERENCE", user_id=owner) == [decision, preference, fact]

@@ -86,7 +86,7 @@ def test_status_verify_and_repair(filled: str, tmp_path: Path) -> None:
     mended = run(filled, "index", "repair", folder=tmp_path)
     assert mended.returncode == 0, mended.stderr
     assert b"Put in 1 items, took out 1 rows and 0 templates." in mended.stdout
-    assert b"Made the similar index anew for 40 memories." in mended.stdout
+    assert b"Made the similar index anew for 40 memories, and the index of their words." in mended.stdout
     assert f"{lost}: is not found by all its keys" in mended.stderr.decode()  # the log of what was mended
     assert run(filled, "index", "verify", folder=tmp_path).returncode == 0
 

@@ -131,7 +131,14 @@ def essentials(site: Site, owner: str, earlier: str) -> None:
     assert reviewer.post(f"/v1/reviews/{item}/reject", json=body).status_code == 200
     for path in ("/v1/claims/pending", f"/v1/decisions/{stored.decision_id}", f"/v1/memories/{kept}"):
         assert agent.get(path).status_code == 200, path
-    for path in ("/v1/memories", f"/v1/memories/{kept}/evidence", "/v1/audit/events", "/v1/audit/reviews"):
+    searched = f"/v1/memories?q=cranes&agent=nobody&as_of=2026-05-01&user_id={owner}"
+    for path in (
+        "/v1/memories",
+        f"/v1/memories/{kept}/evidence",
+        "/v1/audit/events",
+        "/v1/audit/reviews",
+        searched,
+    ):
         assert auditor.get(path).status_code == 200, path
     assert reviewer.delete(f"/v1/memories/{kept}", params={"reason": "sold"}).status_code == 200
     basis = {"basis": "GDPR Art. 17(1)(b)"}
@@ -149,7 +156,13 @@ def everybodys(site: Site, owner: str, earlier: str) -> None:
     form = re.search(r'name="csrf" value="(\w+)"', reviewer.get("/review/sign-in").text)
     assert form is not None
     reviewer.post("/review/sign-in", data={"csrf": form[1], "token": secret})
-    for path in ("/review", "/review/numbers", "/review/history", "/review/memories"):
+    for path in (
+        "/review",
+        "/review/numbers",
+        "/review/history",
+        "/review/memories",
+        "/review/memories?q=crane",
+    ):
         assert reviewer.get(path).status_code == 200, path
 
 

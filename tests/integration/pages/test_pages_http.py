@@ -190,7 +190,19 @@ def test_an_address_that_makes_no_sense(service: Service, query: str) -> None:
     run(service, "nonsense", work)
 
 
-@pytest.mark.parametrize("query", ["type=poem", "confidence=some", "label=x", "state=x", "stale=x", "q=%00"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "type=poem",
+        "confidence=some",
+        "label=x",
+        "state=x",
+        "stale=x",
+        "q=%00",
+        "as_of=soon",
+        "as_of=0001-01-01T00:00%2B14:00",
+    ],
+)
 def test_a_choice_of_memories_that_there_is_not(service: Service, query: str) -> None:
     async def work(desk: Desk) -> None:
         assert (await desk.get(f"/review/memories?{query}")).status_code == 422
@@ -300,6 +312,10 @@ def test_a_memory_is_taken_out_of_force_with_its_reason(service: Service) -> Non
         assert (await desk.post(f"/review/memories/{memory.id}/confirm")).status_code == 303
         confirmed = desk.memories()[0].confirmed_at
         assert confirmed is not None and confirmed > memory.created_at
+        words = max(memory.content.split(), key=len)
+        ranked = (await desk.get(f"/review/memories?q={words}+unheard")).text
+        assert memory.id in ranked and "best first" in ranked
+        assert memory.id not in (await desk.get(f"/review/memories?q={words}&as_of=2020-01-01")).text
         path = f"/review/memories/{memory.id}/retract"
         assert (await desk.post(path, reason="  ")).status_code == 422
         assert (await desk.post(path, reason="It was never so")).status_code == 303

@@ -59,7 +59,10 @@ def test_migrations_make_the_tables_of_the_program(empty_database_url: str) -> N
     assert not needs_migration(engine)
     migrate(engine)
     with reading(engine) as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        # SQLite's full-text index, the tables that it makes for itself, and what PostgreSQL has instead.
+        own = ("memory_fts", "memory_words_found") if engine.dialect.name == "sqlite" else ()
+        opts = {"compare_type": True, "include_object": lambda _, name, *__: not str(name).startswith(own)}
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, SQLModel.metadata) == []
         assert connection.execute(text("SELECT id, pending FROM queue_total")).all() == [(1, 0)]
     engine.dispose()
