@@ -142,6 +142,10 @@ _BY_RULE: Mapping[str, str] = {
     ),
     Rule.HIDDEN_TEXT: _BY_CODE["hidden_text"],
     Rule.INSTRUCTION: _BY_CODE["instruction"],
+    Rule.PERSONAL_DATA: (
+        "{waits} because it holds personal data; leave that out if it is not what there is to remember, else tell the"
+        " user that it waits."
+    ),
     Rule.DOUBTED: "{waits} because a check did not let it pass; read the reason, and tell the user.",
     Rule.CITATION_UNKNOWN: _BY_CODE["citation_unchecked"],
     Rule.SPOKEN_OF: _BY_CODE["spoken_of"],
