@@ -174,7 +174,7 @@ def _joined(groups: Sequence[_Group], at: int, size: int) -> str | None:
 
 def _card(text: str, groups: Sequence[_Group], at: int) -> int:
     """How many groups from here on are the number of a payment card; 0: none."""
-    for size in range(1, 6):
+    for size in range(1, 6) if len(groups[at].digits) > 3 else ():
         sizes = tuple(len(group.digits) for group in groups[at : at + size])
         if sizes not in _GROUPS or len(sizes) < size or (digits := _joined(groups, at, size)) is None:
             continue
@@ -210,6 +210,8 @@ def _luhn(digits: str) -> bool:
 def _security(text: str, groups: Sequence[_Group], at: int) -> int:
     """How many groups from here on are a US social security number, none of those that are never given out."""
     for size, sizes in ((3, [3, 2, 4]), (1, [9])):
+        if len(groups[at].digits) != sizes[0]:
+            continue
         taken = groups[at : at + size]
         digits = _joined(groups, at, size) if [len(group.digits) for group in taken] == sizes else None
         if digits is None or digits[:3] in ("000", "666") or digits[0] == "9":

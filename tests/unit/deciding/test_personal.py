@@ -284,5 +284,4 @@ def test_hostile_texts_take_time_as_their_length() -> None:
     )
     with given_up_after(30):
         for part in parts:
-            ALL.find((part * 8192)[:8192])
-            ALL.find((part * 80_000)[:80_000])
+            ALL.find((part * 32_768)[:32_768])
