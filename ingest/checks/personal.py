@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from vouchgate.ingest.check import Check, ReadClaim
 from vouchgate.ingest.claims.claim import Finding, SecretMatch, Span, Verdict
@@ -32,63 +31,33 @@ KINDS = {  # as the policy names them, and as people do
 }
 _MOST_SHOWN = 5  # places named in one sentence
 _AROUND = 40  # characters beside a number in which a word says what it is
+_FEWEST = 8  # digits of an IBAN behind its first four signs: fewer are words
 
 _DATA = read_data("personal.toml")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _SIGNS = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2212\u00a0\u2007\u2009\u202f\u3000", "------     ")
-_ENOUGH = re.compile(
-    r"@|(?:[0-9][^0-9]{0,3}){6}[0-9]"
-)  # all kinds have this; numbers, without being in words
-# Digits with at most three signs between two of them. No two parts of it can match the same sign.
-_RUN = re.compile(r"(?<![0-9A-Za-z_])[0-9]+(?:[ \t\n.()/-]{1,3}[0-9]+)*")
+_ENOUGH = re.compile(r"@|(?:[0-9][^0-9]{0,3}){6}[0-9]")  # nothing is found without
 _DIGITS = re.compile("[0-9]+")
-_GROUPS = frozenset(map(tuple, _DATA["payment_card"]["groups"]))
+_SIGN = r"[ \t]?[-. ]?[ \t\n]?"  # between two groups of digits
+# A number is no part of a word, a path, or a longer number.
+_BEFORE, _BEHIND = r"(?<![\w/#@&.])(?<![0-9][-/])", r"(?!\w|[-./][0-9])"
+_CARDS = _DATA["payment_card"]["groups"]
 _ISSUERS = tuple(
-    (first.partition("-")[0], first.rpartition("-")[2], frozenset(each["digits"]))
+    (first.partition("-")[0], first.rpartition("-")[2], each["digits"])
     for each in _DATA["payment_card"]["issuers"]
     for first in each["first"]
 )
-_IBAN = re.compile(r"(?<![0-9A-Za-z])([A-Za-z]{2})[0-9]{2}")
-_IBANS = {
-    country: re.compile(rf"(?:[ \t\n.-]{{0,2}}[0-9A-Za-z]){{{length - 4}}}(?![0-9A-Za-z])")
-    for country, length in _DATA["iban"]["lengths"].items()
-}
-_NEVER = re.compile("(?!)")
-_FEWEST = 8  # digits of an IBAN behind its first four signs: fewer are words
-_MAIL = re.compile(
-    r"(?<![\w.%+-])[\w%+-](?:[\w.%+'-]{0,62}[\w%+-])?"
-    r"@((?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24})(?![\w@-]|:\S)"
-)
 _USER_OF_URL = re.compile(r"://[^\s/]*\Z")
-_PLUS = re.compile(r"(?<![\w+)])(?:\+\(?|\()\Z")
-_BREAK = re.compile(r"[\n]|[.] | [.]")  # in a phone number there is none
-_NORTH_AMERICAN = re.compile(r"(?:[2-9][0-9]{2}){2}[0-9]{4}")  # area, exchange and line
-_WITH_COUNTRY = re.compile(r"[2-9][0-9]{7,14}")  # E.164; those with 1 are North American
 
 
-def _words(kind: str, name: str = "words") -> str:
-    return "|".join(each.replace(" ", "[ _-]?") for each in _DATA[kind][name])
+def _any_of(kind: str, name: str = "words") -> str:
+    return rf"(?<![a-z])(?:{'|'.join(each.replace(' ', '[ _-]?') for each in _DATA[kind][name])})"
 
 
 _OF_OTHERS = re.compile(
-    rf"(?<![a-z])(?:{_words('payment_card', 'others')})s?\W{{0,3}}(?:no|nr|number|id|ref|code)?\W{{0,4}}\Z"
+    rf"{_any_of('payment_card', 'others')}s?\W{{0,3}}(?:no|nr|number|id|ref|code)?\W{{0,4}}\Z", re.IGNORECASE
 )
-_OF_SECURITY = re.compile(rf"(?<![a-z])(?:{_words('us_social_security')})")
-_OF_PHONES = re.compile(rf"(?<![a-z])(?:{_words('phone')})(?:[ _-]?(?:no|nr|number))?(?: is)?\W{{0,4}}\Z")
-
-
-class _Group(NamedTuple):
-    """Digits in a row, and what stands between them and those before: "" for the first of a run."""
-
-    digits: str
-    start: int
-    end: int
-    between: str
-
-    @property
-    def sign(self) -> str:
-        """What joins them to those before."""
-        return self.between.strip() or " "
+_OF_SECURITY = re.compile(_any_of("us_social_security"), re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,43 +84,20 @@ class PersonalDataDetector:
 
     def find_value(self, name: str, text: str, where: str) -> tuple[SecretMatch, ...]:
         """As `find`, for a text that stands under a name, as in metadata: under `ssn` nine digits are one."""
-        before = f"{name}: "
+        at = len(name) + 2
+        found = [match for match in self.find(f"{name}: {text}", where) if match.start >= at]
         return tuple(
-            SecretMatch(
-                kind=match.kind, where=where, start=match.start - len(before), end=match.end - len(before)
-            )
-            for match in self.find(before + text, where)
-            if match.start >= len(before)
+            match.model_copy(update={"start": match.start - at, "end": match.end - at}) for match in found
         )
 
     def _found(self, text: str) -> Iterator[tuple[str, int, int]]:
         if _ENOUGH.search(text) is None:
             return
-        if not self.kinds.isdisjoint(_OF_NUMBERS):
-            lowered = text.lower()
-            for run in _RUN.finditer(text):
-                yield from self._numbers(lowered if len(lowered) == len(text) else text, run)
-        if "iban" in self.kinds:
-            yield from _ibans(text)
-        if "mail" in self.kinds:
-            yield from _mails(text)
-
-    def _numbers(self, text: str, run: re.Match[str]) -> Iterator[tuple[str, int, int]]:
-        groups: list[_Group] = []
-        for match in _DIGITS.finditer(text, run.start(), run.end()):
-            between = text[groups[-1].end : match.start()] if groups else ""
-            groups.append(_Group(match[0], match.start(), match.end(), between))
-        if text[run.end() : run.end() + 1].isalpha():  # the last belongs to a word
-            groups.pop()
-        reached = 0
-        for at in range(len(groups)):
-            for kind, judge in _OF_NUMBERS.items() if at >= reached else ():
-                if kind in self.kinds and (size := judge(text, groups, at)):
-                    reached, start = at + size, groups[at].start
-                    if kind == "phone" and (signs := _PLUS.search(text, max(start - 3, 0), start)):
-                        start = signs.start()
-                    yield kind, start, groups[reached - 1].end
-                    break
+        for kind, pattern, holds in _PATTERNS:
+            if kind in self.kinds:
+                for match in pattern.finditer(text):
+                    if holds(match):
+                        yield kind, *match.span("it")
 
 
 def _plain(text: str) -> str:
@@ -161,127 +107,96 @@ def _plain(text: str) -> str:
     return _OTHER_DIGIT.sub(lambda match: str(unicodedata.decimal(match[0])), text.translate(_SIGNS))
 
 
-def _joined(groups: Sequence[_Group], at: int, size: int) -> str | None:
-    """The digits of so many groups that one sign joins; None where it goes on before or behind, so that they are a part
-    of something longer."""
-    taken = groups[at : at + size]
-    signs = {group.sign for group in taken[1:]} or {"-", ".", "/"}
-    beside = {groups[at].between, *(group.between for group in groups[at + size : at + size + 1])}
-    if (size > 1 and len(signs) > 1) or not beside.isdisjoint(signs - {" "}):
-        return None
-    return "".join(group.digits for group in taken)
+def _before(match: re.Match[str]) -> str:
+    return match.string[max(match.start() - _AROUND, 0) : match.start()]
 
 
-def _card(text: str, groups: Sequence[_Group], at: int) -> int:
-    """How many groups from here on are the number of a payment card; 0: none."""
-    for size in range(1, 6) if len(groups[at].digits) > 3 else ():
-        sizes = tuple(len(group.digits) for group in groups[at : at + size])
-        if sizes not in _GROUPS or len(sizes) < size or (digits := _joined(groups, at, size)) is None:
-            continue
-        if not (_issued(digits) and _luhn(digits)):
-            continue
-        start = groups[at].start
-        if size == 1:
-            before = text[max(start - _AROUND, 0) : start]
-            if before[-1:] in set("/#@&.") or _OF_OTHERS.search(before) is not None:
-                continue
-        elif any(  # a list of numbers of four digits
-            len(each.digits) == 4 and joined == groups[at + 1].between
-            for each, joined in (
-                *((groups[at - 1], groups[at].between) for _ in range(min(at, 1))),
-                *((each, each.between) for each in groups[at + size : at + size + 1]),
-            )
-        ):
-            continue
-        return size
-    return 0
+def _sign_of(match: re.Match[str], sizes: Sequence[Sequence[int]]) -> str | None:
+    """What joins the groups of a number, "" for white space; None where it is not in one piece, or in groups of one of
+    these sizes that one sign joins, so that nobody wrote it as one number."""
+    signs = {sign.strip() for sign in _DIGITS.split(match[0])[1:-1]}
+    groups = [len(digits) for digits in _DIGITS.findall(match[0])]
+    return signs.pop() if len(signs) == 1 and groups in sizes else "" if not signs else None
 
 
-def _issued(digits: str) -> bool:
-    return any(len(digits) in sizes and low <= digits[: len(low)] <= high for low, high, sizes in _ISSUERS)
-
-
-def _luhn(digits: str) -> bool:
-    """Whether the last digit is the check digit of those before (ISO/IEC 7812-1, annex B)."""
+def _is_card(match: re.Match[str]) -> bool:
+    digits = "".join(_DIGITS.findall(match[0]))
+    if not any(len(digits) in sizes and low <= digits[: len(low)] <= high for low, high, sizes in _ISSUERS):
+        return False
+    # Luhn's check digit (ISO/IEC 7812-1, annex B).
     doubled = (sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
-    return (sum(doubled) + sum(map(int, digits[::-2]))) % 10 == 0
+    if (sum(doubled) + sum(map(int, digits[::-2]))) % 10 or _sign_of(match, _CARDS) is None:
+        return False
+    return digits != match[0] or _OF_OTHERS.search(_before(match)) is None
 
 
-def _security(text: str, groups: Sequence[_Group], at: int) -> int:
-    """How many groups from here on are a US social security number, none of those that are never given out."""
-    for size, sizes in ((3, [3, 2, 4]), (1, [9])):
-        if len(groups[at].digits) != sizes[0]:
-            continue
-        taken = groups[at : at + size]
-        digits = _joined(groups, at, size) if [len(group.digits) for group in taken] == sizes else None
-        if digits is None or digits[:3] in ("000", "666") or digits[0] == "9":
-            continue
-        if digits[3:5] == "00" or digits[5:] == "0000":
-            continue
-        start, end = taken[0].start, taken[-1].end
-        around = f"{text[max(start - _AROUND, 0) : start]}\n{text[end : end + _AROUND]}"
-        if (size == 3 and taken[1].sign == "-") or _OF_SECURITY.search(around):
-            return size
-    return 0
+def _is_security(match: re.Match[str]) -> bool:
+    digits, sign = "".join(_DIGITS.findall(match[0])), _sign_of(match, ([3, 2, 4],))
+    if digits[3:5] == "00" or digits[5:] == "0000":  # never given out, like 000, 666 and 9xx in front
+        return False
+    behind = match.string[match.end() : match.end() + _AROUND]
+    said = f"{_before(match)}\n{behind}"
+    return sign == "-" or (sign is not None and _OF_SECURITY.search(said) is not None)
 
 
-def _phone(text: str, groups: Sequence[_Group], at: int) -> int:
-    """How many groups from here on are a phone number: with a country code, as in North America, or behind a word."""
-    start = groups[at].start
-    before = text[max(start - _AROUND, 0) : start]
-    plus = (signs := _PLUS.search(before)) is not None and signs[0] != "("
-    if plus or _OF_PHONES.search(before) is not None:
-        size = 1
-        while size < min(len(groups) - at, 7) and _BREAK.search(groups[at + size].between) is None:
-            size += 1
-        for most in range(size, 0, -1):
-            digits = "".join(group.digits for group in groups[at : at + most])
-            north = digits.removeprefix("1") if digits[0] == "1" else ""
-            if plus and (_NORTH_AMERICAN if north else _WITH_COUNTRY).fullmatch(north or digits):
-                return most
-            if not plus and 7 <= len(digits) <= 15:
-                return most
-        return 0
-    first = at + (groups[at].digits == "1")
-    taken = groups[first : first + 3]
-    if [len(group.digits) for group in taken] != [3, 3, 4] or not _NORTH_AMERICAN.fullmatch(
-        "".join(group.digits for group in taken)
-    ):
-        return 0
-    written = taken[1].sign.startswith(")") or (
-        taken[1].between == taken[2].between in ("-", ".") and _joined(groups, at, first - at + 3) is not None
+def _is_iban(match: re.Match[str]) -> bool:
+    written = re.sub("[^0-9A-Za-z]", "", match[0])
+    if written not in (written.upper(), written.lower()) or sum(map(str.isdigit, written[4:])) < _FEWEST:
+        return False
+    # The check digits of ISO 7064: all of it, with letters as numbers from 10 on, is 1 modulo 97.
+    return int("".join(str(int(sign, 36)) for sign in written[4:] + written[:4])) % 97 == 1
+
+
+def _is_mail(match: re.Match[str]) -> bool:
+    """Whether it is not who signs in to a host, or `icon@2x.png`."""
+    signs_in = _USER_OF_URL.search(_before(match)) is not None
+    return not signs_in and is_public_suffix(match["domain"].lower().rpartition(".")[2])
+
+
+def _grouped(*sizes: int) -> str:
+    return _SIGN.join(f"[0-9]{{{size}}}" for size in sizes)
+
+
+_IBAN = "|".join(
+    rf"(?:{'|'.join(countries)})[0-9]{{2}}(?:[ \t\n.-]{{0,2}}[0-9A-Z]){{{int(size) - 4}}}"
+    for size, countries in _DATA["iban"].items()
+)
+_AREA = "[2-9][0-9]{2}"  # and exchange, of North America
+_MORE = r"(?:(?:[ /()-]{0,3}|\.)[0-9])"  # of a phone number
+_PATTERNS = tuple(
+    (kind, re.compile(pattern, re.IGNORECASE), holds)
+    for kind, pattern, holds in (
+        *(  # a list of numbers of four digits is none
+            (
+                "payment_card",
+                rf"{_BEFORE}(?<![0-9]{{4}}[ -])(?P<it>{_grouped(*sizes)}){_BEHIND}(?![ -][0-9]{{4}}(?![0-9]))",
+                _is_card,
+            )
+            for sizes in _CARDS
+        ),
+        ("us_social_security", rf"{_BEFORE}(?!000|666|9)(?P<it>{_grouped(3, 2, 4)}){_BEHIND}", _is_security),
+        ("iban", rf"(?<![0-9A-Z])(?P<it>{_IBAN})(?![0-9A-Z])", _is_iban),
+        ("phone", rf"(?<![\w+])(?P<it>\+\(?[2-9]{_MORE}{{7,14}})(?!\w)", bool),
+        (
+            "phone",
+            rf"(?<![\w+])(?<![0-9][-/.])(?P<it>\+1[ .-]?\(?{_AREA}\)?[ .-]?{_AREA}[ .-]?[0-9]{{4}}"
+            rf"|(?:1[ .-]?)?\({_AREA}\) ?{_AREA}[ .-][0-9]{{4}}"
+            rf"|(?:1[-.])?{_AREA}(?P<sign>[-.]){_AREA}(?P=sign)[0-9]{{4}})(?!\w|[-.][0-9])",
+            bool,
+        ),
+        (
+            "phone",
+            rf"{_any_of('phone')}(?:[ _-]?(?:no|nr|number))?(?: is)?\W{{0,4}}(?P<it>[0-9(]{_MORE}{{6,14}})(?!\w)",
+            bool,
+        ),
+        (
+            "mail",
+            r"(?<![\w.%+-])(?P<it>[\w%+-](?:[\w.%+'-]{0,62}[\w%+-])?"
+            r"@(?P<domain>(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}))(?![\w@-]|:\S)",
+            _is_mail,
+        ),
     )
-    return first - at + 3 if written else 0
-
-
-_OF_NUMBERS: dict[str, Callable[[str, Sequence[_Group], int], int]] = {
-    "payment_card": _card,
-    "us_social_security": _security,
-    "phone": _phone,
-}
-
-
-def _ibans(text: str) -> Iterator[tuple[str, int, int]]:
-    for head in _IBAN.finditer(text):
-        rest = _IBANS.get(head[1].upper(), _NEVER).match(text, head.end())
-        written = "" if rest is None else re.sub("[^0-9A-Za-z]", "", text[head.start() : rest.end()])
-        if rest is None or written not in (written.upper(), written.lower()):
-            continue
-        behind = written[4:]
-        if sum(map(str.isdigit, behind)) < _FEWEST:
-            continue
-        # The check digits of ISO 7064, by which all of it, with letters as numbers from 10 on, is 1 modulo 97.
-        if int("".join(str(int(sign, 36)) for sign in behind + written[:4])) % 97 == 1:
-            yield "iban", head.start(), rest.end()
-
-
-def _mails(text: str) -> Iterator[tuple[str, int, int]]:
-    for match in _MAIL.finditer(text):
-        start, end = match.span()
-        # Not who signs in to a host, and not `icon@2x.png`.
-        signs_in = _USER_OF_URL.search(text[max(start - _AROUND, 0) : start]) is not None
-        if not signs_in and is_public_suffix(match[1].lower().rpartition(".")[2]):
-            yield "mail", start, end
+)
 
 
 def judge(read: ReadClaim) -> Iterator[Finding]:

@@ -211,6 +211,11 @@ def next_step(verdict: ValidationResult) -> str:
     if verdict.outcome is Outcome.STORED:
         if checked:
             return "It would be stored: save it, with the same text and citations."
+        if any(finding.code == "personal_data_masked" for finding in verdict.findings):
+            return (
+                f"It is stored as {verdict.memory_id}, with masks in place of personal data that is not to be kept:"
+                " keep it out of whatever else you write."
+            )
         return f"Nothing more to do: it is stored as {verdict.memory_id}."
     finding = _set_by(verdict)
     sentence = _BY_RULE.get(verdict.rule) if finding is None else _BY_CODE[finding.code]
