@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from vouchgate.ingest.check import Check, ReadClaim
+from vouchgate.ingest.check import Check, ReadClaim, describe_matches
 from vouchgate.ingest.claims.claim import Finding, SecretMatch, Span, Verdict
 from vouchgate.ingest.claims.texts import CONTENT, texts_of
 from vouchgate.ingest.data import read_data
@@ -29,7 +29,6 @@ KINDS = {  # as the policy names them, and as people do
     "phone": "phone number",
     "mail": "mail address",
 }
-_MOST_SHOWN = 5  # places named in one sentence
 _AROUND = 40  # characters beside a number in which a word says what it is
 _FEWEST = 8  # digits of an IBAN behind its first four signs: fewer are words
 
@@ -158,45 +157,44 @@ def _grouped(*sizes: int) -> str:
 
 
 _IBAN = "|".join(
-    rf"(?:{'|'.join(countries)})[0-9]{{2}}(?:[ \t\n.-]{{0,2}}[0-9A-Z]){{{int(size) - 4}}}"
-    for size, countries in _DATA["iban"].items()
+    rf"(?:{countries.replace(' ', '|')})[0-9]{{2}}(?:[ \t\n.-]{{0,2}}[0-9A-Z]){{{size - 4}}}"
+    for size, countries in _DATA["iban"]["lengths"]
 )
 _AREA = "[2-9][0-9]{2}"  # and exchange, of North America
 _MORE = r"(?:(?:[ /()-]{0,3}|\.)[0-9])"  # of a phone number
-_PATTERNS = tuple(
-    (kind, re.compile(pattern, re.IGNORECASE), holds)
-    for kind, pattern, holds in (
-        *(  # a list of numbers of four digits is none
-            (
-                "payment_card",
-                rf"{_BEFORE}(?<![0-9]{{4}}[ -])(?P<it>{_grouped(*sizes)}){_BEHIND}(?![ -][0-9]{{4}}(?![0-9]))",
-                _is_card,
-            )
-            for sizes in _CARDS
-        ),
-        ("us_social_security", rf"{_BEFORE}(?!000|666|9)(?P<it>{_grouped(3, 2, 4)}){_BEHIND}", _is_security),
-        ("iban", rf"(?<![0-9A-Z])(?P<it>{_IBAN})(?![0-9A-Z])", _is_iban),
-        ("phone", rf"(?<![\w+])(?P<it>\+\(?[2-9]{_MORE}{{7,14}})(?!\w)", bool),
+# How each kind is written, and what else must hold.
+_FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], bool]], ...] = (
+    *(  # a list of numbers of four digits is none
         (
-            "phone",
-            rf"(?<![\w+])(?<![0-9][-/.])(?P<it>\+1[ .-]?\(?{_AREA}\)?[ .-]?{_AREA}[ .-]?[0-9]{{4}}"
-            rf"|(?:1[ .-]?)?\({_AREA}\) ?{_AREA}[ .-][0-9]{{4}}"
-            rf"|(?:1[-.])?{_AREA}(?P<sign>[-.]){_AREA}(?P=sign)[0-9]{{4}})(?!\w|[-.][0-9])",
-            bool,
-        ),
-        (
-            "phone",
-            rf"{_any_of('phone')}(?:[ _-]?(?:no|nr|number))?(?: is)?\W{{0,4}}(?P<it>[0-9(]{_MORE}{{6,14}})(?!\w)",
-            bool,
-        ),
-        (
-            "mail",
-            r"(?<![\w.%+-])(?P<it>[\w%+-](?:[\w.%+'-]{0,62}[\w%+-])?"
-            r"@(?P<domain>(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}))(?![\w@-]|:\S)",
-            _is_mail,
-        ),
-    )
+            "payment_card",
+            rf"{_BEFORE}(?<![0-9]{{4}}[ -])(?P<it>{_grouped(*sizes)}){_BEHIND}(?![ -][0-9]{{4}}(?![0-9]))",
+            _is_card,
+        )
+        for sizes in _CARDS
+    ),
+    ("us_social_security", rf"{_BEFORE}(?!000|666|9)(?P<it>{_grouped(3, 2, 4)}){_BEHIND}", _is_security),
+    ("iban", rf"(?<![0-9A-Z])(?P<it>{_IBAN})(?![0-9A-Z])", _is_iban),
+    ("phone", rf"(?<![\w+])(?P<it>\+\(?[2-9]{_MORE}{{7,14}})(?!\w)", bool),
+    (
+        "phone",
+        rf"(?<![\w+])(?<![0-9][-/.])(?P<it>\+1[ .-]?\(?{_AREA}\)?[ .-]?{_AREA}[ .-]?[0-9]{{4}}"
+        rf"|(?:1[ .-]?)?\({_AREA}\) ?{_AREA}[ .-][0-9]{{4}}"
+        rf"|(?:1[-.])?{_AREA}(?P<sign>[-.]){_AREA}(?P=sign)[0-9]{{4}})(?!\w|[-.][0-9])",
+        bool,
+    ),
+    (
+        "phone",
+        rf"{_any_of('phone')}(?:[ _-]?(?:no|nr|number))?(?: is)?\W{{0,4}}(?P<it>[0-9(]{_MORE}{{6,14}})(?!\w)",
+        bool,
+    ),
+    (
+        "mail",
+        r"(?<![\w.%+-])(?P<it>[\w%+-](?:[\w.%+'-]{0,62}[\w%+-])?"
+        r"@(?P<domain>(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}))(?![\w@-]|:\S)",
+        _is_mail,
+    ),
 )
+_PATTERNS = tuple((kind, re.compile(form, re.IGNORECASE), holds) for kind, form, holds in _FORMS)
 
 
 def judge(read: ReadClaim) -> Iterator[Finding]:
@@ -214,17 +212,11 @@ def judge(read: ReadClaim) -> Iterator[Finding]:
 
 
 def _finding(verdict: Verdict, code: str, says: str, found: Sequence[SecretMatch]) -> Finding:
-    named = [
-        f"{each.kind} in {'its text' if each.where == CONTENT else each.where} (characters {each.start} to {each.end})"
-        for each in found[:_MOST_SHOWN]
-    ]
-    if len(found) > _MOST_SHOWN:
-        named.append(f"{len(found) - _MOST_SHOWN} more")
     return Finding(
         check=CHECK,
         verdict=verdict,
         code=code,
-        message=f"{says}: {', '.join(named)}.",
+        message=f"{says}: {describe_matches(found)}.",
         spans=tuple(Span(start=each.start, end=each.end) for each in found if each.where == CONTENT),
         facts={"found": [each.model_dump() for each in found]},
     )

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from pydantic import JsonValue
 
 from vouchgate.ingest.checks.personal import PersonalDataDetector
-from vouchgate.ingest.checks.secrets import CONTENT, SecretDetector, mask
+from vouchgate.ingest.checks.secrets import SecretDetector, mask
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.claim import SecretMatch
 from vouchgate.ingest.claims.source import SourceReading, Unreachable
+from vouchgate.ingest.claims.texts import CONTENT
 from vouchgate.wire import CitationIn, ClaimIn, DeliveryIn
 
 _APART = re.compile(r"[\"\[\],/\s]+")

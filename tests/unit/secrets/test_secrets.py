@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.unit.secrets.credentials import HARMLESS, HEX, UPPER, VALUES, made, pem
 from vouchgate.cli.demo.samples import SAMPLES
 from vouchgate.gate.masking import mask_claim
-from vouchgate.ingest.checks.secrets import CONTENT, SecretDetector, judge, mask
+from vouchgate.ingest.checks.secrets import SecretDetector, judge, mask
 from vouchgate.ingest.claims.claim import SecretMatch, Verdict
+from vouchgate.ingest.claims.texts import CONTENT
 from vouchgate.wire import ClaimIn
 
 HERE = Path(__file__).parent
