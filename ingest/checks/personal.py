@@ -22,6 +22,7 @@ from vouchgate.ingest.scoring.sites import is_public_suffix
 
 CHECK = "personal"
 MASKED, WAITS = "personal_data_masked", "personal_data"
+_CODES = {MASKED: Verdict.PASS, WAITS: Verdict.DOUBT}
 KINDS = {  # as the policy names them, and as people do
     "payment_card": "payment card number",
     "us_social_security": "US social security number",
@@ -38,8 +39,9 @@ _SIGNS = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2212\u00a0\u2007\u2009\u
 _ENOUGH = re.compile(r"@|(?:[0-9][^0-9]{0,3}){6}[0-9]")  # nothing is found without
 _DIGITS = re.compile("[0-9]+")
 _SIGN = r"[ \t]?[-. ]?[ \t\n]?"  # between two groups of digits
-# A number is no part of a word, a path, or a longer number.
-_BEFORE, _BEHIND = r"(?<![\w/#@&.])(?<![0-9][-/])", r"(?!\w|[-./][0-9])"
+# A number is no part of a word, or of a longer number; in one piece, of no path or name either.
+_BEFORE, _BEHIND = r"(?<!\w)(?<![0-9][-./])", r"(?!\w|[-./][0-9])"
+_PARTS = "/#@&."
 _CARDS = _DATA["payment_card"]["groups"]
 _ISSUERS = tuple(
     (first.partition("-")[0], first.rpartition("-")[2], each["digits"])
@@ -126,7 +128,8 @@ def _is_card(match: re.Match[str]) -> bool:
     doubled = (sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
     if (sum(doubled) + sum(map(int, digits[::-2]))) % 10 or _sign_of(match, _CARDS) is None:
         return False
-    return digits != match[0] or _OF_OTHERS.search(_before(match)) is None
+    before = _before(match)
+    return digits != match[0] or (before[-1:] not in (*_PARTS,) and _OF_OTHERS.search(before) is None)
 
 
 def _is_security(match: re.Match[str]) -> bool:
@@ -172,7 +175,11 @@ _FORMS: tuple[tuple[str, str, Callable[[re.Match[str]], bool]], ...] = (
         )
         for sizes in _CARDS
     ),
-    ("us_social_security", rf"{_BEFORE}(?!000|666|9)(?P<it>{_grouped(3, 2, 4)}){_BEHIND}", _is_security),
+    (
+        "us_social_security",
+        rf"{_BEFORE}(?<![{_PARTS}])(?!000|666|9)(?P<it>{_grouped(3, 2, 4)}){_BEHIND}",
+        _is_security,
+    ),
     ("iban", rf"(?<![0-9A-Z])(?P<it>{_IBAN})(?![0-9A-Z])", _is_iban),
     ("phone", rf"(?<![\w+])(?P<it>\+\(?[2-9]{_MORE}{{7,14}})(?!\w)", bool),
     (
@@ -200,34 +207,21 @@ _PATTERNS = tuple((kind, re.compile(form, re.IGNORECASE), holds) for kind, form,
 def judge(read: ReadClaim) -> Iterator[Finding]:
     """PASS `personal_data_masked` for a claim in which something was masked; DOUBT `personal_data` for one that
     has what the policy queues, in its text or beside it (`texts_of`)."""
-    if read.claim.personal:
-        yield _finding(
-            Verdict.PASS, MASKED, "The claim held personal data, which is masked", read.claim.personal
-        )
     detector = PersonalDataDetector(read.policy.personal_data.kinds("queue"))
-    if detector.kinds:
-        found = [match for where, text in texts_of(read.claim) for match in detector.find(text, where)]
+    queued = [match for where, text in texts_of(read.claim) for match in detector.find(text, where)]
+    for code, says, found in (
+        (MASKED, "The claim held personal data, which is masked", read.claim.personal),
+        (WAITS, "The claim holds personal data", queued),
+    ):
         if found:
-            yield _finding(Verdict.DOUBT, WAITS, "The claim holds personal data", found)
+            yield Finding(
+                check=CHECK,
+                verdict=_CODES[code],
+                code=code,
+                message=f"{says}: {describe_matches(found)}.",
+                spans=tuple(Span(start=each.start, end=each.end) for each in found if each.where == CONTENT),
+                facts={"found": [each.model_dump() for each in found]},
+            )
 
 
-def _finding(verdict: Verdict, code: str, says: str, found: Sequence[SecretMatch]) -> Finding:
-    return Finding(
-        check=CHECK,
-        verdict=verdict,
-        code=code,
-        message=f"{says}: {describe_matches(found)}.",
-        spans=tuple(Span(start=each.start, end=each.end) for each in found if each.where == CONTENT),
-        facts={"found": [each.model_dump() for each in found]},
-    )
-
-
-CHECKS = (
-    Check(
-        name=CHECK,
-        title="Personal data",
-        codes={MASKED: Verdict.PASS, WAITS: Verdict.DOUBT},
-        order=16,
-        judge=judge,
-    ),
-)
+CHECKS = (Check(name=CHECK, title="Personal data", codes=_CODES, order=16, judge=judge),)
