@@ -6,12 +6,12 @@ there. Nothing else has to be told of a new one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from vouchgate.ingest.claims.citation import Citation
-from vouchgate.ingest.claims.claim import Claim, Finding, Verdict
+from vouchgate.ingest.claims.claim import Claim, Finding, SecretMatch, Verdict
 from vouchgate.ingest.claims.hedges import HedgeMatch
 from vouchgate.ingest.claims.likeness import (
     AtPlace,
@@ -23,12 +23,14 @@ from vouchgate.ingest.claims.likeness import (
     ParaphraseFacts,
 )
 from vouchgate.ingest.claims.source import Found, SourceReading
+from vouchgate.ingest.claims.texts import CONTENT
 from vouchgate.ingest.claims.trust import AppliedRuling, Track
 from vouchgate.ingest.dedup.compare import Comparisons
 from vouchgate.ingest.policy import Policy
 
 NOT_LOOKED_UP = DedupUnavailable(detail="Earlier claims were not looked up.")
 NOTHING_NEAR = Neighbours()  # of most claims
+_MOST_SHOWN = 5  # places named in one sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +158,12 @@ def shorten(text: str, most: int = 80) -> str:
     """The text on one line, for a message: cut when it has more than so many characters."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def describe_matches(found: Sequence[SecretMatch]) -> str:
+    """What was found and where it stood, for a message: the first few, and how many more there are."""
+    named = [
+        f"{each.kind} in {'its text' if each.where == CONTENT else each.where} (characters {each.start} to {each.end})"
+        for each in found[:_MOST_SHOWN]
+    ]
+    return ", ".join(named + ([f"{len(found) - _MOST_SHOWN} more"] if len(found) > _MOST_SHOWN else []))

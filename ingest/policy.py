@@ -132,6 +132,24 @@ class EchoPolicy(Frozen):
     action: Literal["report", "queue", "block"] = "report"
 
 
+PersonalDataAction = Literal["queue", "mask", "allow"]
+
+
+class PersonalDataPolicy(Frozen):
+    """What becomes of a claim that holds personal data, by kind: it waits for its owner, goes on with a mask in place
+    of the data, or goes on as it is, as before there were these; see `ingest.checks.personal`."""
+
+    payment_card: PersonalDataAction = "allow"
+    us_social_security: PersonalDataAction = "allow"
+    iban: PersonalDataAction = "allow"
+    phone: PersonalDataAction = "allow"
+    mail: PersonalDataAction = "allow"
+
+    def kinds(self, action: PersonalDataAction) -> frozenset[str]:
+        """The kinds of which this becomes."""
+        return frozenset(kind for kind, does in self if does == action)
+
+
 class SpotChecks(Frozen):
     """Of what rules store as INFERENCE, the share that owners are asked about afterwards; see
     `ingest.scoring.sampling`."""
@@ -277,6 +295,9 @@ class Policy(Frozen):
     freshness: Freshness = Field(default=Freshness(), exclude_if=lambda rules: rules == Freshness())
     judge: JudgePolicy
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
+    personal_data: PersonalDataPolicy = Field(
+        default=PersonalDataPolicy(), exclude_if=lambda does: does == PersonalDataPolicy()
+    )
     source_texts: SourceTexts = Field(default=SourceTexts(), exclude_if=lambda texts: texts == SourceTexts())
     retention: Retention = Field(default=Retention(), exclude_if=lambda days: days == Retention())
     spot_checks: SpotChecks = Field(default=SpotChecks(), exclude_if=lambda checks: checks == SpotChecks())

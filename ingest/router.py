@@ -30,6 +30,7 @@ HAVE_RULES = frozenset(
         "statements",
         "hidden",
         "instruction",
+        "personal",
         "corroboration",
     }
 )
@@ -209,6 +210,11 @@ def _instruction(case: Case, policy: Policy) -> Ruling | None:
     return Ruling(Rule.INSTRUCTION, Tier.QUEUED, "Speaks to a model", found) if found else None
 
 
+def _personal(case: Case, policy: Policy) -> Ruling | None:
+    found = tuple(f for f in case.findings.of("personal") if f.verdict is not Verdict.PASS)
+    return Ruling(Rule.PERSONAL_DATA, Tier.QUEUED, "Holds personal data", found) if found else None
+
+
 def _uncovered(case: Case, policy: Policy) -> Ruling | None:
     """What somebody granted vouches for needs no source; all else must not say more than its sources do."""
     found = case.statements
@@ -330,6 +336,7 @@ RULES: tuple[Match, ...] = (
     _conflict,
     _hidden,
     _instruction,
+    _personal,
     _technical_hedge,
     _dedup_unknown,
     _citation_refuted,

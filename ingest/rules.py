@@ -33,6 +33,7 @@ class Rule(StrEnum):
     CITATION_VERIFIED = "citation_verified"  # of before sources were held against statements one by one
     HIDDEN_TEXT = "hidden_text"
     INSTRUCTION = "instruction"
+    PERSONAL_DATA = "personal_data"
     UNCOVERED = "uncovered"
     STATED = "stated"
     SPOKEN_OF = "spoken_of"
@@ -78,6 +79,7 @@ NUMBERS: Mapping[Rule, int] = {
     Rule.POINTER: 23,
     Rule.CORROBORATED: 24,
     Rule.STANDING_RULING: 25,
+    Rule.PERSONAL_DATA: 26,
 }
 _NAMES = {number: rule for rule, number in NUMBERS.items()}
 

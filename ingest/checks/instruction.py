@@ -18,7 +18,7 @@ from vouchgate.ingest.claims.claim import Finding, Span, Verdict
 from vouchgate.ingest.claims.texts import CONTENT, texts_of
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.hedges.literals import Interval, code_spans, quotations
-from vouchgate.ingest.language.normalise import Normalised, normalise
+from vouchgate.ingest.language.normalise import Normalised, fold, normalise
 
 CHECK = "instruction"
 CODE = "instruction"
@@ -31,6 +31,7 @@ _MOST_SHOWN = 60  # characters of each
 
 # All that the normaliser leaves as it is, so that an ordinary claim need not be normalised.
 _MARKED = re.compile(r"[^ !-%'-)+-;>?@-^a-}]")
+_UNSEEN = re.compile(r"<!--(.*?)(?:-->|\Z)|<[a-z]([^<>]*)>", re.DOTALL | re.IGNORECASE)
 _OTHER = "".join(chr(code) if chr(code).islower() else " " for code in range(128))
 
 
@@ -59,7 +60,15 @@ class _Orders:
         self._begins = re.compile(rf"(?:[.:;,!?\"'(\[{{<>*—–|-]|\b(?:{leads_in}))\Z")
 
     def find(self, text: str) -> list[Interval]:
-        """Where orders stand in the text as sent, in order, none overlapping another. Linear."""
+        """Where orders stand in the text as sent, in order, none overlapping another, what a page of it does not show
+        included. Linear."""
+        found = self._shown(text)
+        if "<" in text:
+            for start, inside in _not_shown(text):
+                found += ((start + first, start + last) for first, last in self._shown(inside))
+        return _joined(found)
+
+    def _shown(self, text: str) -> list[Interval]:
         normalised = Normalised(text) if _MARKED.search(text) is None else normalise(text)
         lowered = normalised.text.lower()
         words = _words_of(lowered)
@@ -77,14 +86,7 @@ class _Orders:
         ]
         if not matches:
             return []
-        matches = self._said(lowered, matches)
-        joined: list[Interval] = []
-        for start, end in sorted(normalised.span(*match) for match in matches):
-            if joined and start < joined[-1][1]:
-                joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-            else:
-                joined.append((start, end))
-        return joined
+        return [normalised.span(*match) for match in self._said(lowered, matches)]
 
     def _commands(self, text: str, at: int) -> bool:
         """Whether nothing stands before that could be the subject: a sentence begins here, or goes on."""
@@ -112,6 +114,26 @@ class _Orders:
         return [match for match in matches if not _within(match, short, starts)]
 
 
+def _not_shown(text: str) -> Iterator[tuple[int, str]]:
+    """Comments and attributes of tags, each with where it begins: who looks at the page sees none of them, a model
+    reads them."""
+    for match in _UNSEEN.finditer(text):
+        if match[1] is not None:
+            yield match.start(1), match[1]
+        else:
+            yield match.start(2), match[2].replace('"', ".")  # what is said there is no quotation
+
+
+def _joined(found: list[Interval]) -> list[Interval]:
+    joined: list[Interval] = []
+    for start, end in sorted(found):
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
 def _words_of(text: str) -> list[str]:
     """The words of a text in small letters; what is not ASCII parts them."""
     if not text.isascii():
@@ -128,10 +150,12 @@ def _group(entry: dict[str, Any], words: dict[str, str]) -> _Group:
     pattern = "|".join(entry["patterns"])
     for name, each in words.items():
         pattern = pattern.replace(f"{{{name}}}", each)
+    if not pattern.isascii():  # a text is folded before it is read
+        pattern = "".join(sign if sign.isascii() else fold(sign) for sign in pattern)
     pattern = pattern.replace(" ?", r"\s*").replace(" ", r"\s+")
     return _Group(
         words=frozenset(entry["words"]),
-        signs=tuple(entry.get("signs", ())),
+        signs=tuple("".join(map(fold, sign)) for sign in entry.get("signs", ())),
         pattern=re.compile(pattern),
         imperative=entry.get("imperative", False),
     )

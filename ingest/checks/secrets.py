@@ -13,18 +13,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vouchgate.ingest.check import Check
+from vouchgate.ingest.check import Check, describe_matches
 from vouchgate.ingest.claims.claim import Finding, SecretMatch, Span, Verdict
+from vouchgate.ingest.claims.texts import CONTENT
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.credentials import assignments
 from vouchgate.ingest.language.normalise import normalise
 
 CHECK = "secrets"
 CODE = "credential"
-CONTENT = "content"  # SecretMatch.where of the claim's own text
 MASK = "*"
 _ASSIGNED = {"password": "password", "key": "key or token"}  # the kinds of what a name is set to
-_MOST_SHOWN = 5  # places named in one sentence
 
 _TOKEN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 _GROUPS = ("secret", "secret2", "secret3")
@@ -168,14 +167,11 @@ def judge(secrets: Sequence[SecretMatch], *, removes: bool = False) -> Finding |
     if not secrets:
         return None
     goes = removes and all(match.where == CONTENT for match in secrets)
-    named = [f"{match.kind} in {_describe_location(match)}" for match in secrets[:_MOST_SHOWN]]
-    if len(secrets) > _MOST_SHOWN:
-        named.append(f"{len(secrets) - _MOST_SHOWN} more")
     return Finding(
         check=CHECK,
         verdict=Verdict.DOUBT if goes else Verdict.FAIL,
         code=CODE,
-        message=f"{'What is to go' if goes else 'The claim'} holds a credential: {', '.join(named)}.",
+        message=f"{'What is to go' if goes else 'The claim'} holds a credential: {describe_matches(secrets)}.",
         spans=tuple(Span(start=match.start, end=match.end) for match in secrets if match.where == CONTENT),
         facts={"found": [match.model_dump() for match in secrets]},
     )
@@ -186,11 +182,6 @@ def kinds_of(finding: Finding) -> list[str]:
     found = finding.facts.get("found")
     kinds = [each["kind"] for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     return list(dict.fromkeys(map(str, kinds)))
-
-
-def _describe_location(match: SecretMatch) -> str:
-    where = "its text" if match.where == CONTENT else match.where
-    return f"{where} (characters {match.start} to {match.end})"
 
 
 CHECKS = (

@@ -45,8 +45,8 @@ class Verdict(StrEnum):
 
 
 class SecretMatch(Frozen):
-    """Where a credential was. What it was is kept nowhere: the characters `start` to `end` are masked in `where`,
-    which is `content`, `metadata` or `delivery` with the way to the text in it, or `citations[0]`."""
+    """Where a credential or personal data was. What it was is kept nowhere: the characters `start` to `end` are masked
+    in `where`, which is `content`, `metadata` or `delivery` with the way to the text in it, or `citations[0]`."""
 
     kind: str
     where: str
@@ -56,7 +56,7 @@ class SecretMatch(Frozen):
 
 class Claim(Frozen):
     """The text an agent wants to save, or asks to have removed (`delivery`). `content` is the text exactly as
-    sent, but for masks in place of credentials (`secrets`)."""
+    sent, but for masks in place of credentials (`secrets`) and of `personal` data."""
 
     content: str
     memory_type: MemoryType
@@ -69,6 +69,8 @@ class Claim(Frozen):
     delivery: DeliveryTarget | None = Field(default=None, exclude_if=lambda found: found is None)
     # Credentials that were in it, in place of which it has masks. Any one blocks it.
     secrets: tuple[SecretMatch, ...] = Field(default=(), exclude_if=lambda found: not found)
+    # Personal data that was in it and that the policy masks. It stands in no claim's way.
+    personal: tuple[SecretMatch, ...] = Field(default=(), exclude_if=lambda found: not found)
     # Characters at the start of `content` that only name what it is about, put there by an import (`Ada (person): `).
     # The text is compared and checked as a whole; no source has to say these.
     context: int = Field(default=0, ge=0, exclude_if=lambda characters: not characters)

@@ -31,6 +31,7 @@ _KINDS: Mapping[str, ReasonKind] = {
     Rule.SPOKEN_OF: ReasonKind("ungrounded", "Only spoken of", "are only spoken of by their sources"),
     Rule.HIDDEN_TEXT: ReasonKind("hidden", "Hidden text", "have text that nobody can see"),
     Rule.INSTRUCTION: ReasonKind("instruction", "Speaks to a model", "give orders to a model"),
+    Rule.PERSONAL_DATA: ReasonKind("personal", "Personal data", "hold personal data"),
     Rule.DOUBTED: ReasonKind("doubted", "In doubt", "did not pass a check"),
     Rule.CITATION_UNKNOWN: ReasonKind(
         "unchecked", "Citation not checked yet", "cite something that could not be checked yet"

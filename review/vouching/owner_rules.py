@@ -24,7 +24,9 @@ MOST_CHARACTERS = 200_000  # of a file
 HIGH_RISK = frozenset(
     {Rule.CONFLICT, Rule.PLACE_CHANGE, Rule.REMOVAL, Rule.HIDDEN_TEXT, Rule.INSTRUCTION, Rule.REFUTED}
 )
-MEDIUM_RISK = frozenset({Rule.TECHNICAL_HEDGE, Rule.DEDUP_UNKNOWN, Rule.UNCOVERED, Rule.DOUBTED})
+MEDIUM_RISK = frozenset(
+    {Rule.TECHNICAL_HEDGE, Rule.DEDUP_UNKNOWN, Rule.UNCOVERED, Rule.DOUBTED, Rule.PERSONAL_DATA}
+)
 
 # What a claim has under each key; where the values are known beforehand, those.
 KEYS: Mapping[str, frozenset[str] | None] = {

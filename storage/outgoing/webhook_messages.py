@@ -51,6 +51,7 @@ REASONS: Mapping[str, str] = {
     Rule.REFUTED: "A cited source does not hold",
     Rule.HIDDEN_TEXT: "Has text that nobody can see",
     Rule.INSTRUCTION: "Speaks to a model",
+    Rule.PERSONAL_DATA: "Holds personal data",
     Rule.UNCOVERED: "Says more than its sources",
     Rule.DOUBTED: "Did not pass a check",
     Rule.CITATION_UNKNOWN: "Citation could not be checked yet",

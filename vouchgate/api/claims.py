@@ -210,7 +210,7 @@ def _idempotency(gate: Gate, key: str | None, sent: ClaimIn) -> Idempotency | No
         return None
     gate.examiner.refuse_secret("Idempotency-Key", key)
     # Of what is kept: from the digest of a text with a short password the password could be guessed.
-    kept, _ = gate.examiner.mask_secrets(sent)
+    kept, *_ = gate.examiner.mask_claim(sent)
     without = (
         {"delivery"} if kept.delivery is None else set[str]()
     )  # bodies sent before there was one keep their digest

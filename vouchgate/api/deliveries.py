@@ -19,7 +19,6 @@ from vouchgate.api.base import (
 from vouchgate.api.problems import ProblemError
 from vouchgate.gate import deliveries as acts
 from vouchgate.gate.deliveries import LeaseNotHeld, NotDeadLetter, NotServed, Outdated
-from vouchgate.ingest.checks.secrets import mask
 from vouchgate.ingest.claims.claim import MemoryType
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.people import Principal
@@ -135,7 +134,6 @@ def delivery_failed(
 ) -> DeliveryRecord:
     """A try came to nothing: it is due again later, and what was leased with it waits behind it. After the eighth, or
     with `final`, it is a dead letter, and what comes after it goes on."""
-    detector = service_of(request).gate.examiner.secrets
     return _record_or_problem(
         acts.mark_failed(
             service_of(request).store,
@@ -143,9 +141,8 @@ def delivery_failed(
             delivery_id,
             sent.lease,
             datetime.now(UTC),
-            error=mask(
-                sent.error, detector.find(sent.error)
-            ),  # a store's error may tell how to sign in to it
+            # A store's error may tell how to sign in to it.
+            error=service_of(request).gate.examiner.mask_text(sent.error),
             final=sent.final,
             token_id=principal.id,
         )

@@ -54,6 +54,7 @@ _QUEUES = (
     Rule.UNCOVERED,
     Rule.HIDDEN_TEXT,
     Rule.INSTRUCTION,
+    Rule.PERSONAL_DATA,
     Rule.DOUBTED,
     Rule.CITATION_UNKNOWN,
     Rule.UNGROUNDED,

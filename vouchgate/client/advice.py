@@ -142,6 +142,10 @@ _BY_RULE: Mapping[str, str] = {
     ),
     Rule.HIDDEN_TEXT: _BY_CODE["hidden_text"],
     Rule.INSTRUCTION: _BY_CODE["instruction"],
+    Rule.PERSONAL_DATA: (
+        "{waits} because it holds personal data; leave that out if it is not what there is to remember, else tell the"
+        " user that it waits."
+    ),
     Rule.DOUBTED: "{waits} because a check did not let it pass; read the reason, and tell the user.",
     Rule.CITATION_UNKNOWN: _BY_CODE["citation_unchecked"],
     Rule.SPOKEN_OF: _BY_CODE["spoken_of"],
@@ -171,6 +175,10 @@ _BY_RULE: Mapping[str, str] = {
 # What neither a finding nor a rule says.
 OTHER: Mapping[str, str] = {
     "stored": "Nothing more to do: it is stored as {memory_id}.",
+    "stored_masked": (
+        "It is stored as {memory_id}, with masks in place of personal data that is not to be kept: keep it out of"
+        " whatever else you write."
+    ),
     "would_be_stored": "It would be stored: save it, with the same text and citations.",
     "let_through": (
         "It is let through, unvouched, as {memory_id}, because the gate only observes. It vouches for nothing: cite a"
@@ -221,7 +229,9 @@ def next_step(verdict: ValidationResult) -> str:
     if verdict.held is False and not verdict.approved:
         return OTHER["would_be_let_through" if checked else "let_through"].format(memory_id=verdict.memory_id)
     if verdict.outcome is Outcome.STORED:
-        return OTHER["would_be_stored" if checked else "stored"].format(memory_id=verdict.memory_id)
+        masked = any(finding.code == "personal_data_masked" for finding in verdict.findings)
+        said = "would_be_stored" if checked else "stored_masked" if masked else "stored"
+        return OTHER[said].format(memory_id=verdict.memory_id)
     finding = _set_by(verdict)
     sentence = _BY_RULE.get(verdict.rule) if finding is None else _BY_CODE[finding.code]
     if finding is None and verdict.rule == Rule.UNGROUNDED and verdict.suggested:

@@ -20,7 +20,6 @@ from vouchgate.documents.report import Report
 from vouchgate.gate.gate import Gate
 from vouchgate.gate.gathering import SourceReader, gather
 from vouchgate.gate.incoming import ClaimRefused
-from vouchgate.ingest.checks.secrets import mask
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.source import SourceReading, Unreachable
 from vouchgate.ingest.documents import Document, Unreadable, read_document
@@ -139,8 +138,8 @@ class DocumentGate:
         return await self._turns.run(owner_id, self._pool, hold)
 
     def _taken(self, sent: DocumentIn) -> TakenDocument:
-        secrets, limits = self._gate.examiner.secrets, self._gate.policy.documents
-        name, content = (mask(text, secrets.find(text)) for text in (sent.name, sent.content))
+        limits = self._gate.policy.documents
+        name, content = map(self._gate.examiner.mask_text, (sent.name, sent.content))
         sent = sent.model_copy(update={"name": name, "content": content})
         known = name if sent.format is None else f"document.{_ENDINGS[sent.format]}"
         try:

@@ -16,10 +16,11 @@ from typing import Protocol, TypeVar
 from vouchgate.gate.gathering import SourceReader, gather, timed_out
 from vouchgate.gate.incoming import ClaimRefused, given_citations, owner_for, refuse_over_limits
 from vouchgate.gate.judge import Judge, weigh
-from vouchgate.gate.masking import unasked_readings, without_secrets
+from vouchgate.gate.masking import mask_claim, unasked_readings
 from vouchgate.gate.paraphrases import ParaphraseLookup
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.checks.hedge import HedgeDetector
+from vouchgate.ingest.checks.personal import PersonalDataDetector
 from vouchgate.ingest.checks.secrets import SecretDetector, mask
 from vouchgate.ingest.citations import TooManyCitations
 from vouchgate.ingest.claims.citation import Citation
@@ -96,6 +97,7 @@ class Examiner:
         self.policy = policy
         self.detector = HedgeDetector(policy.lexicon)
         self.secrets = SecretDetector()
+        self._masked = PersonalDataDetector(policy.personal_data.kinds("mask"))
         self._sources = sources
         self._judge = judge
         self._meaning = meaning
@@ -111,12 +113,19 @@ class Examiner:
         """Waits for work under way. Nothing that it was given is closed with it."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def mask_secrets(self, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...]]:
-        """What was sent, with masks in place of credentials, and where they were. Raises ClaimRefused for what is
-        larger than the policy allows, and for an owner who is called like one."""
+    def mask_claim(self, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...], tuple[SecretMatch, ...]]:
+        """What was sent, with masks in place of personal data that the policy masks and of credentials, and where these
+        and those were. Raises ClaimRefused for what is larger than the policy allows, and for an owner who is called
+        like a credential."""
         refuse_over_limits(sent, self.policy.limits)
         self.refuse_secret("user_id", sent.user_id)
-        return without_secrets(self.secrets, sent)
+        sent, secrets = mask_claim(self.secrets, sent)
+        return *mask_claim(self._masked, sent), secrets
+
+    def mask_text(self, text: str) -> str:
+        """A text that is no claim, with the same masks."""
+        text = mask(text, self.secrets.find(text))
+        return mask(text, self._masked.find(text))
 
     def refuse_secret(self, what: str, value: str | None) -> None:
         """Raises ClaimRefused for a credential in what is kept as it is, because something is found by it."""
@@ -126,7 +135,7 @@ class Examiner:
     def build_claim(self, principal: Principal, sent: ClaimIn) -> Claim:
         """The claim as it counts: without credentials, with owner, granted source and citations. Raises
         ClaimRefused."""
-        sent, secrets = self.mask_secrets(sent)
+        sent, personal, secrets = self.mask_claim(sent)
         granted = sent.source is Source.AI_SYNTHESIS or sent.source in principal.sources
         return Claim(
             content=sent.content,
@@ -139,6 +148,7 @@ class Examiner:
             metadata=sent.metadata,
             delivery=sent.delivery and DeliveryTarget.model_validate(sent.delivery.model_dump()),
             secrets=secrets,
+            personal=personal,
         )
 
     def inspect(self, claim: Claim) -> Inspected:
@@ -255,8 +265,10 @@ class Examiner:
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""
         secrets = self.secrets.find(content)
+        content = mask(content, secrets)
+        personal = self._masked.find(content)
         return Claim(
-            content=mask(content, secrets),
+            content=mask(content, personal),
             memory_type=item.memory_type,
             asserted_source=item.source,
             source=item.source,
@@ -264,6 +276,7 @@ class Examiner:
             validity_horizon=item.validity_horizon,
             metadata=item.metadata,
             secrets=secrets,
+            personal=personal,
         )
 
     async def _policy_for(

@@ -1,4 +1,4 @@
-"""Takes the credentials out of what was sent, before anything else is done with it (ADR-0017)."""
+"""Takes credentials and personal data out of what was sent, before anything else (ADR-0017, ADR-0067)."""
 
 from __future__ import annotations
 
@@ -7,20 +7,24 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
-from vouchgate.ingest.checks.secrets import CONTENT, SecretDetector, mask
+from vouchgate.ingest.checks.personal import PersonalDataDetector
+from vouchgate.ingest.checks.secrets import SecretDetector, mask
 from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.claim import SecretMatch
 from vouchgate.ingest.claims.source import SourceReading, Unreachable
+from vouchgate.ingest.claims.texts import CONTENT
 from vouchgate.wire import CitationIn, ClaimIn, DeliveryIn
 
 _APART = re.compile(r"[\"\[\],/\s]+")
 _MOST_NAME = 64  # characters of a name that stands for a credential
 
+Detector = SecretDetector | PersonalDataDetector
 
-def without_secrets(detector: SecretDetector, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...]]:
-    """The claim with masks of the same length in place of credentials, and where they were: in its text, in the
-    texts and names in its metadata, in where it is to be delivered, and in the citations beside it, of which those
-    that hold one are left out. The very same claim where there is none."""
+
+def mask_claim(detector: Detector, sent: ClaimIn) -> tuple[ClaimIn, tuple[SecretMatch, ...]]:
+    """The claim with masks of the same length in place of what the detector finds, and where that was: in its text, in
+    the texts and names in its metadata, in where it is to be delivered, and in the citations beside it, of which those
+    that hold any are left out. The very same claim where there is none."""
     found: list[SecretMatch] = []
     content = _text(detector, sent.content, CONTENT, found)
     metadata = _object(detector, sent.metadata, "metadata", found) if sent.metadata else sent.metadata
@@ -42,7 +46,7 @@ def without_secrets(detector: SecretDetector, sent: ClaimIn) -> tuple[ClaimIn, t
     return (sent.model_copy(update=changes), tuple(found)) if found else (sent, ())
 
 
-def _mask_by_name(detector: SecretDetector, sent: DeliveryIn, content: str) -> tuple[SecretMatch, ...]:
+def _mask_by_name(detector: Detector, sent: DeliveryIn, content: str) -> tuple[SecretMatch, ...]:
     """A text that is a credential under the name by which it is to be written: a store that keeps `{"password": …}`
     shows the gate the text alone, and says in the place or in the data where it belongs."""
     for name in dict.fromkeys([*_names_in(sent.place), *_leaves(sent.data)]):
@@ -71,15 +75,13 @@ def unasked_readings(cited: Sequence[Citation]) -> list[SourceReading]:
     return [Unreachable(citation=citation, code="not_asked", detail=detail) for citation in cited]
 
 
-def _text(detector: SecretDetector, text: str, where: str, found: list[SecretMatch], name: str = "") -> str:
+def _text(detector: Detector, text: str, where: str, found: list[SecretMatch], name: str = "") -> str:
     matches = detector.find_value(name, text, where) if name else detector.find(text, where)
     found += matches
     return mask(text, matches) if matches else text
 
 
-def _in_citation(
-    detector: SecretDetector, sent: CitationIn | str, where: str, found: list[SecretMatch]
-) -> bool:
+def _in_citation(detector: Detector, sent: CitationIn | str, where: str, found: list[SecretMatch]) -> bool:
     texts = (sent,) if isinstance(sent, str) else (sent.value, sent.quote)
     matches = [match for text in texts for match in detector.find(text, where)]
     found += matches
@@ -87,7 +89,7 @@ def _in_citation(
 
 
 def _value(
-    detector: SecretDetector, value: JsonValue, where: str, found: list[SecretMatch], name: str
+    detector: Detector, value: JsonValue, where: str, found: list[SecretMatch], name: str
 ) -> JsonValue:
     if isinstance(value, str):
         return _text(detector, value, where, found, name)
@@ -95,11 +97,14 @@ def _value(
         return _object(detector, value, where, found)
     if isinstance(value, list):
         return [_value(detector, each, f"{where}[{n}]", found, name) for n, each in enumerate(value)]
+    if type(value) is int and isinstance(detector, PersonalDataDetector):
+        kept = _text(detector, str(value), where, found, name)
+        return value if kept == str(value) else kept
     return value
 
 
 def _object(
-    detector: SecretDetector, value: dict[str, JsonValue], where: str, found: list[SecretMatch]
+    detector: Detector, value: dict[str, JsonValue], where: str, found: list[SecretMatch]
 ) -> dict[str, JsonValue]:
     """An object with its names and values masked. Two names that only a credential told apart stay two."""
     masked_object: dict[str, JsonValue] = {}

@@ -44,7 +44,7 @@ class PreparedRow:
 
 def prepared(row: ImportRow, claim: Claim, key: Idempotency) -> PreparedRow:
     """The row as this claim."""
-    origin = None if claim.secrets else row.origin  # where it may stand as well
+    origin = None if claim.secrets or claim.personal else row.origin  # where it may stand as well
     return PreparedRow(row.place, row.saved_at, origin, claim, key)
 
 

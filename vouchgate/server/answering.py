@@ -54,7 +54,7 @@ async def _decide(
 ) -> AnswerOutcome:
     """As `answer`: the claim as it was, with what is sent in place of text and given citations."""
     before = then.evidence.claim
-    sent = {name: getattr(built, name) for name in ("content", "citations", "secrets", "source")}
+    sent = {name: getattr(built, name) for name in ("content", "citations", "secrets", "personal", "source")}
     claim = before.model_copy(update=sent)
     says_the_same = claim.content == before.content
     if item.sent_back_at is None:

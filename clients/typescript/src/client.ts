@@ -81,8 +81,8 @@ export class Client {
   }
 
   /** A page of memories, newest first. `q` is a substring of their text. */
-  async memories({ q, ...filters }: Omit<Query<"/v1/memories">, "text"> & { q?: string } = {}): Promise<Page<api.MemoryOut>> {
-    return this.#get("/v1/memories", page<api.MemoryOut>, { text: q, ...filters });
+  async memories(filters: Query<"/v1/memories"> = {}): Promise<Page<api.MemoryOut>> {
+    return this.#get("/v1/memories", page<api.MemoryOut>, filters);
   }
 
   /** What rests on a source, in any spelling, and what was done since; for a reviewer, an auditor or an admin. */

@@ -12,7 +12,10 @@ export function next_step(verdict: ValidationResult): string {
   const checked = verdict.decision_id === null;
   const names = { memory_id: verdict.memory_id ?? "" };
   if (verdict.held === false && !verdict.approved) return filled(checked ? OTHER.would_be_let_through : OTHER.let_through, names);
-  if (verdict.outcome === "stored") return filled(checked ? OTHER.would_be_stored : OTHER.stored, names);
+  if (verdict.outcome === "stored") {
+    const masked = verdict.findings.some((each) => each.code === "personal_data_masked");
+    return filled(checked ? OTHER.would_be_stored : masked ? OTHER.stored_masked : OTHER.stored, names);
+  }
   const finding = set_by(verdict);
   const blocked = verdict.outcome === "blocked";
   let sentence = finding === undefined ? BY_RULE[verdict.rule] : BY_CODE[finding.code]!;

@@ -184,3 +184,40 @@ def test_what_holds_one_can_be_asked_to_go(gate: Site) -> None:
     assert [f.verdict.value for f in waits.findings if f.code == "credential"] == ["DOUBT"]
     assert reviewer.get(f"/v1/reviews/{waits.queue_id}").status_code == 200
     assert_nowhere(everything_kept(gate))
+
+
+def test_a_card_number_is_masked_and_what_is_left_goes_on(gate: Site) -> None:
+    owner = gate.owner()
+    agent, reviewer = gate.agent(owner), gate.reviewer(owner)
+    written = "4532 0151 1283 0366"
+    said = "Ada pays for the depot by card {}."
+    body = claim(
+        said.format(written),
+        metadata={"card": int(written.replace(" ", "")), "ssn": "219456789"},
+        citations=[f"https://pay.example/{written.replace(' ', '-')}"],
+        delivery={"sink": "cards", "place": "cards/ada", "data": {"pan": written}},
+    )
+    for _ in range(2):  # asked again under its key, it is the same
+        stored = submit(agent, body, 201, key="masked")
+    masked = said.format("*" * len(written))
+    assert stored.evidence.claim.content == masked
+    assert [match.where for match in stored.evidence.claim.personal] == [
+        *("content", "metadata.card", "metadata.ssn", "citations[0]", "delivery.data.pan"),
+    ]
+    assert any(each.startswith("personal_data_masked") for each in stored.checks_passed)
+    assert replay(stored, load_policy(), HedgeDetector(load_policy().lexicon)) == ()
+    assert agent.get(f"/v1/memories/{stored.memory_id}").json()["content"] == masked
+    (taken,) = agent.post("/v1/deliveries/lease", json={"sink": "cards"}).json()["deliveries"]
+    assert (taken["content"], taken["data"]) == (masked, {"pan": "*" * len(written)})
+    # Said with another number it is the same, as far as is kept.
+    again = submit(agent, claim(said.format("5105 1051 0510 5100")), 409)
+    assert (again.rule, again.evidence.claim.content) == ("duplicate", masked)
+    waits = submit(agent, claim("The depot opens at ten", "ai_synthesis"), 202)
+    edited = {"version": 1, "content": f"The depot opens at ten for card {written}"}
+    answer = reviewer.post(f"/v1/reviews/{waits.queue_id}/approve", json=edited)
+    assert answer.status_code == 200, answer.text
+    everything = everything_kept(gate) + "".join(gate.running.output) + answer.text
+    for number in (written, written.replace(" ", ""), written.replace(" ", "-"), "219456789", "5105 1051"):
+        assert number not in everything
+    waiting = submit(agent, claim("The depot is paid to DE89 3704 0044 0532 0130 00"), 202)
+    assert (waiting.rule, waiting.reason) == ("personal_data", "Holds personal data")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from vouchgate.ingest.checks.personal import KINDS
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.data.policy_file import PolicyError, load_policy
@@ -78,6 +79,24 @@ def test_where_is_looked_stands_in_the_document_as_it_did(tmp_path: Path) -> Non
         for where in ("repositories", "off")
     }
     assert '"harvest":"repositories"' in documents["repositories"] and "harvest" not in documents["off"]
+
+
+def test_policies_of_before_personal_data_was_looked_for_let_it_pass_and_keep_their_digest(
+    tmp_path: Path,
+) -> None:
+    policy = load_policy()
+    assert policy.personal_data.kinds("mask") == {"payment_card", "us_social_security"}
+    assert policy.personal_data.kinds("queue") == {"iban"}
+    assert policy.personal_data.kinds("allow") == {"phone", "mail"}
+    document = {
+        name: value for name, value in policy.model_dump(mode="json").items() if name != "personal_data"
+    }
+    before = Policy.model_validate(document)
+    assert before.personal_data.kinds("allow") == set(KINDS)
+    assert "personal_data" not in before.document
+    for text in ('[personal_data]\niban = "block"', '[personal_data]\npasport = "mask"'):
+        with pytest.raises(PolicyError, match="personal_data"):
+            load_policy(written(tmp_path, text))
 
 
 def test_digest_changes_with_any_value(tmp_path: Path) -> None:

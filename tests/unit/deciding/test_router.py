@@ -53,6 +53,8 @@ OUTDATED = finding("citation_verify", Verdict.FAIL, "citation_not_in_force")
 UNCHECKED = finding("citation_verify", Verdict.UNKNOWN, "citation_unchecked")
 HIDDEN = finding("hidden", Verdict.DOUBT, "hidden_text")
 ORDERS = finding("instruction", Verdict.DOUBT, "instruction")
+PERSONAL = finding("personal", Verdict.DOUBT, "personal_data")
+MASKED = finding("personal", Verdict.PASS, "personal_data_masked")
 SECRET = finding("secrets", Verdict.FAIL, "credential")
 STATED = finding("statements", Verdict.PASS, "stated")
 SPOKEN_OF = finding("statements", Verdict.PASS, "spoken_of")
@@ -90,6 +92,9 @@ FROM_USER = replace(PLAIN, source=Source.USER)
         (replace(CITED, more=(STATED, HIDDEN), hedge=HEDGED), "hidden_text", Tier.QUEUED),
         (replace(FROM_USER, more=(ORDERS,)), "instruction", Tier.QUEUED),
         (replace(CITED, more=(STATED, ORDERS), dedup=NOT_ASKED), "instruction", Tier.QUEUED),
+        (replace(FROM_USER, more=(PERSONAL,)), "personal_data", Tier.QUEUED),
+        (replace(CITED, more=(STATED, PERSONAL), hedge=HEDGED), "personal_data", Tier.QUEUED),
+        (replace(FROM_USER, more=(MASKED,)), "trusted_source", Tier.STORED),
         (replace(VOUCHED, more=(UNCOVERED,)), "uncovered", Tier.QUEUED),
         (replace(VOUCHED, more=(UNCOVERED,), source=Source.USER), "trusted_source", Tier.STORED),
         (replace(VOUCHED, more=(UNCOVERED,), citations=(VERIFIED, MISSING)), "refuted", Tier.QUEUED),

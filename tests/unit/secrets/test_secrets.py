@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tests.unit.secrets.credentials import HARMLESS, HEX, UPPER, VALUES, made, pem
 from vouchgate.cli.demo.samples import SAMPLES
-from vouchgate.gate.masking import without_secrets
-from vouchgate.ingest.checks.secrets import CONTENT, SecretDetector, judge, mask
+from vouchgate.gate.masking import mask_claim
+from vouchgate.ingest.checks.secrets import SecretDetector, judge, mask
 from vouchgate.ingest.claims.claim import SecretMatch, Verdict
+from vouchgate.ingest.claims.texts import CONTENT
 from vouchgate.wire import ClaimIn
 
 HERE = Path(__file__).parent
@@ -191,7 +192,7 @@ def sent(**fields: object) -> ClaimIn:
 
 def test_every_part_of_a_claim_is_masked() -> None:
     token, secret = "ghp_" + made(36), "hunter2x"
-    masked, found = without_secrets(
+    masked, found = mask_claim(
         DETECTOR,
         sent(
             content=f"Use {token}.",
@@ -225,14 +226,14 @@ def test_every_part_of_a_claim_is_masked() -> None:
 
 def test_names_that_only_a_credential_told_apart_stay_two() -> None:
     names = ["ghp_" + made(36, seed=seed) for seed in (1, 2)]
-    masked, _ = without_secrets(DETECTOR, sent(metadata={names[0]: 1, names[1]: 2}))
+    masked, _ = mask_claim(DETECTOR, sent(metadata={names[0]: 1, names[1]: 2}))
     assert sorted(json.dumps(value) for value in masked.metadata.values()) == ["1", "2"]
 
 
 def test_a_claim_without_any_is_the_very_same() -> None:
     one = sent(metadata={"ticket": 7, "password": "required"})
-    assert without_secrets(DETECTOR, one) == (one, ())
-    assert without_secrets(DETECTOR, one)[0] is one
+    assert mask_claim(DETECTOR, one) == (one, ())
+    assert mask_claim(DETECTOR, one)[0] is one
 
 
 def test_the_finding_names_kind_and_place_and_nothing_else() -> None:

@@ -108,12 +108,18 @@ export interface paths {
             parameters: {
                 query?: {
                     after?: string | null;
+                    agent?: string | null;
+                    as_of?: string | null;
                     confidence?: components["schemas"]["Confidence"] | null;
+                    created_from?: string | null;
+                    created_to?: string | null;
                     include_expired?: boolean;
                     label?: components["schemas"]["Label"] | null;
                     limit?: number;
                     lowered?: boolean | null;
                     memory_type?: components["schemas"]["MemoryType"] | null;
+                    q?: string | null;
+                    source?: components["schemas"]["Source"] | null;
                     source_id?: string | null;
                     stale?: boolean | null;
                     status?: components["schemas"]["MemoryStatus"][] | null;
@@ -280,7 +286,7 @@ export interface components {
         /**
          * Claim
          * @description The text an agent wants to save, or asks to have removed (`delivery`). `content` is the text exactly as
-         *     sent, but for masks in place of credentials (`secrets`).
+         *     sent, but for masks in place of credentials (`secrets`) and of `personal` data.
          */
         Claim: {
             asserted_source: components["schemas"]["Source"];
@@ -304,6 +310,11 @@ export interface components {
             };
             /** Owner Id */
             owner_id: string;
+            /**
+             * Personal
+             * @default []
+             */
+            personal?: components["schemas"]["SecretMatch"][];
             /**
              * Secrets
              * @default []
@@ -1185,7 +1196,7 @@ export interface components {
         };
         /**
          * MemoryPage
-         * @description Memories, newest first; `next` is the cursor of the following page, null on the last.
+         * @description Memories, newest first, or the best of a search; `next` is the cursor of the following page, null on the last.
          */
         MemoryPage: {
             /** Items */
@@ -1623,7 +1634,7 @@ export interface components {
          * @description Why a claim went where it went. In no order; `ingest.router` has the order in which they are asked.
          * @enum {string}
          */
-        Rule: "credential" | "removal" | "speculation" | "duplicate" | "echo" | "already_pending" | "place_change" | "conflict" | "technical_hedge" | "dedup_unknown" | "refuted" | "doubted" | "citation_verified" | "hidden_text" | "instruction" | "uncovered" | "stated" | "spoken_of" | "pointer" | "corroborated" | "standing_ruling" | "trusted_source" | "stated_in_conversation" | "citation_unknown" | "ungrounded";
+        Rule: "credential" | "removal" | "speculation" | "duplicate" | "echo" | "already_pending" | "place_change" | "conflict" | "technical_hedge" | "dedup_unknown" | "refuted" | "doubted" | "citation_verified" | "hidden_text" | "instruction" | "personal_data" | "uncovered" | "stated" | "spoken_of" | "pointer" | "corroborated" | "standing_ruling" | "trusted_source" | "stated_in_conversation" | "citation_unknown" | "ungrounded";
         /**
          * RulingVerdict
          * @description What a standing ruling does with a claim that it is about.
@@ -1632,8 +1643,8 @@ export interface components {
         RulingVerdict: "store" | "reject";
         /**
          * SecretMatch
-         * @description Where a credential was. What it was is kept nowhere: the characters `start` to `end` are masked in `where`,
-         *     which is `content`, `metadata` or `delivery` with the way to the text in it, or `citations[0]`.
+         * @description Where a credential or personal data was. What it was is kept nowhere: the characters `start` to `end` are masked
+         *     in `where`, which is `content`, `metadata` or `delivery` with the way to the text in it, or `citations[0]`.
          */
         SecretMatch: {
             /** End */
