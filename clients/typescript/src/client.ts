@@ -80,7 +80,7 @@ export class Client {
     });
   }
 
-  /** A page of memories, newest first. `q` is a substring of their text. */
+  /** A page of memories, newest first; with `q`, a question or words, one of those that answer it, best first. */
   async memories(filters: Query<"/v1/memories"> = {}): Promise<Page<api.MemoryOut>> {
     return this.#get("/v1/memories", page<api.MemoryOut>, filters);
   }
