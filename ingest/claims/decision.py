@@ -188,6 +188,12 @@ class ValidationResult(Frozen):
         """Whether it went through: stored, or let through because the gate only observed."""
         return self.approved or self.held is False
 
+    @property
+    def as_sent(self) -> bool:
+        """Whether it went through word for word: a door that writes the sender's own text may do so. Not where personal
+        data was masked, of which that text still has all."""
+        return self.passed and all(finding.code != "personal_data_masked" for finding in self.findings)
+
     @model_validator(mode="after")
     def _rule_by_its_reason(self) -> Self:
         """An old answer may have a number with two meanings, of which the reason tells."""

@@ -75,6 +75,8 @@ test("a gated body runs only for what is stored, and every text is checked", asy
   assert.deepEqual([stored.value, stored.verdict.evidence.claim.content], [1, "Ann wants tea in the morning.\ntags\ndrinks"]);
   const blocked = await remember("Ann wants milk.", { note: "I think she said so." });
   assert.deepEqual([blocked.ran, blocked.value, blocked.next_step], [false, undefined, next_step(blocked.verdict)]);
+  const masked = await remember("The office pays with 4111 1111 1111 1111.");
+  assert.deepEqual([masked.ran, masked.verdict.outcome, masked.next_step.includes("with masks")], [false, "stored", true]);
   for (const unseen of [[7], ["a", new Client()], ["a", Buffer.from("b")], ["a", () => "b"]]) await assert.rejects(remember(...unseen), TypeError);
   const keeper = { kept: "", keep: client.gated(async function (this: { kept: string }, title: string, note: string) { return (this.kept = title + note); }, { ...user, text: 1 }) };
   assert.equal((await keeper.keep("Trains", "Trains to Tallinn are green.")).value, keeper.kept);

@@ -229,8 +229,7 @@ def next_step(verdict: ValidationResult) -> str:
     if verdict.held is False and not verdict.approved:
         return OTHER["would_be_let_through" if checked else "let_through"].format(memory_id=verdict.memory_id)
     if verdict.outcome is Outcome.STORED:
-        masked = any(finding.code == "personal_data_masked" for finding in verdict.findings)
-        said = "would_be_stored" if checked else "stored_masked" if masked else "stored"
+        said = "would_be_stored" if checked else "stored" if verdict.as_sent else "stored_masked"
         return OTHER[said].format(memory_id=verdict.memory_id)
     finding = _set_by(verdict)
     sentence = _BY_RULE.get(verdict.rule) if finding is None else _BY_CODE[finding.code]

@@ -177,7 +177,7 @@ class AsyncClient(AsyncCaller):
                 content, said = arguments.read(options, args, kwargs)
                 async with self.gate(content, **said) as verdict:
                     return (
-                        Gated(verdict, await function(*args, **kwargs)) if verdict.passed else Gated(verdict)
+                        Gated(verdict, await function(*args, **kwargs)) if verdict.as_sent else Gated(verdict)
                     )
 
             copy_metadata(gated, function, arguments.signature)

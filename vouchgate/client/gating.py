@@ -27,7 +27,7 @@ class Gated(Generic[T]):
     value: T | None = None
 
     def __bool__(self) -> bool:
-        return self.verdict.passed
+        return self.verdict.as_sent
 
     @property
     def next_step(self) -> str:

@@ -188,7 +188,7 @@ class Client(Caller):
             def gated(*args: P.args, **kwargs: P.kwargs) -> Gated[T]:
                 content, said = arguments.read(options, args, kwargs)
                 with self.gate(content, **said) as verdict:
-                    return Gated(verdict, function(*args, **kwargs)) if verdict.passed else Gated(verdict)
+                    return Gated(verdict, function(*args, **kwargs)) if verdict.as_sent else Gated(verdict)
 
             copy_metadata(gated, function, arguments.signature)
             return gated

@@ -2,7 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import { Unsendable } from "./errors.js";
-import type { ClaimIn } from "./generated/api.js";
+import type { ClaimIn, ValidationResult } from "./generated/api.js";
 
 type Optional<T> = { [Name in keyof T]?: T[Name] | null | undefined };
 
@@ -26,4 +26,14 @@ export function claim_of(content: string, options: ClaimOptions): Record<string,
   if (typeof content !== "string") throw new TypeError(`the claim must be a text, not ${typeof content}`);
   const said = { content, memory_type: "fact", source: "ai_synthesis", ...options };
   return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/** Whether a claim went through: stored, or let through because the gate only observed. */
+export function passed(verdict: ValidationResult): boolean {
+  return verdict.approved || verdict.held === false;
+}
+
+/** Whether it went through word for word. Not where personal data was masked, of which the caller's own text still has all. */
+export function as_sent(verdict: ValidationResult): boolean {
+  return passed(verdict) && verdict.findings.every((each) => each.code !== "personal_data_masked");
 }

@@ -2,11 +2,11 @@
 
 import { body_reader, page, submitted, verdict, type Call, type HttpReply, type Problem } from "./answers.js";
 import { save_many, type ClaimRow } from "./batches.js";
-import { checked_key, claim_of, type ClaimOptions, type SaveOptions } from "./claims.js";
+import { as_sent, checked_key, claim_of, type ClaimOptions, type SaveOptions } from "./claims.js";
 import { deliver, lease_call, report_call, type Delivered, type Delivery } from "./deliver.js";
 import { ApiError, OddAnswer } from "./errors.js";
 import { as_json, configured, exchange, type Config } from "./exchange.js";
-import { add_verdict_note, claim_from, Gated, passed, type GatedOptions } from "./gating.js";
+import { add_verdict_note, claim_from, Gated, type GatedOptions } from "./gating.js";
 import type * as api from "./generated/api.js";
 
 type Query<Path extends keyof api.paths> = api.paths[Path] extends { get: { parameters: { query?: infer Parameters } } } ? NonNullable<Parameters> : never;
@@ -184,7 +184,7 @@ export class Client {
     const gate = this.gate.bind(this);
     return async function (this: This, ...args: Args) {
       const [content, said] = claim_from(options, args);
-      return gate(content, said, async (found) => (passed(found) ? new Gated<T>(found, true, await write.apply(this, args)) : new Gated<T>(found, false, undefined)));
+      return gate(content, said, async (found) => (as_sent(found) ? new Gated<T>(found, true, await write.apply(this, args)) : new Gated<T>(found, false, undefined)));
     };
   }
 

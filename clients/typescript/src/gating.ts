@@ -1,13 +1,8 @@
 /** Save only if it passes: what a gated function gives back, and how its arguments become a claim. */
 
-import type { SaveOptions } from "./claims.js";
+import { passed, type SaveOptions } from "./claims.js";
 import type { ValidationResult } from "./generated/api.js";
 import { next_step } from "./next_step.js";
-
-/** Whether a claim went through: stored, or let through because the gate only observed. */
-export function passed(verdict: ValidationResult): boolean {
-  return verdict.approved || verdict.held === false;
-}
 
 /** What a gated function gives back: the verdict, and what the function returned if it `ran`. */
 export class Gated<T> {

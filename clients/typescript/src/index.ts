@@ -3,9 +3,9 @@
 export { error_of_problem, is_problem, type Problem } from "./answers.js";
 export type { ClaimRow } from "./batches.js";
 export { Client, type ClientOptions } from "./client.js";
-export type { ClaimOptions, SaveOptions } from "./claims.js";
+export { as_sent, passed, type ClaimOptions, type SaveOptions } from "./claims.js";
 export type { Delivered, Delivery } from "./deliver.js";
 export { ApiError, DeadLetter, Halted, OddAnswer, QueueFull, Unreachable, Unsendable, VouchgateError } from "./errors.js";
-export { Gated, passed, type GatedOptions } from "./gating.js";
+export { Gated, type GatedOptions } from "./gating.js";
 export type * from "./generated/api.js";
 export { next_step } from "./next_step.js";

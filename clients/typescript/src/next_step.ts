@@ -1,6 +1,7 @@
 /** What an agent should do next about a verdict, in one sentence: the words are those of the Python client. */
 
 import { BY_CODE, BY_RULE, NOT_GRANTED, OTHER, SET_BY, SUGGESTED } from "./generated/advice.js";
+import { as_sent } from "./claims.js";
 import type { ValidationResult } from "./generated/api.js";
 
 type Finding = ValidationResult["findings"][number];
@@ -13,8 +14,7 @@ export function next_step(verdict: ValidationResult): string {
   const names = { memory_id: verdict.memory_id ?? "" };
   if (verdict.held === false && !verdict.approved) return filled(checked ? OTHER.would_be_let_through : OTHER.let_through, names);
   if (verdict.outcome === "stored") {
-    const masked = verdict.findings.some((each) => each.code === "personal_data_masked");
-    return filled(checked ? OTHER.would_be_stored : masked ? OTHER.stored_masked : OTHER.stored, names);
+    return filled(checked ? OTHER.would_be_stored : as_sent(verdict) ? OTHER.stored : OTHER.stored_masked, names);
   }
   const finding = set_by(verdict);
   const blocked = verdict.outcome === "blocked";

@@ -340,6 +340,9 @@ def test_a_gated_body_runs_only_for_what_is_stored(site: Site, token: str) -> No
         blocked = remember(text="I think the ledger is lost.")
         assert not blocked
         assert blocked.next_step == next_step(blocked.verdict)
+        masked = remember("The office pays with 4111 1111 1111 1111.")
+        assert (masked.value, bool(masked), masked.verdict.outcome) == (None, False, Outcome.STORED)
+        assert "with masks" in masked.next_step, "what it would write still has the number"
         for wrong in (("a", "b", "c"), (7,), ()):
             with pytest.raises(TypeError):
                 remember(*wrong)

@@ -168,7 +168,7 @@ def test_what_passes_is_tried_again_with_the_same_key(
 
 def test_reads_are_tried_again_too(client: Client, web: WebServer) -> None:
     page: dict[str, object] = {"items": [], "next": None}
-    web.routes["/v1/memories?text=tea&limit=3"] = in_turn(ConnectionResetError, reply(page))
+    web.routes["/v1/memories?q=tea&limit=3"] = in_turn(ConnectionResetError, reply(page))
     assert client.memories(q="tea", limit=3).items == ()
     assert keys(web) == [None] * 2
 

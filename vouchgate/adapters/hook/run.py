@@ -128,7 +128,7 @@ def _ask(claims: list[tuple[str, str]], environment: Mapping[str, str]) -> Answe
             else:
                 # Of what is stored already, this very text may be written; what is only like it may not.
                 earlier = result.conflicting_memory_id if result.rule is Rule.DUPLICATE else None
-                if result.passed or (earlier and client.memory(earlier).content.split() == text.split()):
+                if result.as_sent or (earlier and client.memory(earlier).content.split() == text.split()):
                     continue
                 step = next_step(result)
                 if result.queue_id is not None:
