@@ -12,6 +12,19 @@ from functools import partial
 from itertools import accumulate
 from random import Random
 
+from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
+
+
+def claim_of(text: str) -> Claim:
+    """A claim that says this and nothing else."""
+    return Claim(
+        content=text,
+        memory_type=MemoryType.FACT,
+        asserted_source=Source.AI_SYNTHESIS,
+        source=Source.AI_SYNTHESIS,
+        owner_id="bench",
+    )
+
 
 def _words(text: str) -> list[str]:
     return text.split()

@@ -16,10 +16,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from bench.claims import claim_of
 from vouchgate.ingest.check import ReadClaim
 from vouchgate.ingest.checks import hidden, instruction
 from vouchgate.ingest.checks.personal import KINDS, PersonalDataDetector
-from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import MAX_CONTENT_CHARACTERS
 
@@ -74,13 +74,7 @@ def _alarms() -> Alarms:
 
     def alarms(text: str) -> Iterator[str]:
         yield from (name for name, detector in kinds.items() if detector.find(text))
-        claim = Claim(
-            content=text,
-            memory_type=MemoryType.FACT,
-            asserted_source=Source.AI_SYNTHESIS,
-            source=Source.AI_SYNTHESIS,
-            owner_id="bench",
-        )
+        claim = claim_of(text)
         read = ReadClaim(claim, (), (), (), policy)
         yield from (finding.code for check in (instruction, hidden) for finding in check.judge(read))
 

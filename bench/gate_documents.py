@@ -11,10 +11,10 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.claims import claim_of
 from tests.web import Answer, web_server
 from vouchgate.documents import recording
 from vouchgate.documents.checking import check_document, read_sources
-from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.source import Found, SourceReading, Standing
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.documents import Document, read_document
@@ -96,13 +96,7 @@ def _whole(text: str, kept: Path) -> None:
 def _one_by_one(document: Document, kept: Path) -> None:
     replayed = recording.Replayed(kept)
     for one in document.claims:
-        claim = Claim(
-            content=one.text,
-            memory_type=MemoryType.FACT,
-            asserted_source=Source.AI_SYNTHESIS,
-            source=Source.AI_SYNTHESIS,
-            owner_id="bench",
-        )
+        claim = claim_of(one.text)
         cited = cited_by(one)
         read = [asyncio.run(replayed.read(each)) for each in cited]
         examine(Inspected(claim, (), cited), read, POLICY, NOW)

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from bench import naive
+from bench.claims import claim_of
 from vouchgate.ingest.checks.hedge import HedgeDetector
 from vouchgate.ingest.citations import TooManyCitations
-from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import inspect
 from vouchgate.ingest.policy import MAX_CONTENT_CHARACTERS
@@ -58,13 +58,7 @@ def _checks() -> Callable[[str], object]:
     detector = HedgeDetector(load_policy().lexicon)
 
     def check(text: str) -> object:
-        claim = Claim(
-            content=text,
-            memory_type=MemoryType.FACT,
-            asserted_source=Source.AI_SYNTHESIS,
-            source=Source.AI_SYNTHESIS,
-            owner_id="bench",
-        )
+        claim = claim_of(text)
         try:
             return inspect(claim, detector)
         except TooManyCitations as refused:

@@ -151,7 +151,7 @@ class OwnersInTurn(Generic[W]):
         turns: list[list[W]] = []
         left, characters = MAX_GROUP, MAX_GROUP_CHARACTERS
         for waiting in self._of_owner.values():
-            if turns and (waiting[0].alone or waiting[0].characters > LONG_TURN):
+            if turns and _is_apart(waiting[0]):
                 continue
             if left <= 0 or (turns and characters < waiting[0].characters):
                 break
@@ -159,7 +159,7 @@ class OwnersInTurn(Generic[W]):
             turns.append(turn)
             left -= len(turn)
             characters -= sum(one.characters for one in turn)
-            if turn[0].alone or turn[0].characters > LONG_TURN:
+            if _is_apart(turn[0]):
                 break
         self._served = [turn[0].owner_id for turn in turns]
         for owner_id in self._served:
@@ -167,6 +167,11 @@ class OwnersInTurn(Generic[W]):
                 del self._of_owner[owner_id]
         self._count -= sum(map(len, turns))
         return turns
+
+
+def _is_apart(first: Waiting) -> bool:
+    """Whether a turn that begins with it shares its transaction with no other owner."""
+    return first.alone or first.characters > LONG_TURN
 
 
 def _turn(waiting: deque[W], most: int, characters: int) -> Iterator[W]:

@@ -137,7 +137,7 @@ async def list_memories(
         limit=limit,
     )
     service = service_of(request)
-    meaning = await service.gate.meaning_of(q)
+    meaning = await service.gate.embed(q)
 
     def read() -> list[MemoryOut]:
         with service.store.browse() as connection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ import httpx
 
 from vouchgate.client import batches, calls, deliver, reviewing
 from vouchgate.client.calls import SaveOptions
-from vouchgate.client.config import Config, answer_of, configured, describe_lost_request
+from vouchgate.client.config import Config, Configured, answer_of, describe_lost_request
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
 from vouchgate.client.models import Delivered, Delivery, Problem
@@ -38,28 +37,12 @@ def _asked(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncCaller, P], 
     return method
 
 
-class AsyncCaller:
+class AsyncCaller(Configured):
     """`Caller` with coroutines."""
-
-    def __init__(
-        self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0, retries: int = 4
-    ) -> None:
-        """Raises ValueError naming what cannot be used. Nothing is asked yet."""
-        self._connect(configured(url, token, timeout=timeout, retries=retries, environment=os.environ))
 
     def _connect(self, config: Config) -> None:
         self._config = config
         self._http = httpx.AsyncClient(**config.for_httpx())
-
-    @classmethod
-    def over(cls, config: Config) -> Self:
-        """See `Caller.over`."""
-        made = cls.__new__(cls)
-        made._connect(config)
-        return made
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._config.url!r})"
 
     async def __aenter__(self) -> Self:
         return self

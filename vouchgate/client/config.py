@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import httpx
@@ -61,6 +62,31 @@ class Config:
             "headers": headers,
             "timeout": httpx.Timeout(self.timeout, read=self.timeout + call.patience),
         }
+
+
+class Configured:
+    """How every client is made: for an address and a token, or over a way of its own."""
+
+    _config: Config
+
+    def __init__(
+        self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0, retries: int = 4
+    ) -> None:
+        """Raises ValueError naming what cannot be used. Nothing is asked yet."""
+        self._connect(configured(url, token, timeout=timeout, retries=retries, environment=os.environ))
+
+    def _connect(self, config: Config) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def over(cls, config: Config) -> Self:
+        """One that reaches the service in another way than by its address."""
+        made = cls.__new__(cls)
+        made._connect(config)
+        return made
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._config.url!r})"
 
 
 def configured(

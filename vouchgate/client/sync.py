@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ import httpx
 
 from vouchgate.client import batches, calls, deliver, reviewing
 from vouchgate.client.calls import SaveOptions
-from vouchgate.client.config import Config, answer_of, configured, describe_lost_request
+from vouchgate.client.config import Config, Configured, answer_of, describe_lost_request
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
 from vouchgate.client.models import Delivered, Delivery, Problem
@@ -34,28 +33,12 @@ def _asked(call: Callable[P, Call[T]]) -> Callable[Concatenate[Caller, P], T]:
     return method
 
 
-class Caller:
+class Caller(Configured):
     """What every client that waits has: a connection, and how a call is taken over it."""
-
-    def __init__(
-        self, url: str | None = None, token: str | None = None, *, timeout: float = 30.0, retries: int = 4
-    ) -> None:
-        """Raises ValueError naming what cannot be used. Nothing is asked yet."""
-        self._connect(configured(url, token, timeout=timeout, retries=retries, environment=os.environ))
 
     def _connect(self, config: Config) -> None:
         self._config = config
         self._http = httpx.Client(**config.for_httpx())
-
-    @classmethod
-    def over(cls, config: Config) -> Self:
-        """One that reaches the service in another way than by its address."""
-        made = cls.__new__(cls)
-        made._connect(config)
-        return made
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._config.url!r})"
 
     def __enter__(self) -> Self:
         return self

@@ -124,8 +124,14 @@ class Examiner:
 
     def mask_text(self, text: str) -> str:
         """A text that is no claim, with the same masks."""
-        text = mask(text, self.secrets.find(text))
-        return mask(text, self._masked.find(text))
+        return self._mask(text)[0]
+
+    def _mask(self, text: str) -> tuple[str, tuple[SecretMatch, ...], tuple[SecretMatch, ...]]:
+        """As `mask_claim`, of a text."""
+        secrets = self.secrets.find(text)
+        text = mask(text, secrets)
+        personal = self._masked.find(text)
+        return mask(text, personal), personal, secrets
 
     def refuse_secret(self, what: str, value: str | None) -> None:
         """Raises ClaimRefused for a credential in what is kept as it is, because something is found by it."""
@@ -264,11 +270,9 @@ class Examiner:
 
     def claim_of_edit(self, item: PendingMemory, content: str) -> Claim:
         """A pending item's claim with the owner's text in place of the agent's."""
-        secrets = self.secrets.find(content)
-        content = mask(content, secrets)
-        personal = self._masked.find(content)
+        content, personal, secrets = self._mask(content)
         return Claim(
-            content=mask(content, personal),
+            content=content,
             memory_type=item.memory_type,
             asserted_source=item.source,
             source=item.source,

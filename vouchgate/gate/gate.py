@@ -103,10 +103,6 @@ class Gate:
         if self._meaning is not None:
             self._meaning.close()
 
-    async def meaning_of(self, query: str | None) -> Embedding | None:
-        """The vector of what is searched for; None where vectors are off, or it could not be made in time."""
-        return None if self._meaning is None or query is None else await self._meaning.embed(query)
-
     def own_publishers(self, owner_id: str, names: Collection[str], now: datetime) -> OwnPublishers:
         """What an owner says of publishers with these names."""
         with self.store.read() as connection:
@@ -235,9 +231,9 @@ class Gate:
         examined = await self.examine(self.examiner.claim_of_edit(item, content))
         return examined.knowing(paraphrases=stored_only(examined.facts.paraphrases))
 
-    async def embed(self, text: str) -> Embedding | None:
-        """The vector of a text, made by the policy's model in time; None when it was not, or there is none."""
-        return None if self._meaning is None else await self._meaning.embed(text)
+    async def embed(self, text: str | None) -> Embedding | None:
+        """The vector of a text, made by the policy's model in time; None when it was not, or one of them is missing."""
+        return None if self._meaning is None or text is None else await self._meaning.embed(text)
 
     async def _neighbours(self, examined: Examined) -> DedupFacts:
         """The earlier claims like it, each compared with it."""

@@ -91,13 +91,13 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
             asyncio.create_task(repeat("ending what is over its time", lambda: _retain(service))),
             asyncio.create_task(service.rechecker.job.run(app.state.metrics.count_rechecks)),
             asyncio.create_task(repeat("looking for changed documents", service.changes.look)),
-            asyncio.create_task(repeat("taking memories into the index of words", service.word_indexer.step)),
             *(
                 asyncio.create_task(job.run(app.state.metrics.count_messages))
                 for job in service.webhooks.jobs
             ),
             *(asyncio.create_task(job.run(app.state.metrics.count_mails)) for job in service.mail.jobs),
             asyncio.create_task(service.document_worker.job.run(app.state.metrics.count_documents)),
+            asyncio.create_task(service.word_indexer.job.run(lambda results: None)),
             asyncio.create_task(service.sequencer.job.run(lambda results: None)),
             asyncio.create_task(service.witnesses.job.run(lambda results: None)),
             *(

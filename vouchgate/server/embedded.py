@@ -92,6 +92,18 @@ class _Running:
         token_id = self._principal(role, name + tokens.EMBEDDED, frozenset(known))
         return Config(ADDRESS, self._known.admit(token_id), timeout, RETRIES, self._transport)
 
+    def both(self, timeout: float) -> tuple[Config, Config]:
+        """How an agent calls that may assert no source, and how the owner who reviews. Where one cannot be made, the
+        service ends. Raises ValueError."""
+        try:
+            return (
+                self.config(Role.AGENT, AGENT, (), timeout),
+                self.config(Role.REVIEWER, REVIEWER, (), timeout),
+            )
+        except BaseException:
+            self.close()
+            raise
+
     def close(self) -> None:
         """Ends it, and waits for that. A second time it does nothing."""
         if self._thread.is_alive():
@@ -194,12 +206,9 @@ class Gate(Client):
     def __init__(self, running: _Running, timeout: float) -> None:
         """Of `open`."""
         self._running, self._timeout = running, timeout
-        try:
-            self._connect(running.config(Role.AGENT, AGENT, (), timeout))
-            self.reviews = Reviews.over(running.config(Role.REVIEWER, REVIEWER, (), timeout))
-        except BaseException:
-            running.close()
-            raise
+        agent, reviewer = running.both(timeout)
+        self._connect(agent)
+        self.reviews = Reviews.over(reviewer)
 
     submit = Client.save
 
@@ -248,12 +257,9 @@ class AsyncGate(AsyncClient):
     def __init__(self, running: _Running, timeout: float) -> None:
         """Of `open`."""
         self._running, self._timeout = running, timeout
-        try:
-            self._connect(running.config(Role.AGENT, AGENT, (), timeout))
-            self.reviews = AsyncReviews.over(running.config(Role.REVIEWER, REVIEWER, (), timeout))
-        except BaseException:
-            running.close()
-            raise
+        agent, reviewer = running.both(timeout)
+        self._connect(agent)
+        self.reviews = AsyncReviews.over(reviewer)
 
     submit = AsyncClient.save
 

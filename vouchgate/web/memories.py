@@ -40,7 +40,7 @@ async def listing(request: Request, visitor: SignedIn) -> Response:
     if len(chosen.q) > MOST_TEXT or not all(map(storable, (chosen.q, chosen.source))):
         raise PageProblem(422, f"A search has at most {MOST_TEXT} characters.")
     wanted = _filter(chosen.fields, visitor, request.query_params.get("after"))
-    meaning = await service_of(request).gate.meaning_of(wanted.q)
+    meaning = await service_of(request).gate.embed(wanted.q)
     return await run_in_threadpool(lambda: _listed(request, visitor, chosen, wanted, meaning))
 
 

@@ -6,38 +6,44 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
+
+from sqlalchemy import Connection
 
 from vouchgate.storage.claims import word_index
 from vouchgate.storage.identity import owners
 from vouchgate.storage.store import Store
+from vouchgate.workers.runner import Job
 
 POLL_SECONDS = 5.0
+_NOW = datetime.min.replace(tzinfo=UTC)  # of who is behind: no time is waited for
 
 
 class WordIndexer:
-    """Follows every owner's log. Two processes that take one owner's batch do the work twice and write it once, so
-    nothing is leased."""
+    """Follows every owner's log; following it is its `job`. Two processes that take one owner's batch do the work twice
+    and write it once, so nothing is leased."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._seen = ""  # the version of the database in which nobody was behind
+        name = "taking memories into the index of words"
+        self.job = Job(name, store, _next_due, self._behind, self._take_in, POLL_SECONDS, at_once=1)
 
-    async def step(self) -> float:
-        """Takes one batch in, if there is one; for how many seconds to sleep. Raises StorageError."""
-        return await asyncio.to_thread(self._step)
+    async def _behind(self, now: datetime, room: int) -> list[str]:
+        def read() -> str | None:
+            with self._store.read() as connection:
+                return word_index.behind(connection)
 
-    def _step(self) -> float:
-        version = self._store.version()  # first: what is written meanwhile is another one
-        if version == self._seen:
-            return POLL_SECONDS
-        with self._store.read() as connection:
-            behind = word_index.behind(connection)
-        if behind is None:
-            self._seen = version
-            return POLL_SECONDS
-        take_in(self._store, behind)
-        return 0.0
+        owner_id = await asyncio.to_thread(read)
+        return [] if owner_id is None else [owner_id]
+
+    async def _take_in(self, owner_id: str, now: datetime) -> list[str]:
+        await asyncio.to_thread(take_in, self._store, owner_id)
+        return []
+
+
+def _next_due(connection: Connection) -> datetime | None:
+    return None if word_index.behind(connection) is None else _NOW
 
 
 def take_in(store: Store, owner_id: str) -> int:

@@ -117,8 +117,7 @@ def _ask(claims: list[tuple[str, str]], environment: Mapping[str, str]) -> Answe
     from vouchgate.ingest.rules import Rule  # noqa: PLC0415
 
     place = f"{(environment.get('VOUCHGATE_URL') or DEFAULT_URL).rstrip('/')}/review"
-    said = {"memory_type": "fact", "source": "ai_synthesis"}
-    bodies = [{"content": text, **said, "metadata": {"file": name}} for text, name in claims]
+    bodies = [{"content": text, "metadata": {"file": name}} for text, name in claims]
     held: list[str] = []
     waiting = 0
     with Client(retries=1) as client:

@@ -123,12 +123,8 @@ def keys_of(tool: Tool, text: str) -> list[str]:
 
 def guess_reads(tool: Tool, text: str, readers: Sequence[Tool]) -> list[ReadBack]:
     """Ways to look for what a tool wrote, those that prove most first: by its name, in a listing, by the text."""
-    keys, by_key, listings, by_text = (
-        keys_of(tool, text),
-        list[ReadBack](),
-        list[ReadBack](),
-        list[ReadBack](),
-    )
+    keys = keys_of(tool, text)
+    by_key, listings, by_text = list[ReadBack](), list[ReadBack](), list[ReadBack]()
     for reader in readers:
         required = required_of(reader)
         limits: dict[str, JsonValue] = {
@@ -173,19 +169,19 @@ def guess_removal(tool: Tool, remover: Tool, within: Mapping[str, Any] | None) -
     """Arguments with which a tool takes away what another wrote: arguments of the write, and fields of what was read
     back (`within`), of the same name or `id` for `memory_id`. None where one of them is unknown."""
     found, written = dict[str, JsonValue](), arguments_of(tool)
-    fields = {
-        name.replace("_", "").lower(): name
-        for name, one in (within or {}).items()
-        if isinstance(one, (str, int))
-    }
-    optional = [name for name in arguments_of(remover) if name.replace("_", "").lower() in fields][:1]
+    fields = {_plain(name): name for name, one in (within or {}).items() if isinstance(one, (str, int))}
+    optional = [name for name in arguments_of(remover) if _plain(name) in fields][:1]
     for name in required_of(remover) or optional:
-        plain = name.replace("_", "").lower()
+        plain = _plain(name)
         field = fields.get(plain) or (fields.get("id") if plain.endswith("id") else None)
         if name not in written and field is None:
             return None
         found[name] = f"{{{name}}}" if name in written else f"{{@{field}}}"
     return found or None
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def as_toml(value: object) -> str:
