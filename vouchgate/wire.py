@@ -64,12 +64,6 @@ def _names_an_owner(text: str) -> str:
     return text
 
 
-def _names_something(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must consist of printable characters")
-    return text
-
-
 def _storable(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Refuses what JSON or a database cannot hold: NUL, lone surrogates, numbers that are not finite, many levels."""
     waiting: list[tuple[Any, int]] = [(value, 1)]
@@ -138,7 +132,10 @@ Reason = Annotated[str, Field(min_length=1, max_length=2000), _SAYS, _SAYS_SOMET
 Place = Annotated[str, Field(min_length=1, max_length=512), _SAYS, _SAYS_SOMETHING]
 Note = Annotated[str, Field(max_length=2000), AfterValidator(_no_nul), _NO_NUL]
 Label = Annotated[
-    str, Field(min_length=1, max_length=128), AfterValidator(_names_something), _SAYS, _SAYS_SOMETHING
+    str,
+    Field(min_length=1, max_length=128),
+    AfterValidator(_names_an_owner),
+    AfterValidator(_says_something),
 ]
 SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$"), AfterValidator(_no_webhook)]
 CitationText = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_no_nul), _NO_NUL]
