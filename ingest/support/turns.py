@@ -88,10 +88,17 @@ def asserted(text: str) -> str:
 
 
 def addressed(said: Said, who: str) -> Said:
-    """The claim in the words of the turn's speaker, "The user prefers tabs" as "I prefers tabs". Offsets stay."""
+    """The claim in the words of the turn's speaker, "The user likes tabs" as "I like tabs". Offsets stay."""
     text = said.text
     for one in _about_speaker(said, who):
         text = text[: one.start] + one.own.ljust(one.then - one.start) + text[one.then :]
+        wish = _WISH.match(_plain(text), one.then + 1) if one.own == "I" else None
+        if wish is not None and wish["verb"].removesuffix("s") in _VERBS:
+            text = (
+                text[: wish.end() - 1]
+                + text[wish.end() - 1 : wish.end()].replace("s", " ")
+                + text[wish.end() :]
+            )
     return replace(said, text=text)
 
 

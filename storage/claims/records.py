@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Table, bindparam, func, select, update
+from sqlalchemy import Connection, Table, bindparam, func, select, update
 
 from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.policy import RecordsPolicy, canonical_json
@@ -50,7 +50,7 @@ _FORGET = update(TABLE).where(_OWN, TABLE.c.id == bindparam("of_id")).values(**E
 
 def add(
     connection: Connection, sent: Mapping[str, Any], limits: RecordsPolicy, now: datetime
-) -> tuple[Mapping[str, Any], bool] | Literal["full", "key_used"]:
+) -> tuple[Mapping[Any, Any], bool] | Literal["full", "key_used"]:
     """Keeps a record and logs it: its row, and whether it was kept before under its key. Nothing is written when the
     owner has as many as the policy allows, or another came with the key. `sent` has `owner_id`, `submitted_by`, `kind`,
     `who`, `conversation`, `text`, `masked`, `said_at` (None: now) and `idempotency_key`. The caller holds the lock."""
@@ -60,7 +60,7 @@ def add(
     if known is not None:
         differs = any(sent[name] not in (known[name], None) for name in ("kind", "said_at"))
         return "key_used" if differs or known["digest"] != _digest(known["salt"], sent) else (known, True)
-    if connection.scalar(_COUNT, {"of_owner": owner_id}) >= limits.kept:
+    if (connection.scalar(_COUNT, {"of_owner": owner_id}) or 0) >= limits.kept:
         return "full"
     made = {
         "said_at": sent["said_at"] or now,
@@ -83,19 +83,19 @@ def add(
     return row, False
 
 
-def get(connection: Connection, owner_id: str, wanted: str, now: datetime) -> Row[Any] | None:
+def get(connection: Connection, owner_id: str, wanted: str, now: datetime) -> Any | None:
     """The `kind`, `who`, `said_at` and `text` of a record of this owner. None for one that there is not, for another's,
     and for one whose time is over, which are not told apart."""
     return connection.execute(_GET, {"of_owner": owner_id, "of_id": wanted, "now": now}).first()
 
 
-def committed(row: Mapping[str, Any]) -> dict[str, Any]:
+def committed(row: Mapping[Any, Any]) -> dict[str, Any]:
     """What the log entry of a record commits to."""
     times = {name: row[name].isoformat() for name in ("said_at", "kept_until")}
     return {"record": row["id"], "kind": row["kind"], **times, "digest": row["digest"]}
 
 
-def holds(row: Mapping[str, Any]) -> bool:
+def holds(row: Mapping[Any, Any]) -> bool:
     """Whether a row that has its words has those that its digest is of."""
     return bool(row["digest"] == _digest(row["salt"], row))
 
@@ -113,5 +113,5 @@ def forget_old(connection: Connection, now: datetime, limit: int) -> int:
     return len(rows)
 
 
-def _digest(salt: bytes, record: Mapping[str, Any]) -> str:
+def _digest(salt: bytes, record: Mapping[Any, Any]) -> str:
     return hashlib.sha256(salt + canonical_json({name: record[name] for name in _WORDS}).encode()).hexdigest()

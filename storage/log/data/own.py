@@ -307,14 +307,8 @@ def kept_records(look: Look) -> None:
         elif not made.commits_to(**records.committed(row)):
             look.note(Kind.ALTERED, RECORD.name, key, "kind, said_at, kept_until or digest", made)
         elif row["salt"] is None and (row["kept_until"] > now or row["who"] + row["text"]):
-            look.note(
-                Kind.ALTERED,
-                RECORD.name,
-                key,
-                "text",
-                made,
-                why="its words went, and not because of the time",
-            )
+            why = "its words went, and not because of the time"
+            look.note(Kind.ALTERED, RECORD.name, key, "text", made, why=why)
         elif row["salt"] is not None and not records.holds(row):
             look.note(Kind.ALTERED, RECORD.name, key, "who, conversation, text or masked", made)
 

@@ -5,6 +5,8 @@ Revision: 0030
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -13,7 +15,7 @@ down_revision = "0029"
 branch_labels = None
 depends_on = None
 
-_TYPES = {
+_TYPES: dict[Any, tuple[str, ...]] = {
     sa.String(): ("kind", "submitted_by", "digest"),
     sa.DateTime(timezone=True): ("said_at", "created_at", "kept_until"),
     sa.Text(): ("who", "text"),

@@ -14,6 +14,7 @@ from sqlalchemy import select
 from tests.acceptance.site import Site, claim, is_problem, open_site, submit
 from vouchgate.ingest.claims.decision import Label, ValidationResult
 from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.source import Found
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims.records import TABLE
 from vouchgate.storage.log.data.walk import Walk
@@ -79,7 +80,9 @@ def test_what_a_user_said_is_stored_as_a_fact_about_that_user_and_no_more(
 
     stored = cited(agent, "The user prefers tabs.", kept["cite"], 201)
     assert (stored.rule, stored.evidence.label) == (Rule.STATED, Label.FACT)
-    assert stored.evidence.sources[0].excerpt == TABS["text"]
+    (source,) = stored.evidence.sources
+    assert isinstance(source, Found)
+    assert (source.excerpt, source.who) == (TABS["text"], "ann")
     in_text = submit(agent, claim(f"Ann prefers tabs over spaces ({kept['cite']}).", "ai_synthesis"), 201)
     assert in_text.evidence.label is Label.FACT
     for other in ("Bob prefers tabs.", "The user prefers spaces.", "Tabs are wider than spaces."):

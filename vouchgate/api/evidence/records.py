@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel
@@ -23,8 +23,6 @@ from vouchgate.storage.claims import records
 from vouchgate.wire import RecordIn
 
 router = APIRouter(prefix="/v1", route_class=JsonRoute, tags=["records"])
-
-_KEPT = ("id", "kind", "conversation", "who", "masked", "kept_until")
 
 
 class RecordOut(BaseModel):
@@ -57,21 +55,18 @@ async def add_record(
     """Keeps what a user said or a tool returned, so that claims of the same owner may cite it."""
     limit_rate(request, principal, of_records=True)
     service, now = service_of(request), datetime.now(UTC)
-    examiner, rules, owner_id = (
-        service.gate.examiner,
-        service.policy.records,
-        owner_for(principal, sent.user_id),
-    )
+    examiner, rules = service.gate.examiner, service.policy.records
+    owner_id = owner_for(principal, sent.user_id)
     if len(sent.text) > rules.characters:
         message = f"text has {len(sent.text)} characters; the limit is {rules.characters}"
         raise ClaimRefused("text_too_long", message)
-    labels = {"who": sent.who, "conversation": sent.conversation}
-    for name, value in {**labels, "Idempotency-Key": idempotency_key}.items():
+    labels = {"who": sent.who, "conversation": sent.conversation, "idempotency_key": idempotency_key}
+    for name, value in labels.items():
         examiner.refuse_secret(name, value)
     await refuse_halted(request, principal, owner_id)
     text = await asyncio.to_thread(examiner.mask_text, sent.text)
-    row = {"owner_id": owner_id, "submitted_by": principal.id, "idempotency_key": idempotency_key, **labels}
-    row |= {"kind": sent.kind, "said_at": sent.time, "text": text, "masked": text != sent.text}
+    row: dict[str, Any] = {"owner_id": owner_id, "submitted_by": principal.id, "kind": sent.kind, **labels}
+    row |= {"said_at": sent.time, "text": text, "masked": text != sent.text}
     writing = service.store.writer.run([owner_id], lambda c: records.add(c, row, rules, now))
     match await asyncio.wrap_future(writing):
         case "key_used":
@@ -79,16 +74,12 @@ async def add_record(
             raise ProblemError(409, "idempotency_key_reused", detail)
         case "full":
             detail = (
-                f"So many records of this owner are kept: {rules.kept} (`kept` in [records] of the policy)."
+                f"{rules.kept} records of this owner are kept. Send it again when the time of some is over."
             )
-            raise ProblemError(
-                429, "too_many_records", f"{detail} Send it again when the time of some is over."
-            )
+            raise ProblemError(429, "too_many_records", detail)
         case kept, repeated:
-            told = {name: kept[name] for name in _KEPT} | {
-                "time": kept["said_at"],
-                "cite": PREFIX + kept["id"],
-            }
-            answer = RecordOut(**told, digest=hashlib.sha256(kept["text"].encode()).hexdigest())
+            digest = hashlib.sha256(kept["text"].encode()).hexdigest()
+            told = {**kept, "time": kept["said_at"], "digest": digest, "cite": PREFIX + kept["id"]}
             headers = {"Idempotency-Replayed": "true"} if repeated else None
-            return Response(answer.model_dump_json(), 201, headers, media_type="application/json")
+            answer = RecordOut.model_validate(told).model_dump_json()
+            return Response(answer, 201, headers, media_type="application/json")
