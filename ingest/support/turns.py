@@ -25,10 +25,7 @@ NOT_OWN = "not_own"  # no wish, decision or words of the speaker, or not just wh
 OF_PERSON = "of_person"  # what a person wants or said, which no tool knows
 
 _LISTS = read_data("stance.toml")["turns"]
-_SMALL = {
-    name: frozenset(_LISTS[name])
-    for name in ("between", "denials", "fillers", "against", "relating", "leads")
-}
+_SMALL = {name: frozenset(words) for name, words in _LISTS.items()}
 _COUNTED = (
     _SMALL["relating"] | _SMALL["against"] | _SMALL["denials"]
 )  # small words that change what is wanted
@@ -139,7 +136,7 @@ def _shows(turn: list[str], own: str, clause: str) -> bool:
 
 def _says(wish: _Wish, wanted: _Wish) -> bool:
     less = not wanted.against and _SMALL["relating"].isdisjoint(
-        wish.against
+        wish.against[2:]
     )  # "tabs over spaces" says "tabs"
     return wish[:3] == wanted[:3] and (less or wish.against == wanted.against)
 
@@ -187,8 +184,14 @@ def _wishes(sentence: str, *, whole: bool = False) -> Iterator[_Wish]:
             return
     for verb, denied, items in found:
         for phrase in _phrases(items):
-            at = next((at for at, word in enumerate(phrase) if at and word in _SMALL["against"]), len(phrase))
+            at = next((at for at in range(1, len(phrase)) if _turns_against(verb, phrase, at)), len(phrase))
             yield _Wish(verb, denied, tuple(phrase[:at]), tuple(phrase[at:]))
+
+
+def _turns_against(verb: str, phrase: list[str], at: int) -> bool:
+    """Whether what is preferred ends here: "tabs over spaces", and "tabs to spaces" but not "coffee to go"."""
+    as_many = verb == "prefer" and phrase[at] == "to" and len(phrase) == 2 * at + 1
+    return phrase[at] in _SMALL["against"] or (as_many and phrase[at + 1] not in _SMALL["infinitives"])
 
 
 def _phrases(items: list[list[str]]) -> list[list[str]]:

@@ -25,6 +25,9 @@ DETECTOR = HedgeDetector(POLICY.lexicon)
 
 # fmt: off
 SHOWN = (
+    ('The user likes short answers.', 'ann', 'Hi! I like short answers, so keep it brief please.'),
+    ("The user prefers tabs.", "ada", "I prefer tabs to spaces."),
+    ("The user prefers tabs.", "ada", "I prefer tabs instead of spaces."),
     ('The user prefers tabs.', 'ann', 'I prefer tabs over spaces.'),
     ('Ann prefers tabs over spaces.', 'ann', 'I prefer tabs over spaces.'),
     ('User wants weekly summaries on Monday.', 'ann', 'I want weekly summaries on Monday.'),
@@ -69,11 +72,14 @@ SHOWN = (
 )
 # What waits although the turn says it: a verb of another form, a spelling of another country.
 MISSED = (
-    ('The user likes short answers.', 'ann', 'Hi! I like short answers, so keep it brief please.'),
     ('The user agreed to ship on Friday.', 'ann', 'I agree to ship on Friday.'),
     ("The user's favourite colour is green.", 'dora', 'By the way, my favorite color is green.'),
 )
 NOT_SHOWN = (
+    ("The user prefers spaces.", "ada", "I prefer tabs to spaces."),
+    ("The user prefers coffee.", "ada", "I prefer coffee to go."),
+    ("The user prefers meetings.", "ada", "I prefer meetings to be short."),
+    ("The user prefers tabs.", "ada", "I prefer tabs over spaces in Makefiles."),
     ('The API limit is 500.', 'ann', 'The API limit is 500.'),
     ('Bob prefers tabs.', 'ann', 'I prefer tabs.'),
     ('The user prefers spaces.', 'ann', 'I prefer tabs over spaces.'),
@@ -222,7 +228,7 @@ def test_what_is_asked_supposed_quoted_or_handed_over_is_blanked_out_in_place() 
 
 def test_statements_are_held_again_as_they_were() -> None:
     text = "I like tea. Do I?"
-    read, held = held_by("Ann likes tea. Bob likes tea.", "ann", text)
-    assert [(one.stance, one.why) for one in held] == [(Stance.STATES, ""), (Stance.SPEAKS, "not_own")]
-    assert hold_again("Ann likes tea. Bob likes tea.", read, text, "") == held
+    read, held = held_by("Ann likes tea. Bob likes gin.", "ann", text)
+    assert [(one.stance, one.why) for one in held] == [(Stance.STATES, ""), (Stance.SILENT, "")]
+    assert hold_again("Ann likes tea. Bob likes gin.", read, text, "") == held
     assert read.excerpt == text  # people see what was not asserted, too
