@@ -90,12 +90,8 @@ def addressed(said: Said, who: str) -> Said:
     for one in _about_speaker(said, who):
         text = text[: one.start] + one.own.ljust(one.then - one.start) + text[one.then :]
         wish = _WISH.match(_plain(text), one.then + 1) if one.own == "I" else None
-        if wish is not None and wish["verb"].removesuffix("s") in _VERBS:
-            text = (
-                text[: wish.end() - 1]
-                + text[wish.end() - 1 : wish.end()].replace("s", " ")
-                + text[wish.end() :]
-            )
+        if wish is not None and wish["verb"][-1] == "s" and wish["verb"][:-1] in _VERBS:
+            text = f"{text[: wish.end() - 1]} {text[wish.end() :]}"
     return replace(said, text=text)
 
 
@@ -107,12 +103,13 @@ def limited(held: Iterable[Held], said: Said, found: Found, turn: str) -> Iterat
     for one in held:
         of = next((each for each in about if each.start <= one.start < each.end), None)
         why = ""
-        if found.form == "tool_output":
+        if one.stance not in (Stance.STATES, Stance.SPEAKS):
+            pass  # less than it may show
+        elif found.form == "tool_output":
             why = OF_PERSON if _PERSONAL.search(_plain(said.text[one.start : one.end])) else ""
         elif of is None or not _shows(clauses, of.own, _plain(said.text[max(one.start, of.then) : one.end])):
             why = NOT_OWN
-        lower = why and one.stance in (Stance.STATES, Stance.SPEAKS)
-        yield one.model_copy(update={"stance": Stance.SPEAKS, "why": why}) if lower else one
+        yield one.model_copy(update={"stance": Stance.SPEAKS, "why": why}) if why else one
 
 
 def _shows(turn: list[str], own: str, clause: str) -> bool:
@@ -214,5 +211,7 @@ def _words(phrase: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Small letters and one apostrophe, in place."""
+    if text.isascii():
+        return text.lower()
     lowered = "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
     return lowered.replace("’", "'").replace("‘", "'")

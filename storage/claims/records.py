@@ -11,22 +11,30 @@ import os
 import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, func, select, update
 
 from vouchgate.ingest.claims.log import Action
+from vouchgate.ingest.claims.source import RecordKind
 from vouchgate.ingest.policy import RecordsPolicy, canonical_json
 from vouchgate.storage.log import chain
-from vouchgate.storage.sql import BulkInsert
+from vouchgate.storage.sql import BulkInsert, PreparedSelect
 from vouchgate.storage.tables.doors import RecordRow
+
+
+class Recorded(NamedTuple):
+    """What a record says."""
+
+    kind: RecordKind
+    who: str
+    said_at: datetime
+    text: str
+
 
 TABLE: Table = RecordRow.metadata.tables["record"]
 # What is left of the words of one whose time is over, or that was erased.
-EMPTY: Mapping[str, Any] = dict.fromkeys(("conversation", "salt", "idempotency_key")) | {
-    "who": "",
-    "text": "",
-}
+EMPTY = {"who": "", "text": "", "conversation": None, "salt": None, "idempotency_key": None}
 KEPT = TABLE.c.salt.is_not(None)
 _WORDS = ("who", "conversation", "text", "masked")
 _ROWS = BulkInsert(TABLE)
@@ -37,8 +45,11 @@ _BY_KEY = select(TABLE).where(
     TABLE.c.submitted_by == bindparam("of_principal"),
     TABLE.c.idempotency_key == bindparam("of_key"),
 )
-_GET = select(TABLE.c.kind, TABLE.c.who, TABLE.c.said_at, TABLE.c.text).where(
-    _OWN, TABLE.c.id == bindparam("of_id"), KEPT, TABLE.c.kept_until > bindparam("now")
+_NOW = bindparam("now", type_=TABLE.c.kept_until.type)
+_GET = PreparedSelect(
+    select(*(TABLE.c[name] for name in Recorded._fields)).where(
+        _OWN, TABLE.c.id == bindparam("of_id"), KEPT, TABLE.c.kept_until > _NOW
+    )
 )
 _OLD = (
     select(TABLE.c.owner_id.label("of_owner"), TABLE.c.id.label("of_id"))
@@ -83,10 +94,11 @@ def add(
     return row, False
 
 
-def get(connection: Connection, owner_id: str, wanted: str, now: datetime) -> Any | None:
-    """The `kind`, `who`, `said_at` and `text` of a record of this owner. None for one that there is not, for another's,
-    and for one whose time is over, which are not told apart."""
-    return connection.execute(_GET, {"of_owner": owner_id, "of_id": wanted, "now": now}).first()
+def get(connection: Connection, owner_id: str, wanted: str, now: datetime) -> Recorded | None:
+    """What a record of this owner says. None for one that there is not, for another's, and for one whose time is over,
+    which are not told apart."""
+    rows = _GET.rows(connection, {"of_owner": owner_id, "of_id": wanted, "now": now})
+    return Recorded(*rows[0]) if rows else None
 
 
 def committed(row: Mapping[Any, Any]) -> dict[str, Any]:

@@ -42,3 +42,8 @@ def upgrade() -> None:
     for name, columns, condition in _INDEXES:
         where = sa.text(condition)
         op.create_index(name, "record", columns, sqlite_where=where, postgresql_where=where)
+
+
+def downgrade() -> None:
+    """Takes it away, with what is in it."""
+    op.drop_table("record")
