@@ -73,7 +73,7 @@ Private = Annotated[bool, Field(exclude_if=lambda private: not private)]
 
 
 RecordKind = Literal["turn", "tool_output"]
-Form = Literal["page", "record", "commit", "file"] | RecordKind
+Form = Literal["page", "record", "commit", "file", "turn", "tool_output"]
 
 
 class Stance(StrEnum):
