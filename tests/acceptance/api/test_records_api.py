@@ -13,9 +13,11 @@ from sqlalchemy import select
 
 from tests.acceptance.site import Site, claim, is_problem, open_site, submit
 from vouchgate.ingest.claims.decision import Label, ValidationResult
+from vouchgate.ingest.claims.modes import ModeSwitch
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.claims.source import Found
 from vouchgate.ingest.rules import Rule
+from vouchgate.review.trust import modes
 from vouchgate.storage.claims.records import TABLE
 from vouchgate.storage.log.data.walk import Walk
 
@@ -123,7 +125,7 @@ def test_what_a_tool_returned_vouches_where_it_is_listed_and_never_for_what_peop
 
 
 def test_a_record_is_its_owners_and_unknown_to_all_others(
-    site: Site, recorder: httpx.Client, agent: httpx.Client
+    site: Site, owner: str, recorder: httpx.Client
 ) -> None:
     cite, elsewhere = put_down(recorder, TABS), site.owner("other")
     stranger = site.agent(elsewhere, sources=frozenset())
@@ -135,6 +137,11 @@ def test_a_record_is_its_owners_and_unknown_to_all_others(
     is_problem(site.agent(elsewhere).post("/v1/records", json=TABS), 403, "role_not_allowed")
     is_problem(recorder.post("/v1/claims", json=claim("The door is open")), 403, "role_not_allowed")
     is_problem(recorder.get("/v1/memories"), 403, "role_not_allowed")
+    stop = ModeSwitch(
+        owner_id=owner, agent="", stopped=True, reason="a test", by="op", since=datetime.now(UTC)
+    )
+    modes.switch(site.store, stop)
+    is_problem(recorder.post("/v1/records", json=TABS), 403, "stopped")
     is_problem(recorder.post("/v1/records", json={**TABS, "user_id": elsewhere}), 403, "owner_not_allowed")
 
 
