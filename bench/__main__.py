@@ -96,6 +96,12 @@ def _harvest() -> None:
     harvest.run()
 
 
+def _records() -> None:
+    from bench import records
+
+    records.run()
+
+
 def _spot_checks() -> None:
     from bench import spot_checks
 
@@ -168,8 +174,8 @@ def _parser() -> argparse.ArgumentParser:
         help="text, documents, gate-documents, http, parts, idle, doors, partitions, log, log-proofs, web, fairness,"
         " queue, search,"
         " amsb,"
-        " harvest, spot-checks, judgement, alarms, import, bulk, dedup; or all of these. And soak, which is not among"
-        " them and takes an hour",
+        " harvest, records, spot-checks, judgement, alarms, import, bulk, dedup; or all of these. And soak, which is"
+        " not among them and takes an hour",
     )
     group = parser.add_argument_group("judgement, alarms")
     group.add_argument(
@@ -237,6 +243,7 @@ def main() -> None:
         "search": partial(_search, asked),
         "amsb": _amsb,
         "harvest": _harvest,
+        "records": _records,
         "spot-checks": _spot_checks,
         "log-proofs": _log_proofs,
         "judgement": partial(_judgement, asked),

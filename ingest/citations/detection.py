@@ -135,7 +135,7 @@ def parse_citation(value: str) -> Citation:
         key = kind.whole(_readable(kind, stripped))
         if key is not None:
             return _made(kind.name, stripped, key)
-    forms = "; ".join(", ".join(kind.forms) for kind in _KINDS.every)
+    forms = "; ".join(kind.forms[0] for kind in _KINDS.every)
     raise ValueError(
         f"{_quote_value(stripped)} is not one citation{_meant(stripped)}; accepted forms: {forms}."
     )

@@ -335,6 +335,7 @@ def test_retention_erases_what_is_over_its_time(store: Store, tmp_path: Path) ->
         "idempotency keys": 0,
         "source texts": 0,
         "documents": 0,
+        "records": 0,
     }
     over = {"rejected claims": 3, "blocked claims": 1, "idempotency keys": 2}
     assert over.items() <= erasing.expiring(NOW + 40 * DAY).items()

@@ -245,6 +245,7 @@ export interface components {
              * @example cve
              * @example path
              * @example corpus
+             * @example record
              */
             type: string;
             /** Value */
@@ -799,7 +800,7 @@ export interface components {
              * @default page
              * @enum {string}
              */
-            form?: "page" | "record" | "commit" | "file";
+            form?: "page" | "record" | "commit" | "file" | "turn" | "tool_output";
             /** Held */
             held?: components["schemas"]["Held"][] | null;
             /** Judgement */
@@ -873,6 +874,11 @@ export interface components {
              * @default []
              */
             unsaid?: string[];
+            /**
+             * Who
+             * @default
+             */
+            who?: string;
         };
         /**
          * GivenClaim
