@@ -46,7 +46,7 @@ from vouchgate.review.rules import Act, may_rule_on
 from vouchgate.review.vouching import four_eyes, voting
 from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules
 from vouchgate.storage import ids
-from vouchgate.storage.claims import memories, source_texts
+from vouchgate.storage.claims import memories, records, source_texts
 from vouchgate.storage.claims import source_cache as sources
 from vouchgate.storage.dedup import contradicting, index, similar
 from vouchgate.storage.identity import sessions
@@ -301,6 +301,13 @@ class ReviewQueue(QueueReader):
             if not documents.has_old(connection, now):
                 return 0
         return self._store.writer.run((), lambda c: documents.forget_old(c, now, limit)).result()
+
+    def forget_records(self, now: datetime, limit: int = 500) -> int:
+        """Takes the words out of up to `limit` records whose time is over; how many."""
+        with self._store.read() as connection:
+            if not records.has_old(connection, now):
+                return 0
+        return self._store.writer.run((), lambda c: records.forget_old(c, now, limit)).result()
 
     def forget_sign_ins(self, now: datetime, limit: int = 500) -> int:
         """Deletes up to `limit` sessions and links of the pages whose time is over, of each; how many."""

@@ -26,6 +26,7 @@ from vouchgate.review.vouching.loading import load_rules, read_rules
 from vouchgate.settings import Settings, database_to_open, erasures_file, plain
 from vouchgate.sources.cache import SourceCache
 from vouchgate.sources.reader import Sources
+from vouchgate.sources.records import RecordSource
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources, outbound_of
 from vouchgate.storage import modes
@@ -118,7 +119,14 @@ def open_service(
             paraphraser = embeddings.Paraphraser(store, embedder, policy.vector_threshold)
             opened.callback(paraphraser.close)
         sources = opened.enter_context(
-            open_sources(settings, policy, git, SourceCache(store, policy.remember), shared)
+            open_sources(
+                settings,
+                policy,
+                git,
+                SourceCache(store, policy.remember),
+                shared,
+                records=RecordSource(store, policy.records),
+            )
         )
         judge = _judge(settings, policy, store)
         harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))

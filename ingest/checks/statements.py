@@ -19,6 +19,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.ingest.scoring.score import is_listed
 from vouchgate.ingest.support.beside import said_beside
 from vouchgate.ingest.support.holding import by_statement
+from vouchgate.ingest.support.turns import NOT_OWN, OF_PERSON
 
 CHECK = "statements"
 NAMED = 4  # words of a statement that a message names
@@ -35,8 +36,14 @@ TURNED = frozenset(
         "crossed",
         "mixed",
         "borrowed",
+        NOT_OWN,
+        OF_PERSON,
     }
 )
+_SAYS_WHY = {
+    NOT_OWN: " A user's turn shows just what that user wants, likes, decided or said, and nothing else.",
+    OF_PERSON: " What a person wants or said, no tool's output shows.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,7 @@ class Coverage:
     stance: Stance
     listed: bool  # some source that covers it is listed, official, or of the repository
     lacking: tuple[str, ...] = ()  # words that no source has
+    why: str = ""  # what keeps the first source from stating it
 
 
 def cover(sources: Sequence[Found], policy: Policy) -> tuple[Coverage, ...]:
@@ -69,7 +77,7 @@ def _best(pairs: Sequence[tuple[Held, Found]], policy: Policy) -> Coverage:
             return Coverage(one.start, one.end, Stance.SPEAKS, listed=True)
     nowhere = set.intersection(*(set(held.uncovered or held.missing) for held, _ in pairs))
     lacking = tuple(word for word in pairs[0][0].uncovered or pairs[0][0].missing if word in nowhere)
-    return Coverage(one.start, one.end, Stance.SILENT, listed=False, lacking=lacking)
+    return Coverage(one.start, one.end, Stance.SILENT, listed=False, lacking=lacking, why=one.why)
 
 
 def _judge(read: ReadClaim, findings: Findings) -> Iterator[Finding]:
@@ -139,7 +147,7 @@ def _uncovered(content: str, open_: Sequence[Coverage]) -> str:
     words = ", ".join(f"“{word}”" for word in worst.lacking[:NAMED])
     without = f": no source has {words}" if words else ""
     more = f" (and {len(open_) - 1} more)" if len(open_) > 1 else ""
-    return f"“{quoted}” is not covered by what the claim cites{without}{more}."
+    return f"“{quoted}” is not covered by what the claim cites{without}{more}.{_SAYS_WHY.get(worst.why, '')}"
 
 
 def _finding(verdict: Verdict, code: str, message: str, named: Iterable[Coverage]) -> Finding:

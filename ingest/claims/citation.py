@@ -24,6 +24,7 @@ class CitationType(StrEnum):
     CVE = "cve"
     PATH = "path"
     CORPUS = "corpus"
+    RECORD = "record"
 
 
 # What is looked up in the git repositories, and nowhere else.

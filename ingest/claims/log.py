@@ -49,6 +49,7 @@ class Action(StrEnum):
     PUBLISHER_TRUSTED = "publisher.trusted"  # an owner's word on a publisher, for their own memories
     PUBLISHER_BANNED = "publisher.banned"
     PUBLISHER_CLEARED = "publisher.cleared"  # that word taken back
+    RECORD_KEPT = "record.kept"  # what a user said or a tool returned, put down by a recorder
     DOCUMENT_DELETED = "document.deleted"  # one that was sent to be checked, with its report
     STANDING_RULING_CONFIRMED = (
         "standing_ruling.confirmed"  # an owner's: claims like one are ruled on by themselves

@@ -72,7 +72,8 @@ Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
 Private = Annotated[bool, Field(exclude_if=lambda private: not private)]
 
 
-Form = Literal["page", "record", "commit", "file"]
+RecordKind = Literal["turn", "tool_output"]
+Form = Literal["page", "record", "commit", "file"] | RecordKind
 
 
 class Stance(StrEnum):
@@ -145,9 +146,10 @@ class Found(Frozen):
     took_ms: float | None = None  # how long reading it took
     private: Private = False
     # What kind of text it is: a page; an architecture decision record, whose text has its headings, lists and tables;
-    # the message of a commit; a file of the repository, or lines of one.
+    # the message of a commit; a file of the repository, or lines of one; what a user said; what a tool returned.
     form: Form = Field(default="page", exclude_if=lambda form: form == "page")
     project: str = Field(default="", exclude_if=lambda name: not name)  # whose repository it is in, by name
+    who: str = Field(default="", exclude_if=lambda name: not name)  # whose turn it is, or which tool's output
     # Records in force that say they change this one, such as `ADR-013`, and their texts, which count as `text` does.
     amended_by: tuple[str, ...] = Field(default=(), exclude_if=lambda ids: not ids)
     later: str = Field(default="", exclude=True, repr=False)

@@ -15,7 +15,7 @@ from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.language.terms import language_of, words_of
-from vouchgate.ingest.support import passages
+from vouchgate.ingest.support import passages, turns
 from vouchgate.ingest.support.address import unsaid
 from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.prepared import PreparedSource, PreparedTexts
@@ -47,7 +47,8 @@ def hold(
     cut = found.cut or len(ready.whole) >= TEXT_CHARACTERS
     try:
         said = said_by(claim)
-        excerpt = passages.passages(claim, citations, found.title, ready.text, lambda: ready.ranked).text
+        shown = ready.whole if found.form == "turn" else ready.text  # people see what was not asserted, too
+        excerpt = passages.passages(claim, citations, found.title, shown, lambda: ready.ranked).text
         quoted = look_up(found, lambda: ready.folded, ready.record, quotations)
         near = tuple(stretches(ready.text, quoted, quotations, found.citation.key))
         held = held_against(said, found, ready, excerpt, texts, near)
@@ -112,7 +113,9 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
     where the text or the claim cannot be read."""
     if unreadable := _unreadable(said, ready):
         return (Held(start=0, end=len(said.text), stance=Stance.UNKNOWN, score=0.0, why=unreadable),)
-    record, source = ready.record, ready.source
+    record, source, sent = ready.record, ready.source, said
+    if found.form == "turn":
+        said = turns.addressed(said, found.who)
     held = stances(said.text, source, _conflicts(said, found.title, excerpt, ready.record), said.statements)
     for start, end, section in near:
         title = f"{found.title}\n{section}" if section else found.title
@@ -120,6 +123,7 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
         conflicts = _conflicts(said, "", part, ready.record)
         quoted = stances(said.text, SourceText(part, title, found.project), conflicts, said.statements)
         held = tuple(map(_better, held, _moved(quoted, start)))
+    held = tuple(turns.limited(held, sent, found, ready.text)) if found.who else held
     later: tuple[Held, ...] = ()
     if found.later:
         later = stances(said.text, texts.later(found).source, (), said.statements)

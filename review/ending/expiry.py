@@ -17,12 +17,13 @@ class Expired(NamedTuple):
     sign_ins: int = 0  # sessions and links of the pages, which nobody could use any more
     texts: int = 0  # of sources, kept for replays of decisions that are older than the policy has them kept
     documents: int = 0  # that were checked, with their reports
+    records: int = 0  # of what users said and tools returned: their words
 
 
 def expire(queue: ReviewQueue, now: datetime) -> Expired:
     """Expires pending items past their time and memories past their horizon, and forgets what was read of
     sources too long ago and who was signed in; each once, whoever else sweeps."""
-    items = memories = readings = sign_ins = texts = documents = 0
+    items = memories = readings = sign_ins = texts = documents = records = 0
     while count := queue.expire(now):
         items += count
     while count := queue.expire_memories(now):
@@ -35,4 +36,6 @@ def expire(queue: ReviewQueue, now: datetime) -> Expired:
         texts += count
     while count := queue.forget_documents(now):
         documents += count
-    return Expired(items, memories, readings, sign_ins, texts, documents)
+    while count := queue.forget_records(now):
+        records += count
+    return Expired(items, memories, readings, sign_ins, texts, documents, records)

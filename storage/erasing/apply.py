@@ -21,6 +21,7 @@ from vouchgate.storage.claims import (
     known_keys,
     lineage,
     memories,
+    records,
     source_cache,
     source_texts,
     word_index,
@@ -104,6 +105,7 @@ class _Work:
         asked_away = and_(pending.TABLE.c.status == "approved", pending.TABLE.c.memory_id.is_(None))
         self.set(pending.TABLE.c.id, plan.items, {"removal_of": None}, ~asked_away)
         self.set(decisions.TABLE.c.id, plan.decisions, {"answer": ""})
+        self.set(records.TABLE.c.id, plan.records, {**records.EMPTY})
         self.drop(lineage.TABLE.c.decision_id, plan.decisions, lineage.TABLE.c.owner_id == owner_id)
         for decision_id, answer in plan.shown_in.items():
             self.set(decisions.TABLE.c.id, [decision_id], {"answer": answer})

@@ -13,6 +13,8 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Column, Connection, Table, and_, or_, select
 
+from vouchgate.ingest.citations.kinds.record import record_id
+from vouchgate.storage.claims import records
 from vouchgate.storage.claims.decisions import TABLE as DECISION
 from vouchgate.storage.claims.known_keys import TABLE as KEY
 from vouchgate.storage.claims.memories import TABLE as MEMORY
@@ -25,7 +27,7 @@ from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import StandingRulingRow
 
 RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
-_ID = re.compile(r"(?:mem|rev|dec)_[0-9a-f]{32}")
+_ID = re.compile(r"(?:mem|rev|dec|rec)_[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FEW = 20
 _READ_AT_ONCE = 200  # decisions
@@ -41,6 +43,7 @@ class Plan:
     memories: set[str] = field(default_factory=set)
     items: set[str] = field(default_factory=set)
     decisions: set[str] = field(default_factory=set)
+    records: set[str] = field(default_factory=set)
     # Decisions on other claims that showed it as something near: by id, the answer without that.
     shown_in: dict[str, str] = field(default_factory=dict)
     texts: set[tuple[str, str]] = field(default_factory=set)
@@ -55,7 +58,7 @@ class Plan:
     @property
     def ids(self) -> set[str]:
         """Of all that is erased whole."""
-        return self.memories | self.items | self.decisions
+        return self.memories | self.items | self.decisions | self.records
 
     def concerns(self, answer: str) -> bool:
         """Whether a decision shows something of this, or rests on a source text that would go."""
@@ -69,9 +72,12 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
     """What came of the claims of these memories, items and decisions; nothing of those that are not the owner's."""
     plan = Plan(owner_id, owners.log_end(connection, owner_id))
     known = _linked(connection, owner_id, roots)
+    kept = _of(connection, owner_id, roots, records.TABLE.c.id, records.TABLE.c.id, records.TABLE.c.text)
+    known |= {row.id for row in kept}
     known -= tombstones.known(connection, owner_id, known)
     plan.memories = {each for each in known if each.startswith("mem_")}
     plan.items = {each for each in known if each.startswith("rev_")}
+    plan.records = {each for each in known if each.startswith("rec_")}
     digests: set[str] = set()
     for decision_id, text in _answers(connection, owner_id):
         found = _shown(known, text)
@@ -82,6 +88,7 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
             plan.decisions.add(decision_id)
             digests |= _note(plan, answer)
         else:
+            digests |= _note_records(answer, found)
             plan.shown_in[decision_id] = _without(answer, found)
     if not plan.ids:
         return plan
@@ -91,7 +98,7 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
     if digests:
         for decision_id, text in _answers(connection, owner_id):
             if decision_id not in plan.decisions:
-                digests.difference_update(_DIGEST.findall(text))
+                digests.difference_update(_DIGEST.findall(plan.shown_in.get(decision_id, text)))
         plan.source_texts = digests
     rows = _of(connection, owner_id, plan.decisions, KEY.c.decision_id, KEY.c.principal_id, KEY.c.key)
     plan.keys = [(row.principal_id, row.key) for row in rows]
@@ -171,9 +178,24 @@ def _note(plan: Plan, answer: Any) -> set[str]:
     return digests - {""}
 
 
+def _note_records(answer: Any, gone: set[str]) -> set[str]:
+    """The digests of the texts of these records, as a decision rests on them."""
+    rests_on = [source for source in answer["evidence"]["sources"] if _record_in(source) in gone]
+    return {source.get("text_digest") or "" for source in rests_on} - {""}
+
+
+def _record_in(part: dict[str, Any]) -> str | None:
+    """The record that a source or a finding is about."""
+    citation = part.get("citation")
+    return record_id(citation["key"]) if isinstance(citation, dict) else None
+
+
 def _without(answer: Any, gone: set[str]) -> str:
     """A decision's answer, as JSON, without what it shows of these: their words, and the words in which it differs."""
     for part in _parts(answer):
+        if _record_in(part) in gone:
+            part.update({name: "Erased." for name in ("detail", "message") if name in part})
+            part.update({name: "" for name in ("excerpt", "who", "digest", "text_digest") if name in part})
         facts = part.get("facts")
         if isinstance(facts, dict) and gone.intersection(
             each for each in facts.values() if isinstance(each, str)

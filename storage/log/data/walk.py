@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Table, select, union
 
 from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity.owners import SERVICE_OWNER
-from vouchgate.storage.log.data import claims, erased, identity, items, own
+from vouchgate.storage.log.data import claims, erased, identity, items, own, records
 from vouchgate.storage.log.data.differences import (
     DECISION,
     LOG,
@@ -40,6 +40,7 @@ _OF_OWNER: tuple[Check, ...] = (
     own.rulings,
     own.webhooks,
     own.deliveries,
+    records.records,
     own.counts,
 )
 _OF_SERVICE: tuple[Check, ...] = (own.salts, identity.identity, own.switched)
@@ -55,6 +56,7 @@ _OWNED = (
     own.WEBHOOK,
     tombstones.TABLE,
     claims.DELIVERY,
+    records.TABLE,
 )
 
 
