@@ -175,7 +175,7 @@ class AsyncClient(AsyncCaller):
         return decorate if function is None else decorate(function)
 
     def recorded(
-        self, *, who: str, conversation: str | None = None
+        self, *, who: str, conversation: str | None = None, user_id: str | None = None
     ) -> Callable[[Function[P, object]], Function[P, str]]:
         """See `Client.recorded`. For coroutine functions."""
 
@@ -187,7 +187,9 @@ class AsyncClient(AsyncCaller):
             async def recorded(*args: P.args, **kwargs: P.kwargs) -> str:
                 text = calls.recorded_text(await function(*args, **kwargs))
                 try:
-                    kept = await self.record(text, kind="tool_output", who=who, conversation=conversation)
+                    kept = await self.record(
+                        text, kind="tool_output", who=who, conversation=conversation, user_id=user_id
+                    )
                 except VouchgateError as error:
                     log.warning("an output of %s could not be put down: %s", who, error)
                     return text

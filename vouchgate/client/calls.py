@@ -186,17 +186,17 @@ def record(
     kind: str = "turn",
     conversation: str | None = None,
     time: datetime | str | None = None,
+    user_id: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[Record]:
     """Puts down what a user said (`"turn"`; `who` said it), or a tool returned (`"tool_output"`; `who` is the tool's
-    name), for claims to cite. For the host's own token, of the role `recorder`: no agent records. `time` is now unless
-    said, and without a zone read as UTC."""
-    said = {"text": text, "kind": kind, "who": who, "conversation": conversation, "time": time}
+    name), for claims of the same owner to cite. For the host's own token, of the role `recorder`: no agent records.
+    `time` is now unless said, and without a zone read as UTC."""
+    said: dict[str, object] = {"text": text, "kind": kind, "who": who, "conversation": conversation}
+    said |= {"time": time, "user_id": user_id}
     body = as_json({name: value for name, value in said.items() if value is not None})
-    read = answers.body_reader(Record)
-    return Call(
-        "POST", "/v1/records", read, frozenset({200, 201}), body=body, key=checked_key(idempotency_key)
-    )
+    key, kept = checked_key(idempotency_key), frozenset({201})
+    return Call("POST", "/v1/records", answers.body_reader(Record), kept, body=body, key=key)
 
 
 def recorded_text(output: object) -> str:

@@ -185,7 +185,7 @@ class Client(Caller):
         return decorate if function is None else decorate(function)
 
     def recorded(
-        self, *, who: str, conversation: str | None = None
+        self, *, who: str, conversation: str | None = None, user_id: str | None = None
     ) -> Callable[[Callable[P, object]], Callable[P, str]]:
         """Decorates a tool of this name: what it returns is put down, and given back as a text with its citation at the
         end. What could not be put down is given back without one, so that no claim can rest on it, and logged."""
@@ -198,12 +198,13 @@ class Client(Caller):
             def recorded(*args: P.args, **kwargs: P.kwargs) -> str:
                 text = calls.recorded_text(function(*args, **kwargs))
                 try:
-                    return self.record(
-                        text, kind="tool_output", who=who, conversation=conversation
-                    ).append_to(text)
+                    kept = self.record(
+                        text, kind="tool_output", who=who, conversation=conversation, user_id=user_id
+                    )
                 except VouchgateError as error:
                     log.warning("an output of %s could not be put down: %s", who, error)
                     return text
+                return kept.append_to(text)
 
             return recorded
 

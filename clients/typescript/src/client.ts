@@ -24,7 +24,7 @@ export interface ClientOptions {
 }
 
 /** What `record` is told; `kind` is "turn" unless said, `time` now. */
-export type Recorded = Omit<api.RecordIn, "kind"> & { kind?: api.RecordIn["kind"]; idempotency_key?: string };
+export type Recorded = Omit<api.RecordIn, "kind" | "time"> & Partial<Pick<api.RecordIn, "kind">> & { time?: string | Date; idempotency_key?: string };
 
 /** A text, and in a line at its end how its record is cited: for a model, which can cite only what it reads. */
 export function append_to(text: string, record: api.RecordOut): string {
@@ -92,9 +92,9 @@ export class Client {
    * Puts down what a user said ("turn"; `who` said it), or a tool returned ("tool_output"; `who` is the tool's name), for
    * claims to cite. For the host's own token, of the role `recorder`: no agent records.
    */
-  async record({ idempotency_key, ...said }: Recorded): Promise<api.RecordOut> {
-    const read = body_reader<api.RecordOut>("id", "digest", "cite");
-    return this.#post("/v1/records", { kind: "turn", ...said }, read, { statuses: [200, 201], key: checked_key(idempotency_key) });
+  async record({ text, kind = "turn", who, conversation, time, user_id, idempotency_key }: Recorded): Promise<api.RecordOut> {
+    const said = { text, kind, who, conversation, time, user_id };
+    return this.#post("/v1/records", said, body_reader<api.RecordOut>("id", "digest", "cite"), { statuses: [201], key: checked_key(idempotency_key) });
   }
 
   /**
@@ -103,7 +103,7 @@ export class Client {
    */
   recorded<This, Args extends unknown[]>(
     tool: (this: This, ...args: Args) => unknown,
-    about: Pick<Recorded, "who" | "conversation">,
+    about: Pick<Recorded, "who" | "conversation" | "user_id">,
   ): (this: This, ...args: Args) => Promise<string> {
     const record = this.record.bind(this);
     return async function (this: This, ...args: Args) {

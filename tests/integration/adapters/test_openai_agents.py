@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -146,15 +147,20 @@ def test_the_next_run_reads_what_was_vouched_for_and_what_was_not(gate: Gate, tm
             raise NotImplementedError
 
     @function_tool
+    @gate.recorder().recorded(who="stock")
     def stock(depot: str) -> str:
         """What lies in a depot."""
         return "Maybe 40 parcels."
+
+    assert (stock.name, stock.description) == ("stock", "What lies in a depot.")
+    assert list(stock.params_json_schema["properties"]) == ["depot"]
 
     agent = Agent(name="planner", model=Scripted(), tools=[stock])
     client = gate.agent()
     for said in ("How long are parcels kept?", "And which port is it?", "Good night."):
         session = gated(tmp_path / "sessions.db", client)  # as another process would
-        answer = Runner.run_sync(agent, said, session=session, run_config=RunConfig(tracing_disabled=True))
+        quiet = RunConfig(tracing_disabled=True)
+        answer = asyncio.run(Runner.run(agent, said, session=session, run_config=quiet))
     assert answer.final_output == "Good night."
     last = asked[-1]
     assert texts(last) == [MARK + INVENTED, VOUCHED]
@@ -163,9 +169,8 @@ def test_the_next_run_reads_what_was_vouched_for_and_what_was_not(gate: Gate, tm
         "And which port is it?",
         "Good night.",
     ]
-    assert [item["output"] for item in last if item.get("type") == "function_call_output"] == [
-        "Maybe 40 parcels."
-    ]
+    (output,) = [item["output"] for item in last if item.get("type") == "function_call_output"]
+    assert re.fullmatch(r"Maybe 40 parcels\.\n\(record:rec_\w+\)", output), "as the tool gave it"
     assert [item["arguments"] for item in last if item.get("type") == "function_call"] == ['{"depot":"A"}']
     (reasoning,) = [item for item in last if item.get("type") == "reasoning"]
     assert (reasoning["summary"], reasoning["encrypted_content"]) == ([], "c2VjcmV0")
