@@ -283,38 +283,29 @@ class ReviewQueue(QueueReader):
 
     def forget_readings(self, now: datetime, limit: int = 500) -> int:
         """Deletes up to `limit` kept readings of sources that are too old to be used; how many."""
-        with self._store.read() as connection:
-            if not sources.has_old(connection, now):
-                return 0
-        return self._store.writer.run((), lambda c: sources.forget_old(c, now, limit)).result()
+        return self._forget(sources.has_old, sources.forget_old, now, limit)
 
     def forget_texts(self, now: datetime, limit: int = 500) -> int:
         """Deletes up to `limit` texts of sources whose time is over; how many."""
-        with self._store.read() as connection:
-            if not source_texts.has_old(connection, now):
-                return 0
-        return self._store.writer.run((), lambda c: source_texts.forget_old(c, now, limit)).result()
+        return self._forget(source_texts.has_old, source_texts.forget_old, now, limit)
 
     def forget_documents(self, now: datetime, limit: int = 100) -> int:
         """Deletes up to `limit` reports of documents whose time is over; how many."""
-        with self._store.read() as connection:
-            if not documents.has_old(connection, now):
-                return 0
-        return self._store.writer.run((), lambda c: documents.forget_old(c, now, limit)).result()
+        return self._forget(documents.has_old, documents.forget_old, now, limit)
 
     def forget_records(self, now: datetime, limit: int = 500) -> int:
         """Takes the words out of up to `limit` records whose time is over; how many."""
-        with self._store.read() as connection:
-            if not records.has_old(connection, now):
-                return 0
-        return self._store.writer.run((), lambda c: records.forget_old(c, now, limit)).result()
+        return self._forget(records.has_old, records.forget_old, now, limit)
 
     def forget_sign_ins(self, now: datetime, limit: int = 500) -> int:
         """Deletes up to `limit` sessions and links of the pages whose time is over, of each; how many."""
+        return self._forget(sessions.has_old, sessions.forget_old, now, limit)
+
+    def _forget(self, has: Callable[..., bool], forget: Callable[..., int], now: datetime, limit: int) -> int:
         with self._store.read() as connection:
-            if not sessions.has_old(connection, now):
+            if not has(connection, now):
                 return 0
-        return self._store.writer.run((), lambda c: sessions.forget_old(c, now, limit)).result()
+        return self._store.writer.run((), lambda c: forget(c, now, limit)).result()
 
     def retract(
         self, principal: Principal, memory_id: str, *, reason: str, now: datetime

@@ -69,8 +69,3 @@ def mail_id(suffix: str) -> str:
 def erasure_id(suffix: str) -> str:
     """Id of an erasure."""
     return f"ers_{suffix}"
-
-
-def record_id(suffix: str) -> str:
-    """Id of a record. Its suffix is no time-ordered one: it must not be guessed."""
-    return f"rec_{suffix}"

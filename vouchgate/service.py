@@ -118,16 +118,8 @@ def open_service(
         if embedder is not None:
             paraphraser = embeddings.Paraphraser(store, embedder, policy.vector_threshold)
             opened.callback(paraphraser.close)
-        sources = opened.enter_context(
-            open_sources(
-                settings,
-                policy,
-                git,
-                SourceCache(store, policy.remember),
-                shared,
-                records=RecordSource(store, policy.records),
-            )
-        )
+        kept, records = SourceCache(store, policy.remember), RecordSource(store, policy.records)
+        sources = opened.enter_context(open_sources(settings, policy, git, kept, shared, records=records))
         judge = _judge(settings, policy, store)
         harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))
         looks: list[Harvest] = [*harvest]

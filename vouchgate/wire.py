@@ -64,12 +64,6 @@ def _names_an_owner(text: str) -> str:
     return text
 
 
-def _names_something(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must consist of printable characters")
-    return text
-
-
 def _storable(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Refuses what JSON or a database cannot hold: NUL, lone surrogates, numbers that are not finite, many levels."""
     waiting: list[tuple[Any, int]] = [(value, 1)]
@@ -137,9 +131,7 @@ Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_CHARACTERS),
 Reason = Annotated[str, Field(min_length=1, max_length=2000), _SAYS, _SAYS_SOMETHING]
 Place = Annotated[str, Field(min_length=1, max_length=512), _SAYS, _SAYS_SOMETHING]
 Note = Annotated[str, Field(max_length=2000), AfterValidator(_no_nul), _NO_NUL]
-Label = Annotated[
-    str, Field(min_length=1, max_length=128), AfterValidator(_names_something), _SAYS, _SAYS_SOMETHING
-]
+Label = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_names_an_owner), _SAYS]
 SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$"), AfterValidator(_no_webhook)]
 CitationText = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_no_nul), _NO_NUL]
 Time = Annotated[
@@ -226,9 +218,7 @@ class RecordIn(Wire):
 
     kind: RecordKind
     text: Annotated[str, Field(min_length=1, max_length=MAX_RECORD_CHARACTERS), _SAYS, _SAYS_SOMETHING]
-    who: Annotated[
-        Label, Field(description="Of a turn, whose words it is; of a tool's output, the tool's name.")
-    ]
+    who: Annotated[Label, Field(description="Whose words a turn is; of a tool's output, the tool's name.")]
     conversation: Label | None = None
     time: Annotated[Time | None, Field(description="When it was said or returned; now, unless said.")] = None
     user_id: OwnerId | None = None

@@ -1,17 +1,18 @@
 """What a record shows: a user's turn no more than what its speaker wants, likes, decides or said, and a tool's output
 nothing of that kind. Pure, linear.
 
-A turn is no source on the world: "the limit is 500" in it shows that somebody said so. So a statement is held against
-it by its form: "The user prefers tabs" against a sentence in which "I" prefer just that, phrase by phrase, and "Ann
-said that …" against what she asserts in it. Questions, suppositions, quotations and what is handed over for somebody
-else are not its speaker's word, and are blanked out before anything is held against it.
+"The limit is 500" in a turn shows that somebody said so. So a statement is held against a turn by its form, too: "The
+user prefers tabs" against a sentence in which "I" prefer just that, phrase by phrase; "Ann said that …" against what
+is asserted in it. Questions, suppositions, quotations and what is handed over for somebody else are nobody's word here,
+and are blanked out before anything is held against it. The words are in `[turns]` of `stance.toml`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 from vouchgate.ingest.claims.source import Found, Held, Stance
@@ -23,16 +24,41 @@ from vouchgate.ingest.support.tokens import tokens_of
 NOT_OWN = "not_own"  # no wish, decision or words of the speaker, or not just what the turn says of these
 OF_PERSON = "of_person"  # what a person wants or said, which no tool knows
 
-_QUOTED = re.compile(r"[\"“”„«»`]|^\s*>|(?<!\w)'[^']+'(?!\w)", re.MULTILINE)
-_JOINED = re.compile(r"\s*[,;]\s*(?:(and|but|so|because)\s+)?|\s+(and|but|so|because|&)\s+")
+_LISTS = read_data("stance.toml")["turns"]
+_SMALL = {
+    name: frozenset(_LISTS[name])
+    for name in ("between", "denials", "fillers", "against", "relating", "leads")
+}
+_COUNTED = (
+    _SMALL["relating"] | _SMALL["against"] | _SMALL["denials"]
+)  # small words that change what is wanted
+_VERBS = {form: kind for kind, forms in _LISTS["verbs"].items() for form in forms}
+
+
+def _any_of(*names: str) -> str:
+    words = [word for name in names for word in (_VERBS if name == "verbs" else _LISTS[name])]
+    return "(?:" + "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) + r")(?!\w)"
+
+
+# A clause with a wish: fillers and "I", unless it goes on from the one before; small words; one of the verbs.
+_WISH = re.compile(
+    rf"(?P<i>(?:{_any_of('fillers')} )*i )?(?P<small>(?:{_any_of('between', 'denials')} )*)(?P<verb>{_any_of('verbs')})"
+)
 _FAVOURITE = re.compile(r"my (?:favou?rite|preferred) ([\w -]{1,60}?) (?:is|are) (.+)")
-_SPEAKS = re.compile(r"(?:she|he|they|i|the user)\b ?")
+_TELLING = re.compile(rf" {_any_of('telling')},?:?(?: that(?!\w))? ?")
+_TOLD_OF_SELF = re.compile(r"(?:she|he|they|i|the user)(?!\w) ?")
+_UNASSERTED = re.compile(
+    rf"(?<!\w){_any_of('unasserted')}|[\"“”„«»`]|^\s*>|(?<!\w)'[^']+'(?!\w)|\?[\s)!]*\Z", re.M
+)
+_TAKING_BACK = re.compile(rf"(?<!\w){_any_of('taking_back')}")
+_HANDING_OVER = re.compile(rf"(?:{_any_of('polite')},? )*{_any_of('handing_over')}")
+_PERSONAL = re.compile(rf"(?<!\w){_any_of('verbs', 'own')}")
+_JOINT = re.compile(r"\s*[,;]\s*(?:(and|but|so|because)\s+)?|\s+(and|but|so|because|&)\s+")
 _CONTRACTED = (("n't", " not"), ("'ve", " have"), ("'m", " am"), ("'d", " would"))
-_REASONS = frozenset({"so", "because"})
 
 
 class _Wish(NamedTuple):
-    """One thing that a person wants, likes or decided: a phrase by its words in order, and what it is preferred to."""
+    """What a person wants, likes or decided: a phrase by its words in order, and what it is preferred to."""
 
     verb: str
     denied: bool
@@ -51,25 +77,28 @@ class _Subject(NamedTuple):
 
 def asserted(text: str) -> str:
     """The turn with all blanked out that its speaker does not stand behind, so that offsets stay."""
-    plain = _plain(text)
-    kept = [" "] * len(text)
-    for start, end in () if WORDS.taking_back.search(plain) else sentences(text):
-        sentence = plain[start:end]
-        lead, colon, _ = sentence.partition(":")
-        if WORDS.handing_over.match(sentence) or (colon and lead.strip() not in WORDS.leads):
+    plain, kept = _plain(text), [" "] * len(text)
+    for start, end in () if _TAKING_BACK.search(plain) else sentences(text):
+        lead, colon, _ = plain[start:end].partition(":")
+        if _HANDING_OVER.match(plain, start, end) or (colon and lead.strip() not in _SMALL["leads"]):
             break  # from here on the words may be anybody's
-        asked = sentence.rstrip(" )!").endswith("?")
-        if not (asked or _QUOTED.search(sentence) or WORDS.unasserted.search(sentence)):
+        if not _UNASSERTED.search(plain[start:end]):
             kept[start:end] = text[start:end]
     return "".join(kept)
 
 
 def addressed(said: Said, who: str) -> Said:
-    """The claim in the words of the turn's speaker: "The user prefers tabs" as "I prefers tabs", "Ann said that …" as
-    what she said. Offsets stay."""
+    """The claim in the words of the turn's speaker, "The user likes tabs" as "I like tabs". Offsets stay."""
     text = said.text
     for one in _about_speaker(said, who):
         text = text[: one.start] + one.own.ljust(one.then - one.start) + text[one.then :]
+        wish = _WISH.match(_plain(text), one.then + 1) if one.own == "I" else None
+        if wish is not None and wish["verb"].removesuffix("s") in _VERBS:
+            text = (
+                text[: wish.end() - 1]
+                + text[wish.end() - 1 : wish.end()].replace("s", " ")
+                + text[wish.end() :]
+            )
     return replace(said, text=text)
 
 
@@ -78,123 +107,105 @@ def limited(held: Iterable[Held], said: Said, found: Found, turn: str) -> Iterat
     in the record."""
     about = _about_speaker(said, found.who) if found.form == "turn" else []
     clauses = [_plain(turn[start:end]) for start, end in sentences(turn)] if about else []
-    shown = {wish for clause in clauses for wish in _wishes(clause)}
     for one in held:
         of = next((each for each in about if each.start <= one.start < each.end), None)
+        why = ""
         if found.form == "tool_output":
-            why = OF_PERSON if WORDS.personal.search(_plain(said.text[one.start : one.end])) else ""
-        elif of is None:
+            why = OF_PERSON if _PERSONAL.search(_plain(said.text[one.start : one.end])) else ""
+        elif of is None or not _shows(clauses, of.own, _plain(said.text[max(one.start, of.then) : one.end])):
             why = NOT_OWN
-        else:
-            clause = _plain(said.text[max(one.start, of.then) : one.end]).strip()
-            why = "" if _is_shown(of.own, clause, clauses, shown) else NOT_OWN
         lower = why and one.stance in (Stance.STATES, Stance.SPEAKS)
         yield one.model_copy(update={"stance": Stance.SPEAKS, "why": why}) if lower else one
 
 
-def _is_shown(own: str, clause: str, turn: Iterable[str], shown: set[_Wish]) -> bool:
-    """Whether the turn has what a clause of a claim says of its speaker."""
-    speaks = _SPEAKS.match(clause)
-    if not own and speaks is None:
-        return True  # "Ann said that the limit is 500": what is asserted, whatever it is
-    rest = clause[speaks.end() :] if speaks else clause
-    if not own:  # "Ann said that she lives here": "I live here"
-        first = next((token for token in tokens_of(rest) if token.low not in WORDS.between), None)
-        return first is not None and any(_does(sentence, first.keys[0]) for sentence in turn)
-    wanted = list(_wishes(f"{own.lower()} {rest}", whole=True))
-    return bool(wanted) and all(any(_says(wish, each) for wish in shown) for each in wanted)
+def _shows(turn: list[str], own: str, clause: str) -> bool:
+    """Whether the sentences of a turn have what a clause of a claim says of its speaker."""
+    of_self = _TOLD_OF_SELF.match(clause.lstrip())
+    rest = clause.lstrip()[of_self.end() if of_self else 0 :]
+    if own:
+        wanted, shown = (
+            list(_wishes(f"{own.lower()} {rest}", whole=True)),
+            [w for each in turn for w in _wishes(each)],
+        )
+        return bool(wanted) and all(any(_says(wish, each) for wish in shown) for each in wanted)
+    # "Ann said that the limit is 500" is asserted, whatever it is; "that she lives here" must be "I live here".
+    verb = next((token.keys for token in tokens_of(rest) if token.low not in _SMALL["between"]), ())
+    return of_self is None or any(
+        one.low == "i" and two.keys == verb
+        for each in turn
+        for one, two in pairwise(token for token in tokens_of(each) if token.low not in _SMALL["between"])
+    )
 
 
 def _says(wish: _Wish, wanted: _Wish) -> bool:
-    if wish[:3] != wanted[:3]:
-        return False
-    return wish.against == wanted.against or not (wanted.against or WORDS.relating.intersection(wish.against))
-
-
-def _does(sentence: str, verb: str) -> bool:
-    """Whether "I" is the subject of a verb, given by its key."""
-    lows = [(token.low, token.keys[0]) for token in tokens_of(_spelt_out(sentence))]
-    for at, (low, _) in enumerate(lows):
-        if low == "i":
-            return next((key for low, key in lows[at + 1 :] if low not in WORDS.between), "") == verb
-    return False
+    less = not wanted.against and _SMALL["relating"].isdisjoint(
+        wish.against
+    )  # "tabs over spaces" says "tabs"
+    return wish[:3] == wanted[:3] and (less or wish.against == wanted.against)
 
 
 def _about_speaker(said: Said, who: str) -> list[_Subject]:
     """The sentences of a claim whose subject is whoever said the turn."""
-    names = [name for name in (who, who.split(maxsplit=1)[0]) if len(name) > 1] + list(WORDS.speaker)
-    named = "|".join(re.escape(_plain(name)) for name in sorted(names, key=len, reverse=True))
-    subject = re.compile(rf"(?:{named})('s)?(?!\w)")
+    names = {_plain(name) for name in (who, who.split(maxsplit=1)[0]) if len(name) > 1}.union(
+        _LISTS["speaker"]
+    )
+    subject = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})('s)?(?!\w)")
     found = []
     for start, end in dict.fromkeys(one.sentence for one in said.statements):
         sentence = _plain(said.text[start:end])
-        if (match := subject.match(sentence)) is not None:
-            tells = WORDS.telling.match(sentence, match.end())
-            then, own = (tells.end(), "") if tells else (match.end(), "My" if match[1] else "I")
-            found.append(_Subject(start, end, start + then, own))
+        if match := subject.match(sentence):
+            tells = _TELLING.match(sentence, match.end())
+            own = "" if tells else "My" if match[1] else "I"
+            found.append(_Subject(start, end, start + (tells or match).end(), own))
     return found
 
 
 def _wishes(sentence: str, *, whole: bool = False) -> Iterator[_Wish]:
     """What somebody who says "I" wants in a sentence; nothing where more is said of it than phrases can hold. Of a
     claim the `whole` sentence must say that, and nothing else."""
-    pieces = _pieces(_spelt_out(sentence))
+    for short, long in _CONTRACTED:
+        sentence = sentence.replace(short, long)
+    cut = [(0, 0, ""), *((m.start(), m.end(), m[1] or m[2] or "") for m in _JOINT.finditer(sentence))]
     found: list[tuple[str, bool, list[list[str]]]] = []
     before: list[str] = []  # "For recipes, I …"
-    for joint, piece in pieces:
-        if joint in _REASONS:
-            if whole:
-                return
+    for (_, start, joint), (end, *_) in pairwise([*cut, (len(sentence), 0, "")]):
+        piece = sentence[start:end].strip(" .!")
+        words = _words(piece)
+        if joint in ("so", "because"):
+            found = [] if whole else found
             break
         if (favourite := _FAVOURITE.fullmatch(piece)) is not None:
             found.append(("favourite", False, [_words(" ".join(favourite.groups())) + before]))
-        elif (opened := WORDS.opening.match(piece)) is not None and (opened["i"] or found):
-            denied = bool(WORDS.denials.intersection(opened["between"].split()))
-            found.append((WORDS.verbs[opened["verb"]], denied, [_words(piece[opened.end() :]) + before]))
-        elif found:
-            found[-1][2].append(_words(piece))
-        elif (words := _words(piece)) and words[0] in WORDS.relating:
+        elif (wish := _WISH.match(piece)) is not None and (wish["i"] or found):
+            denied = not _SMALL["denials"].isdisjoint(wish["small"].split())
+            found.append((_VERBS[wish["verb"]], denied, [_words(piece[wish.end() :]) + before]))
+        elif found and words:
+            found[-1][2].append(words)
+        elif words and words[0] in _SMALL["relating"]:
             before = words
         elif whole and words:
             return
     for verb, denied, items in found:
-        yield from _phrases(verb, items, denied=denied)
+        for phrase in _phrases(items):
+            at = next((at for at, word in enumerate(phrase) if at and word in _SMALL["against"]), len(phrase))
+            yield _Wish(verb, denied, tuple(phrase[:at]), tuple(phrase[at:]))
 
 
-def _phrases(verb: str, items: list[list[str]], *, denied: bool) -> Iterator[_Wish]:
-    first = items[0]
-    others = [item for item in items[1:] if item]
-    restricted = [item for item in others if item[0] in WORDS.relating or item[0] in WORDS.denials]
-    dropped = [item for item in restricted if item[0] == "not" and not WORDS.relating.intersection(item[1:])]
-    if len(dropped) < len(restricted):
-        return  # "I like tabs, but only in Makefiles"
-    plain = [first, *(item for item in others if item not in dropped)]
-    if len(plain) > 1 and any(WORDS.relating.intersection(item) for item in plain):
-        plain = [
-            [word for item in plain for word in item]
-        ]  # "hiking and climbing in winter": of both, perhaps
-    for item in plain:
-        cut = next((at for at, word in enumerate(item) if at and word in WORDS.against), len(item))
-        if item:
-            yield _Wish(verb, denied, tuple(item[:cut]), tuple(item[cut:]))
-
-
-def _pieces(sentence: str) -> Iterator[tuple[str, str]]:
-    """What commas and small words join, each with the word before it."""
-    done, joint = 0, ""
-    for match in _JOINED.finditer(sentence):
-        yield joint, sentence[done : match.start()].strip(" .!")
-        done, joint = match.end(), match[1] or match[2] or ""
-    yield joint, sentence[done:].strip(" .!")
+def _phrases(items: list[list[str]]) -> list[list[str]]:
+    """The phrases that commas and "and" join, as far as each stands for itself."""
+    if any(item[0] in _COUNTED for item in items[1:]):
+        return []  # "I like tabs, but only in Makefiles"
+    if all(_SMALL["relating"].isdisjoint(item) for item in items):
+        return [item for item in items if item]
+    return [[word for item in items for word in item]]  # "hiking and climbing in winter": of both, perhaps
 
 
 def _words(phrase: str) -> list[str]:
     """The words of a phrase that count: those that say something, by their keys, and those that relate them."""
-    counting = WORDS.relating | WORDS.against | WORDS.denials
     return [
-        token.low if token.low in counting else token.keys[0]
+        token.low if token.low in _COUNTED else token.keys[0]
         for token in tokens_of(phrase)
-        if token.low in counting or (token.content and token.low not in WORDS.fillers)
+        if token.low in _COUNTED or (token.content and token.low not in _SMALL["fillers"])
     ]
 
 
@@ -202,65 +213,3 @@ def _plain(text: str) -> str:
     """Small letters and one apostrophe, in place."""
     lowered = "".join(sign.lower() if len(sign.lower()) == 1 else sign for sign in text)
     return lowered.replace("’", "'").replace("‘", "'")
-
-
-def _spelt_out(plain: str) -> str:
-    for short, long in _CONTRACTED:
-        plain = plain.replace(short, long)
-    return plain
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The lists of `[turns]` in `stance.toml`."""
-
-    speaker: tuple[str, ...]
-    between: frozenset[str]
-    denials: frozenset[str]
-    fillers: frozenset[str]
-    against: frozenset[str]
-    relating: frozenset[str]
-    leads: frozenset[str]
-    verbs: Mapping[str, str]  # each form to its kind, and whether it is over
-    opening: re.Pattern[str]  # of a clause: "I", what may stand before and behind it, and one of `verbs`
-    telling: re.Pattern[str]
-    unasserted: re.Pattern[str]
-    taking_back: re.Pattern[str]
-    handing_over: re.Pattern[str]
-    personal: re.Pattern[str]
-
-
-def _any_of(words: Iterable[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-
-
-def _load() -> _Words:
-    raw = read_data("stance.toml")["turns"]
-    verbs = {
-        form: f"{kind} {time}"
-        for kind, times in raw["verbs"].items()
-        for time, forms in times.items()
-        for form in forms
-    }
-    small, fillers = _any_of([*raw["between"], *raw["denials"]]), _any_of(raw["fillers"])
-    polite = "please|now|then|ok|okay|hey|hi|just|can you|could you|would you"
-    return _Words(
-        **{
-            name: frozenset(raw[name])
-            for name in ("between", "denials", "fillers", "against", "relating", "leads")
-        },
-        speaker=tuple(raw["speaker"]),
-        verbs=verbs,
-        opening=re.compile(
-            rf"(?P<i>(?:(?:{fillers}) )*i )?(?P<between>(?:(?:{small}) )*)(?P<verb>{_any_of(verbs)})(?!\w)"
-        ),
-        telling=re.compile(rf" (?:{_any_of(raw['telling'])})(?!\w),?:?(?: that(?!\w))? ?"),
-        unasserted=re.compile(rf"(?<!\w)(?:{_any_of(raw['unasserted'])})(?!\w)"),
-        taking_back=re.compile(rf"(?<!\w)(?:{_any_of(raw['taking_back'])})(?!\w)"),
-        handing_over=re.compile(rf"(?:(?:{polite}),? )*(?:{_any_of(raw['handing_over'])})(?!\w)"),
-        personal=re.compile(rf"(?<!\w)(?:{_any_of([*verbs, *raw['own']])})(?!\w)"),
-    )
-
-
-# A constant read once from the package's own data file.
-WORDS = _load()

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Column, Connection, Table, and_, or_, select
 
-from vouchgate.ingest.citations.kinds.record import record_id
+from vouchgate.ingest.citations.kinds.record import PREFIX
 from vouchgate.storage.claims import records
 from vouchgate.storage.claims.decisions import TABLE as DECISION
 from vouchgate.storage.claims.known_keys import TABLE as KEY
@@ -88,7 +88,8 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
             plan.decisions.add(decision_id)
             digests |= _note(plan, answer)
         else:
-            digests |= _note_records(answer, found)
+            of_these = [each for each in answer["evidence"]["sources"] if _record_in(each) in found]
+            digests |= {each["text_digest"] for each in of_these if each.get("text_digest")}
             plan.shown_in[decision_id] = _without(answer, found)
     if not plan.ids:
         return plan
@@ -178,16 +179,10 @@ def _note(plan: Plan, answer: Any) -> set[str]:
     return digests - {""}
 
 
-def _note_records(answer: Any, gone: set[str]) -> set[str]:
-    """The digests of the texts of these records, as a decision rests on them."""
-    rests_on = [source for source in answer["evidence"]["sources"] if _record_in(source) in gone]
-    return {source.get("text_digest") or "" for source in rests_on} - {""}
-
-
-def _record_in(part: dict[str, Any]) -> str | None:
-    """The record that a source or a finding is about."""
+def _record_in(part: dict[str, Any]) -> str:
+    """The record that a source or a finding is about; of others, what is none."""
     citation = part.get("citation")
-    return record_id(citation["key"]) if isinstance(citation, dict) else None
+    return str(citation["key"]).removeprefix(PREFIX) if isinstance(citation, dict) else ""
 
 
 def _without(answer: Any, gone: set[str]) -> str:

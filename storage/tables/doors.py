@@ -167,18 +167,15 @@ class DocumentRow(SQLModel, table=True):
 
 
 class RecordRow(SQLModel, table=True):
-    """What a user said or a tool returned; see `storage.claims.records`. The row stays when its text goes."""
+    """What a user said or a tool returned; see `storage.claims.records`. The row stays when its words go."""
 
     __tablename__ = "record"
     __table_args__ = (
-        Index("record_by_id", "id"),
         partial_index("record_kept", "owner_id", where="salt IS NOT NULL"),
         partial_index("record_due", "kept_until", where="salt IS NOT NULL"),
         partial_index(
             "record_by_key",
-            "owner_id",
-            "submitted_by",
-            "idempotency_key",
+            *("owner_id", "submitted_by", "idempotency_key"),
             where="idempotency_key IS NOT NULL",
         ),
     )
@@ -189,8 +186,8 @@ class RecordRow(SQLModel, table=True):
     created_at: datetime = Field(sa_type=UtcTime)
     kept_until: datetime = Field(sa_type=UtcTime)
     submitted_by: str  # a principal's id
-    digest: str  # of what follows, under the salt: what the log commits to
-    salt: bytes | None = Field(default=None, sa_type=LargeBinary)  # None: that is gone
+    digest: str  # of who, conversation, text and masked, under the salt
+    salt: bytes | None = Field(default=None, sa_type=LargeBinary)  # None: the words are gone
     who: str = Field(sa_type=Text)
     conversation: str | None = Field(default=None, sa_type=Text)
     text: str = Field(sa_type=Text)

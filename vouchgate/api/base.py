@@ -100,17 +100,13 @@ def limit_rate(request: Request, principal: Principal, claims: int = 1, *, of_re
     """Raises 429 with Retry-After when the principal sends more claims, or records, than the policy allows."""
     state, policy = request.app.state, service_of(request).policy
     limit: RateLimit = state.record_rate_limit if of_records else state.rate_limit
+    most = policy.records.per_minute if of_records else policy.limits.claims_per_minute
     seconds = limit.wait(principal.id, claims)
     if seconds > 0:
-        most = (
-            f"{policy.records.per_minute} records"
-            if of_records
-            else f"{policy.limits.claims_per_minute} claims"
-        )
         raise ProblemError(
             429,
             "rate_limited",
-            f"This token may send {most} a minute.",
+            f"This token may send {most} {'records' if of_records else 'claims'} a minute.",
             headers={"Retry-After": str(int(seconds) + 1)},
         )
 

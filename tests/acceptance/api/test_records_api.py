@@ -14,6 +14,7 @@ from sqlalchemy import select
 from tests.acceptance.site import Site, claim, is_problem, open_site, submit
 from vouchgate.ingest.claims.decision import Label, ValidationResult
 from vouchgate.ingest.claims.people import Role
+from vouchgate.ingest.claims.source import Found
 from vouchgate.ingest.rules import Rule
 from vouchgate.storage.claims.records import TABLE
 from vouchgate.storage.log.data.walk import Walk
@@ -79,7 +80,9 @@ def test_what_a_user_said_is_stored_as_a_fact_about_that_user_and_no_more(
 
     stored = cited(agent, "The user prefers tabs.", kept["cite"], 201)
     assert (stored.rule, stored.evidence.label) == (Rule.STATED, Label.FACT)
-    assert stored.evidence.sources[0].excerpt == TABS["text"]
+    (source,) = stored.evidence.sources
+    assert isinstance(source, Found)
+    assert (source.excerpt, source.who) == (TABS["text"], "ann")
     in_text = submit(agent, claim(f"Ann prefers tabs over spaces ({kept['cite']}).", "ai_synthesis"), 201)
     assert in_text.evidence.label is Label.FACT
     for other in ("Bob prefers tabs.", "The user prefers spaces.", "Tabs are wider than spaces."):
@@ -88,12 +91,7 @@ def test_what_a_user_said_is_stored_as_a_fact_about_that_user_and_no_more(
     world = cited(agent, "The API limit is 500.", limit, 202)
     assert "shows just what that user wants, likes, decided or said" in world.reason
     assert cited(agent, "Ann said that the API limit is 500.", limit, 201).evidence.label is Label.FACT
-    with site.store.read() as connection:  # what the log has
-        entry = connection.exec_driver_sql(
-            "SELECT action FROM log_entry WHERE subject_id LIKE 'rec_%'"
-        ).first()
-    assert entry is not None
-    assert entry.action == "record.kept"
+    assert site.actions(owner)[0] == "record.kept"
     assert list(Walk(site.store.read, owner).differences()) == []
 
 
@@ -121,7 +119,7 @@ def test_what_a_tool_returned_vouches_where_it_is_listed_and_never_for_what_peop
         ("df", "The limit of the pump is 30. (mem_0123456789abcdef0123456789abcdef)"),
     ):
         read_back = cited(agent, f"{text.partition('.')[0]}.", output(tool, text), 202)
-        assert "reads back what agents remember" in read_back.reason
+        assert "what agents remember, read back by a tool" in read_back.reason
 
 
 def test_a_record_is_its_owners_and_unknown_to_all_others(
