@@ -1598,7 +1598,7 @@ export interface components {
             user_id?: string | null;
             /**
              * Who
-             * @description Of a turn, whose words it is; of a tool's output, the tool's name.
+             * @description Whose words a turn is; of a tool's output, the tool's name.
              */
             who: string;
         };
