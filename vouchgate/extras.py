@@ -41,6 +41,7 @@ MODULES = {
     "mcp-gate": ("fastmcp", "jsonschema", "referencing"),
     "langgraph": ("langchain_core", "langgraph"),
     "mem0": ("mem0",),
+    "openai-agents": ("agents",),
     "bulk": ("dask", "distributed", "pyarrow"),
     "vector": ("safetensors", "sqlite_vec", "tokenizers"),
 }

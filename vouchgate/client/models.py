@@ -113,6 +113,25 @@ class Who(Frozen):
     sources: tuple[Source, ...]  # it may assert
 
 
+class Record(Frozen):
+    """What a user said or a tool returned, as the service keeps it: `digest` is the SHA-256 of the kept text in hex,
+    `masked` whether that has masks in place of credentials."""
+
+    id: str
+    kind: str
+    time: datetime
+    conversation: str | None = None
+    who: str
+    digest: str
+    masked: bool
+    kept_until: datetime | None = None
+    cite: str  # as a claim cites it
+
+    def append_to(self, text: str) -> str:
+        """The text, and in a line at its end how it is cited: for a model, which can cite only what it reads."""
+        return f"{text}\n({self.cite})"
+
+
 class DocumentSource(Frozen):
     """What a claim of a document cites, as it was read. `quotation` is the place that decides, if one does."""
 

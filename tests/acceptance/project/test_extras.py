@@ -189,6 +189,7 @@ def test_the_adapters_and_the_embedded_gate_name_their_extra_in_it(shelf: Shelf)
     for module, extra, wanted in (
         ("vouchgate.adapters.langgraph", "langgraph", "GatedStore"),
         ("vouchgate.adapters.mem0", "mem0", "GatedMemory"),
+        ("vouchgate.adapters.openai_agents", "openai-agents", "GatedSession"),
         ("vouchgate", "server", "Gate"),
         ("vouchgate", "server", "AsyncGate"),
     ):

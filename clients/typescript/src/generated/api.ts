@@ -798,9 +798,8 @@ export interface components {
             /**
              * Form
              * @default page
-             * @enum {string}
              */
-            form?: "page" | "record" | "commit" | "file" | "turn" | "tool_output";
+            form?: ("page" | "record" | "commit" | "file") | ("turn" | "tool_output");
             /** Held */
             held?: components["schemas"]["Held"][] | null;
             /** Judgement */
@@ -1577,6 +1576,67 @@ export interface components {
             salt: string | null;
         };
         /**
+         * RecordIn
+         * @description What a user said, or a tool returned. `user_id` may be left out when the token acts for one owner only.
+         */
+        RecordIn: {
+            /** Conversation */
+            conversation?: string | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "turn" | "tool_output";
+            /** Text */
+            text: string;
+            /**
+             * Time
+             * @description When it was said or returned; now, unless said.
+             */
+            time?: string | null;
+            /** User Id */
+            user_id?: string | null;
+            /**
+             * Who
+             * @description Whose words a turn is; of a tool's output, the tool's name.
+             */
+            who: string;
+        };
+        /**
+         * RecordOut
+         * @description A record as it is kept. `digest` is the sha256, hex, of the text that is kept, in which credentials and what else
+         *     the policy masks are masked; `cite` is how a claim cites it.
+         */
+        RecordOut: {
+            /** Cite */
+            cite: string;
+            /** Conversation */
+            conversation: string | null;
+            /** Digest */
+            digest: string;
+            /** Id */
+            id: string;
+            /**
+             * Kept Until
+             * Format: date-time
+             */
+            kept_until: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "turn" | "tool_output";
+            /** Masked */
+            masked: boolean;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /** Who */
+            who: string;
+        };
+        /**
          * RejectedBefore
          * @description An owner's rejection of an earlier claim in the same words. No decision rests on it.
          */
@@ -2094,6 +2154,8 @@ export type Problem = components['schemas']['Problem'];
 export type Promise = components['schemas']['Promise'];
 export type Quoted = components['schemas']['Quoted'];
 export type ReceiptOut = components['schemas']['ReceiptOut'];
+export type RecordIn = components['schemas']['RecordIn'];
+export type RecordOut = components['schemas']['RecordOut'];
 export type RejectedBefore = components['schemas']['RejectedBefore'];
 export type ReportJson = components['schemas']['ReportJson'];
 export type ReviewStatus = components['schemas']['ReviewStatus'];
