@@ -798,8 +798,9 @@ export interface components {
             /**
              * Form
              * @default page
+             * @enum {string}
              */
-            form?: ("page" | "record" | "commit" | "file") | ("turn" | "tool_output");
+            form?: "page" | "record" | "commit" | "file" | "turn" | "tool_output";
             /** Held */
             held?: components["schemas"]["Held"][] | null;
             /** Judgement */
