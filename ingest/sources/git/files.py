@@ -321,7 +321,9 @@ def _definitions(
     code = (each for each in named if not each.lower().endswith(ENDINGS))
     paths = [each for each in code if not grounding.memory.match(each)]
     if len(paths) > MOST_CODE:
-        raise SourceError("not_supported", f"{len(paths)} files of {repository.name} have {last}: name one.")
+        raise SourceError(
+            "not_supported", f"{len(paths)} files of {repository.name} have {last}: name its file."
+        )
     if not paths:
         return []
     tree = repository.run("ls-tree", "-z", "-l", "--full-tree", commit, "--", *paths)
