@@ -10,7 +10,9 @@ import ast
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 if sys.platform != "win32":
@@ -20,6 +22,7 @@ MEMORY = 1024 * 1024 * 1024  # bytes of address space
 MOST = 50  # definitions of one file
 _LONGEST = 120  # characters of an expression that is told: a longer one is a table, or prose
 _KINDS = {"cached_property", "classmethod", "property", "staticmethod"}  # of methods, by decorator
+RULES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -32,28 +35,23 @@ class Definition(NamedTuple):
     facts: list[str]  # what the source says, a sentence or a paragraph each
 
 
-def in_python(text: str, name: str, rules: dict[str, str]) -> Iterator[tuple[str, str, list[str]]]:
+def in_python(text: str, name: str) -> Iterator[tuple[str, str, list[str]]]:
     """What a Python file defines under a name: names, sources and facts. Raises what `ast.parse` does."""
+    if name.isascii() and not re.search(rf"\b(?:def|class)\s+{name}\b|\b{name}\s*[:=]", text):
+        return
     lines = text.split("\n")
     stack: list[tuple[ast.AST, str, ast.AST | None]] = [(ast.parse(text), "", None)]
     while stack:
         node, scope, owner = stack.pop()
         of = f" of `{owner.name}`" if isinstance(owner, ast.ClassDef) else ""
         for child in ast.iter_child_nodes(node):
-            named = (
-                (child, f"{scope}{child.name}.", child)
-                if isinstance(child, _Named)
-                else (child, scope, owner)
-            )
-            if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-                stack.append(named)
+            if isinstance(child, _Named):
+                stack.append((child, f"{scope}{child.name}.", child))
+            elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+                stack.append((child, scope, owner))
             if isinstance(child, ast.stmt) and (told := [*_told(child, name, owner)]):
                 coded = [(fact, given, _code(value)) for fact, given, value in told]
-                facts = [
-                    rules[each].format(name=name, of=of, given=g, code=code)
-                    for each, g, code in coded
-                    if code
-                ]
+                facts = [RULES[each].format(name=name, of=of, given=g, code=c) for each, g, c in coded if c]
                 said = ast.get_docstring(child) if isinstance(child, _Named) else None
                 first = min(each.lineno for each in (child, *getattr(child, "decorator_list", ())))
                 yield scope + name, "\n".join(lines[first - 1 : child.end_lineno]), [*facts, said or ""]
@@ -105,29 +103,29 @@ def _code(node: ast.expr | None) -> str:
     return code if len(code) <= _LONGEST and "\n" not in code else ""
 
 
-def in_other(text: str, name: str, rules: dict[str, str]) -> Iterator[tuple[str, str, list[str]]]:
+def in_other(text: str, name: str) -> Iterator[tuple[str, str, list[str]]]:
     """The same of another language: the lines that begin a definition, with the comment right above each."""
-    for match in re.finditer(rules["definition"].replace("NAME", re.escape(name)), text):
-        said = match["line"], re.sub(rules["comment"], "", match["above"])
+    for match in re.finditer(RULES["definition"].replace("NAME", re.escape(name)), text):
+        said = match["line"], re.sub(RULES["comment"], "", match["above"])
         yield name, match[0], [f"There is a definition of `{name}`.", *said]
 
 
 def main() -> None:
-    """Answers one request: a name, rules, and the text of files by path."""
+    """Answers one request: a name, and the text of files by path."""
     if sys.platform != "win32":  # elsewhere the time limit of the parent is what holds
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    name, rules, texts = json.load(sys.stdin)
+    name, texts = json.load(sys.stdin)
     answer: list[Definition] = []
     for path, text in texts.items():
         module, _, ending = path.replace("/", ".").rpartition(".")
         read = in_python if ending in ("py", "pyi") else in_other
         try:
-            found = [*read(text, name, rules)][:MOST]
+            found = [*read(text, name)][:MOST]
         except Exception:  # noqa: BLE001  (no Python that is known here, or made to break what reads it)
             found, read = [], in_other
         for called, source, said in found or [("", "", [])] * (read is in_other):
             full = called and f"{module.removesuffix('.__init__')}.{called}"
-            facts = [re.sub(rules["task"], "", each).strip() for each in said]
+            facts = [re.sub(RULES["task"], "", each).strip() for each in said]
             answer.append(Definition(path, full, source, [each for each in facts if each]))
     json.dump(answer, sys.stdout)
 

@@ -26,7 +26,6 @@ from vouchgate.ingest.claims.source import (
     SourceReading,
     Standing,
 )
-from vouchgate.ingest.data import read_data
 from vouchgate.ingest.sources.git import definitions
 from vouchgate.ingest.sources.git.adr_files import LARGEST, read_blob, read_blobs, text_of
 from vouchgate.ingest.sources.git.grounding import Grounding, missing_objects
@@ -332,7 +331,7 @@ def _definitions(
     data = dict(read_blobs(repository, list({*ids.values()})))
     texts = {path: plain(text_of(data[each]) or "") for path, each in ids.items()}
     # Read in a process of its own, which a hostile file may break.
-    asked = json.dumps([unicodedata.normalize("NFKC", last), read_data("symbols.toml"), texts]).encode()
+    asked = json.dumps([unicodedata.normalize("NFKC", last), texts]).encode()
     program, left = [sys.executable, "-I", "-S", definitions.__file__], repository.remaining()
     try:
         done = subprocess.run(program, input=asked, capture_output=True, check=True, timeout=left, env={})
