@@ -97,6 +97,11 @@ def _judge(read: ReadClaim, findings: Findings) -> Iterator[Finding]:
         return
     covered = cover(sources, read.policy)
     if not covered:
+        files = [source.source_id for source in sources if source.citation.type == "path"]
+        homes = tuple(each.source_id.partition("::")[0] for each in sources if each.citation.type == "symbol")
+        if files and homes and not any(file.startswith(homes) for file in files):
+            yield _finding(Verdict.DOUBT, "uncovered", "No file that it cites defines what it cites.", ())
+            return
         yield _finding(Verdict.PASS, "pointer", "The claim says nothing beyond what it cites.", covered)
         return
     open_ = [each for each in covered if each.stance is Stance.SILENT]

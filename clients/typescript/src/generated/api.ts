@@ -244,6 +244,7 @@ export interface components {
              * @example pep
              * @example cve
              * @example path
+             * @example symbol
              * @example corpus
              * @example record
              */
