@@ -42,6 +42,7 @@ MODULES = {
     "langgraph": ("langchain_core", "langgraph"),
     "mem0": ("mem0",),
     "bulk": ("dask", "distributed", "pyarrow"),
+    "nli": ("onnxruntime",),
     "vector": ("safetensors", "sqlite_vec", "tokenizers"),
 }
 # These commands have an extra of their own, which is all that they need; the others need `server`.
