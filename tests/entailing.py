@@ -31,7 +31,7 @@ def write_model(folder: Path, words: Mapping[str, str] | None = None, **changed:
     known = {"not": "contradiction", ODD: "neutral"} | dict(words or {})
     vocabulary = [*SPECIAL, *known, *(f"word{n}" for n in range(20))]
     write_tokenizer(folder, vocabulary, changed.pop("pairs", True))
-    of_model = {name: changed.pop(name) for name in ("inputs", "width") if name in changed}
+    of_model = {name: changed.pop(name) for name in ("inputs", "width", "layers") if name in changed}
     write_onnx(folder, vocabulary[: changed.pop("rows", None)], known, **of_model)
     return write_toml(folder, **changed)
 
@@ -76,10 +76,13 @@ def write_onnx(
     folder: Path,
     vocabulary: Sequence[str],
     words: Mapping[str, str],
+    *,
     inputs: Sequence[str] = INPUTS,
     width: int = len(LABELS),
+    layers: int = 0,
 ) -> None:
-    """`inputs` beyond those of a text are there and do nothing; a model without types of tokens adds up both texts."""
+    """`inputs` beyond those of a text are there and do nothing; a model without types of tokens adds up both texts.
+    `layers` only take time, each as long as one of a small transformer."""
     table = np.zeros((len(vocabulary), width), np.float32)
     for word, label in words.items():
         table[vocabulary.index(word), LABELS.index(label) % width] = np.nan if word == ODD else 8
@@ -102,6 +105,16 @@ def write_onnx(
         helper.make_node("Add", ["summed", "bias"], ["logits"]),
     ]
     weights.append(numpy_helper.from_array(np.zeros(1, np.float32), "zero"))
+    at, random = "each", np.random.default_rng(1)
+    for number in range(layers):
+        sizes = [(width, 768), (768, 3072), (3072, 768), (768, 3072), (3072, width)]
+        for step, size in enumerate(sizes):
+            name = f"layer{number}_{step}"
+            weights.append(numpy_helper.from_array(random.random(size, np.float32) / 1e9, name))
+            nodes.insert(-4, helper.make_node("MatMul", [at, name], [at := f"{name}_out"]))
+    if layers:
+        nodes.insert(-4, helper.make_node("Add", ["each", at], ["deep"]))
+        nodes[-3].input[1] = "deep"
     shape = ["batch", "words"]
     graph = helper.make_graph(
         nodes,

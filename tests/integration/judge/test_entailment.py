@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import math
 import threading
 from collections.abc import Mapping
@@ -17,20 +18,28 @@ from tests.hostile import TLS
 from tests.integration.judge.test_judge import CLAIM, HERE, PATH, TEXT, YES, adr, completion
 from tests.integration.judge.test_judge_weigh import DETECTOR, inspected_of, opened
 from tests.integration.judge.test_judge_weigh import NOW as AT
+from tests.repos import TestRepository
 from tests.unit.claims.test_statements_check import RELAY
 from tests.web import web_server
+from vouchgate.cli import doctor
 from vouchgate.embedding.entailment import CrossEncoder
 from vouchgate.gate.judge import EntailmentModel, JudgeError, open_entailment, weigh
 from vouchgate.ingest.claims.claim import Finding
-from vouchgate.ingest.claims.decision import Label, Tier
+from vouchgate.ingest.claims.decision import Label, Tier, ValidationResult
 from vouchgate.ingest.claims.likeness import Neighbours
+from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.claims.source import Found, Stance
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.turns import on_behalf_of
 from vouchgate.ingest.pipeline import Examined, examine, replay
 from vouchgate.ingest.policy import Policy
+from vouchgate.service import open_service
+from vouchgate.settings import load_settings
+from vouchgate.storage.claims.submit import Decided
+from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store
+from vouchgate.wire import ClaimIn
 
 pytestmark = pytest.mark.on("sqlite")
 
@@ -327,6 +336,55 @@ def test_other_inputs_and_digests_that_are_right(tmp_path: Path) -> None:
     relation, probability = again.infer("It is open.", "It is not.") or ("", 0.0)
     assert relation == "contradiction"
     assert math.isclose(probability, math.exp(8) / (math.exp(8) + math.exp(4) + 1), abs_tol=1e-5)
+
+
+RECORD = f"# 7. Sessions\n\n## Status\n\nAccepted\n\n## Decision\n\n{TEXT}\n"
+
+
+def test_a_service_asks_it_and_its_word_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Through the whole service: a claim stored, one doubted, both made again without the model; and `doctor`."""
+    TestRepository(tmp_path / "repo").commit("Decide", {"docs/adr/0007-sessions.md": RECORD})
+    file = write_model(tmp_path / "model", {"afterwards": "neutral"})
+    (policy := tmp_path / "policy.toml").write_text("entailment.enabled = true\n")
+    settings = load_settings(
+        {},
+        database_url=f"sqlite:///{tmp_path}/gate.db",
+        repo=(tmp_path / "repo",),
+        policy=policy,
+        entailment_model=file,
+        offline=True,
+        url="http://127.0.0.1:1",  # where no service is
+    )
+    with open_service(settings) as service:
+        agent, _ = tokens.create(service.store, role=Role.AGENT, name="a", actor="t", now=AT, owners=("ada",))
+
+        async def send(content: str) -> ValidationResult:
+            done = await service.gate.submit(agent, ClaimIn(content=content, user_id="ada"))
+            assert isinstance(done, Decided)
+            return ValidationResult.model_validate_json(done.json)
+
+        stored = asyncio.run(send(CLAIM))
+        doubted = asyncio.run(send("Per ADR-0007 the gateway afterwards asks for a new sign-in"))
+    assert [(one.rule, one.tier) for one in (stored, doubted)] == [
+        ("stated", Tier.STORED),
+        ("refuted", Tier.QUEUED),
+    ]
+    assert doubted.reason.startswith("To the entailment model ADR-0007 does not say")
+    for one in (stored, doubted):
+        assert replay(one, load_policy(policy), DETECTOR) == ()
+        (source,) = one.evidence.sources
+        assert isinstance(source, Found) and source.inference is not None
+        assert source.inference.model == "words@1"
+        assert source.inference.digests["config"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert doctor.run(settings) == 0
+    assert f"{file}: the entailment model can be loaded, and answers." in capsys.readouterr().out
+    file.unlink()
+    broken = settings.model_copy(update={"database_url": f"sqlite:///{tmp_path}/other.db"})
+    with pytest.raises(JudgeError, match="No such file"), open_service(broken):
+        raise AssertionError("it started")
+    assert not (tmp_path / "other.db").exists()
+    with pytest.raises(JudgeError, match="No such file"):
+        doctor.run(settings)
 
 
 def test_the_digest_of_a_policy_without_it_is_what_it_was() -> None:

@@ -802,6 +802,7 @@ export interface components {
             form?: "page" | "record" | "commit" | "file";
             /** Held */
             held?: components["schemas"]["Held"][] | null;
+            inference?: components["schemas"]["Inference"] | null;
             /** Judgement */
             judgement?: (components["schemas"]["vouchgate__ingest__claims__source__Judged"] | components["schemas"]["NotJudged"]) | null;
             /**
@@ -950,6 +951,13 @@ export interface components {
                 number,
                 number
             ] | null;
+            /**
+             * Probability
+             * @default 0
+             */
+            probability?: number;
+            /** Relation */
+            relation?: ("entailment" | "neutral" | "contradiction") | null;
             /** Score */
             score: number;
             stance: components["schemas"]["Stance"];
@@ -993,6 +1001,29 @@ export interface components {
             source: string;
             /** Waiting */
             waiting: components["schemas"]["PendingMemory"][];
+        };
+        /**
+         * Inference
+         * @description An entailment model was to be asked about a source; what it said is in `Held.relation`. With a `code` that does
+         *     not count: `timeout`, `offline`, `error`, `unread` (texts that are too long for it, or were not kept).
+         */
+        Inference: {
+            /**
+             * Code
+             * @default
+             */
+            code?: string;
+            /**
+             * Detail
+             * @default
+             */
+            detail?: string;
+            /** Digests */
+            digests?: {
+                [key: string]: string;
+            };
+            /** Model */
+            model: string;
         };
         /**
          * ItemKind
@@ -2059,6 +2090,7 @@ export type GivenHit = components['schemas']['GivenHit'];
 export type GivenSource = components['schemas']['GivenSource'];
 export type Held = components['schemas']['Held'];
 export type Impact = components['schemas']['Impact'];
+export type Inference = components['schemas']['Inference'];
 export type ItemKind = components['schemas']['ItemKind'];
 export type JsonValue = components['schemas']['JsonValue'];
 export type Label = components['schemas']['Label'];
