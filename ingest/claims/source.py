@@ -68,8 +68,8 @@ Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
 
 
 class Inference(Frozen):
-    """An entailment model was to be asked about a source; what it said is in `Held.relation`. With a `code` that does
-    not count: `timeout`, `offline`, `error`, `unread` (texts that are too long for it, or were not kept)."""
+    """An entailment model was to be asked about a source; what it said is in `Held.relation`. `code` is why there is no
+    answer that counts: `timeout`, `offline`, `error`, `unread` (texts that are too long for it, or were not kept)."""
 
     model: str  # name and version, of its TOML file; empty where there is none
     digests: dict[str, str] = Field(

@@ -1004,8 +1004,8 @@ export interface components {
         };
         /**
          * Inference
-         * @description An entailment model was to be asked about a source; what it said is in `Held.relation`. With a `code` that does
-         *     not count: `timeout`, `offline`, `error`, `unread` (texts that are too long for it, or were not kept).
+         * @description An entailment model was to be asked about a source; what it said is in `Held.relation`. `code` is why there is no
+         *     answer that counts: `timeout`, `offline`, `error`, `unread` (texts that are too long for it, or were not kept).
          */
         Inference: {
             /**
