@@ -42,6 +42,12 @@ def _parts() -> None:
     parts.run()
 
 
+def _doors() -> None:
+    from bench import doors
+
+    doors.run()
+
+
 def _idle() -> None:
     from bench import idle
 
@@ -165,8 +171,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
-        " search,"
+        help="text, documents, gate-documents, http, parts, idle, doors, partitions, log, log-proofs, web, fairness,"
+        " queue, search,"
         " amsb,"
         " harvest, spot-checks, judgement, entailment, alarms, import, bulk, dedup; or all of these. And soak, which"
         " is not among them and takes an hour",
@@ -231,6 +237,7 @@ def main() -> None:
         "http": _http,
         "parts": _parts,
         "idle": _idle,
+        "doors": _doors,
         "partitions": _partitions,
         "log": _log,
         "web": _web,

@@ -21,7 +21,6 @@ from vouchgate.cli.database import open_existing
 from vouchgate.cli.importing.progress import ImportProgress
 from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, say, show_table
 from vouchgate.cli.progress import of_the_index
-from vouchgate.cli.serve import tune_interpreter
 from vouchgate.client import Client, VouchgateError
 from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.audit import Auditor
@@ -43,6 +42,7 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.answering import answer_repeat
 from vouchgate.server.auth import Authenticator
+from vouchgate.server.interpreter import tune_interpreter
 from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings, plain
 from vouchgate.sources.repositories import open_repositories, work_tree_here
