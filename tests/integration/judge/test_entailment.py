@@ -32,8 +32,9 @@ from vouchgate.ingest.claims.source import Found, Stance
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.net.turns import on_behalf_of
-from vouchgate.ingest.pipeline import Examined, examine, replay
+from vouchgate.ingest.pipeline import Examined, examine, remake, replay
 from vouchgate.ingest.policy import Policy
+from vouchgate.review.trust.backtest import missing_for
 from vouchgate.service import open_service
 from vouchgate.settings import load_settings
 from vouchgate.storage.claims.submit import Decided
@@ -376,6 +377,8 @@ def test_a_service_asks_it_and_its_word_is_kept(tmp_path: Path, capsys: pytest.C
         assert isinstance(source, Found) and source.inference is not None
         assert source.inference.model == "words@1"
         assert source.inference.digests["config"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    again = remake(stored, POLICY, DETECTOR).decide()  # a backtest does not guess what it would have said
+    assert "a model is asked" in (missing_for(stored, again, load_policy(policy), POLICY) or "")
     assert doctor.run(settings) == 0
     assert f"{file}: the entailment model can be loaded, and answers." in capsys.readouterr().out
     file.unlink()
