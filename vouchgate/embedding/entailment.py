@@ -150,6 +150,4 @@ class CrossEncoder:
             raise ValueError(f"it has not all words of its tokenizer: {error}") from error
         for hypothesis, known in _KNOWN.items():
             if (said := self.infer(_PREMISE, hypothesis)) is None or said[0] != known:
-                raise ValueError(
-                    f"its labels are in another order: after “{_PREMISE}” “{hypothesis}” is {said}"
-                )
+                raise ValueError(f"labels in another order: after “{_PREMISE}” “{hypothesis}” is {said}")
