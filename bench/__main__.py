@@ -120,6 +120,12 @@ def _judgement(asked: argparse.Namespace) -> None:
     judgement.run(asked.rows_of)
 
 
+def _entailment(asked: argparse.Namespace) -> None:
+    from bench import entailment
+
+    entailment.run(asked.model)
+
+
 def _alarms(asked: argparse.Namespace) -> None:
     from bench import false_alarms
 
@@ -174,8 +180,8 @@ def _parser() -> argparse.ArgumentParser:
         help="text, documents, gate-documents, http, parts, idle, doors, partitions, log, log-proofs, web, fairness,"
         " queue, search,"
         " amsb,"
-        " harvest, records, spot-checks, judgement, alarms, import, bulk, dedup; or all of these. And soak, which is"
-        " not among them and takes an hour",
+        " harvest, records, spot-checks, judgement, entailment, alarms, import, bulk, dedup; or all of these. And soak,"
+        " which is not among them and takes an hour",
     )
     group = parser.add_argument_group("judgement, alarms")
     group.add_argument(
@@ -187,6 +193,9 @@ def _parser() -> argparse.ArgumentParser:
         help="rows that people judged, as JSONL",
     )
     group.add_argument("--show", default="", metavar="CODE", help="print the texts in which this was found")
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE", help="entailment: the TOML file of a model of yours"
+    )
     group = parser.add_argument_group("import, bulk, search")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
     group.add_argument("--held", action="store_true", help="search: the questions that are held back")
@@ -247,6 +256,7 @@ def main() -> None:
         "spot-checks": _spot_checks,
         "log-proofs": _log_proofs,
         "judgement": partial(_judgement, asked),
+        "entailment": partial(_entailment, asked),
         "alarms": partial(_alarms, asked),
         "import": partial(_import, asked),
         "bulk": partial(_bulk, asked),

@@ -43,6 +43,7 @@ MODULES = {
     "mem0": ("mem0",),
     "openai-agents": ("agents",),
     "bulk": ("dask", "distributed", "pyarrow"),
+    "nli": ("onnxruntime",),
     "vector": ("safetensors", "sqlite_vec", "tokenizers"),
 }
 # These commands have an extra of their own, which is all that they need; the others need `server`.

@@ -804,6 +804,7 @@ export interface components {
             form?: "page" | "record" | "commit" | "file" | "turn" | "tool_output";
             /** Held */
             held?: components["schemas"]["Held"][] | null;
+            inference?: components["schemas"]["Inference"] | null;
             /** Judgement */
             judgement?: (components["schemas"]["vouchgate__ingest__claims__source__Judged"] | components["schemas"]["NotJudged"]) | null;
             /**
@@ -957,6 +958,13 @@ export interface components {
                 number,
                 number
             ] | null;
+            /**
+             * Probability
+             * @default 0
+             */
+            probability?: number;
+            /** Relation */
+            relation?: ("entailment" | "neutral" | "contradiction") | null;
             /** Score */
             score: number;
             stance: components["schemas"]["Stance"];
@@ -1000,6 +1008,29 @@ export interface components {
             source: string;
             /** Waiting */
             waiting: components["schemas"]["PendingMemory"][];
+        };
+        /**
+         * Inference
+         * @description An entailment model was to be asked about a source; what it said is in `Held.relation`. `code` is why there is no
+         *     answer that counts: `timeout`, `offline`, `error`, `unread` (texts that are too long for it, or were not kept).
+         */
+        Inference: {
+            /**
+             * Code
+             * @default
+             */
+            code?: string;
+            /**
+             * Detail
+             * @default
+             */
+            detail?: string;
+            /** Digests */
+            digests?: {
+                [key: string]: string;
+            };
+            /** Model */
+            model: string;
         };
         /**
          * ItemKind
@@ -2127,6 +2158,7 @@ export type GivenHit = components['schemas']['GivenHit'];
 export type GivenSource = components['schemas']['GivenSource'];
 export type Held = components['schemas']['Held'];
 export type Impact = components['schemas']['Impact'];
+export type Inference = components['schemas']['Inference'];
 export type ItemKind = components['schemas']['ItemKind'];
 export type JsonValue = components['schemas']['JsonValue'];
 export type Label = components['schemas']['Label'];
