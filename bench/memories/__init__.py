@@ -34,7 +34,7 @@ class Row:
 def load(name: str, *, held: bool | None = None) -> list[Row]:
     """The rows of a memory in the order of its file, of one half or (None) of both.
 
-    Commits of the repository stand in them as `{commit1}`.
+    Commits of the repository stand in them as `{commit1}`, counted from 0.
     """
     lines = (Path(__file__).parent / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [Row(**json.loads(line)) for line in lines]
@@ -49,7 +49,7 @@ def write(rows: list[Row], name: str, folder: Path) -> tuple[Path, list[Row]]:
         assistant, a Markdown list of the coding agent, a knowledge graph with a line an entity.
     """
     commits = make_repository(folder)
-    words = {f"{{commit{number}}}": full[:10] for number, full in enumerate(commits, 1)}
+    words = {f"{{commit{number}}}": full[:10] for number, full in enumerate(commits)}
 
     def filled(text: str) -> str:
         for word, commit in words.items():
