@@ -27,7 +27,7 @@ from vouchgate.ingest.dedup.contradicted import contradicted
 from vouchgate.ingest.dedup.rewording import RewrittenClaim, Unit
 from vouchgate.ingest.dedup.slot import Difference, difference
 from vouchgate.ingest.dedup.slot_words import WORDS
-from vouchgate.ingest.dedup.subject import COPULA, is_count
+from vouchgate.ingest.dedup.subject import COPULA, is_count, is_verb
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import MARKED_AS_CODE, split_words
 
@@ -38,7 +38,8 @@ _MOST_LEFT = 3  # words of content that each of two texts may have alone, for th
 _TOPIC = re.compile(r"[^:.!?;`]{1,120}: (?=\S)")
 _CITED = re.compile(r"(?<=\S)\s*[(\[](?:[A-Z]+-\d+|[^\s()\[\]]*[/#\d][^\s()\[\]]*)[)\]]")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
-_OPENS = re.compile(r"[.!?:]$")
+_ENDS = re.compile(r"[.!?:]$")
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
 
 class Retold(StrEnum):
@@ -67,6 +68,7 @@ class Said:
     rest: str  # the text without its topic and without citations in brackets
     first: str  # key of the first word
     keys: frozenset[str]
+    faint: frozenset[str]  # keys of words that say little of what it is about: have, use, …
     values: frozenset[str]
     telling: frozenset[str]  # what qualifies it: only, always, if, …
     denied: bool
@@ -89,12 +91,16 @@ class _Lists:
             head = next((self.folded[root] for root in map(root_of, group) if root in self.folded), None)
             for root in map(root_of, group):
                 self.folded.setdefault(root, head or root_of(group[0]))
-        self.light = frozenset(self.folded.get(root, root) for root in map(root_of, own["light"]))
+        self.whole = self.folded.keys() | {root for pair in WORDS.opposites for root in pair}
+        self.light = frozenset(own["light"])
         self.telling = frozenset(own["telling"])
+        self.denying = frozenset(own["denying"])
         self.phrases = dict(own["phrases"])
         self.phrase = _any_of(self.phrases)
         self.replacing = re.compile(
-            rf"{_any_of(raw['replacing']).pattern}|\bsince (?:{'|'.join(own['since'])})", re.IGNORECASE
+            rf"{_any_of(raw['replacing']).pattern}|\bsince (?:{'|'.join(own['since'])})"
+            rf"|\bfrom (?:{'|'.join(own['since'])})(?: \w+)? on(?:wards?)?\b|\bturned \d",
+            re.IGNORECASE,
         )
 
 
@@ -113,6 +119,8 @@ def says_it_replaces(text: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def _key(word: str) -> str:
+    if ordinal := _ORDINAL.fullmatch(word):
+        return ordinal[1]
     root = root_of(word)
     return _LISTS.folded.get(root, root)
 
@@ -123,32 +131,37 @@ def said(text: str) -> Said:
     found = _TOPIC.match(text)
     rest = _CITED.sub("", text[found.end() :] if found else text)
     plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases[match[0].lower()], rest.replace("’", "'"))
-    keys, values, telling, first = set[str](), set[str](), set[str](), ""
-    denials, opens = 0, True
+    keys, faint, values, telling = set[str](), set[str](), set[str](), set[str]()
+    first, denials, opens = "", 0, True
     for raw in plain.split():
         marked = MARKED_AS_CODE.search(raw) is not None
+        named = raw[0].isupper() and not opens
+        opens = _ENDS.search(raw) is not None
         for word in split_words(raw):
-            denials += word in WORDS.negations or word.endswith("n't")
-            if word in _LISTS.telling:
+            if word in _LISTS.denying or word.endswith("n't"):
+                denials += 1
+            elif word in _LISTS.telling and not (named and word == "may"):
                 telling.add(word)
-            for part in (word,) if marked else re.split(r"(?<=\w)-(?=\w)", word):
-                if part in LISTS.function_words or part in WORDS.negations or part.endswith("n't"):
-                    continue
-                key = _key(part)
-                first = first or key
-                keys.add(key)
-                if marked or any(map(str.isdigit, part)) or (raw[0].isupper() and not opens):
-                    values.add(key)
-        opens = _OPENS.search(raw) is not None
+            elif word in _LISTS.light:
+                faint.add(_key(word))
+            else:
+                whole = marked or root_of(word) in _LISTS.whole
+                for part in (word,) if whole else word.split("-"):
+                    if part and (part not in LISTS.function_words or named):
+                        first = first or root_of(part)
+                        keys.add(_key(part))
+                        if marked or named or any(map(str.isdigit, part)):
+                            values.add(_key(part))
     return Said(
-        _topic(found[0]) if found else frozenset(),
-        rest,
-        first,
-        frozenset(keys),
-        frozenset(values),
-        frozenset(telling),
-        denials % 2 == 1,
-        says_it_replaces(rest),
+        topic=_topic(found[0]) if found else frozenset(),
+        rest=rest,
+        first=first,
+        keys=frozenset(keys),
+        faint=frozenset(faint - keys),
+        values=frozenset(values),
+        telling=frozenset(telling),
+        denied=denials % 2 == 1,
+        replaces=says_it_replaces(rest),
     )
 
 
@@ -162,11 +175,12 @@ def joining_keys(content: str, memory_type: str) -> tuple[int, ...]:
     if len(content) > _LONGEST:
         return ()
     one = said(content)
-    telling = sorted((one.keys | one.topic) - _LISTS.light or one.keys)
-    if len(telling) > _PAIRED:
-        telling = sorted(sorted(telling, key=_digest)[:_PAIRED])
-    alone = [(key,) for key in telling] if len(one.keys) < _ENOUGH else []
-    return tuple(_digest("\0".join((memory_type, *each))) for each in (*combinations(telling, 2), *alone))
+    few = len(one.keys) < _ENOUGH
+    words = sorted(one.keys | one.topic | (one.faint if few else frozenset()))
+    if len(words) > _PAIRED:
+        words = sorted(sorted(words, key=_digest)[:_PAIRED])
+    alone = [(key,) for key in words] if few or one.replaces else []
+    return tuple(_digest("\0".join((memory_type, *each))) for each in (*combinations(words, 2), *alone))
 
 
 def _digest(text: str) -> int:
@@ -187,74 +201,104 @@ class Teller:
         if max(len(self._text), len(earlier)) > _LONGEST:
             return None
         ours, theirs = self._said, said(earlier)
-        if ours.topic != theirs.topic:
+        shared = len(ours.keys & theirs.keys) + bool(ours.topic)
+        if ours.topic != theirs.topic or shared + len(ours.faint & theirs.faint) < 1 + (not _short(ours, theirs)):
             return None
-        both = (ours.keys & theirs.keys) - _LISTS.light
-        shared = len(both) + bool(ours.topic)
-        if not both or (shared < 2 and not _begin_alike(ours, theirs)):
-            return None
-        if _same(ours, theirs, shared):
+        changed, exchanged = self._excluded(ours, theirs, shared)
+        if not changed and _same(ours, theirs, shared, exchanged=exchanged):
             return Retelling(Retold.SAME, (), shared)
-        changed = self._excluded(ours, theirs, shared)
-        if ours.replaces and (changed or _goes_on(ours, theirs)):
+        if ours.replaces and (changed or _goes_on(ours, theirs, shared)):
             return Retelling(Retold.UPDATE, changed, shared + bool(changed))
         if not changed:
             return None
         newer = _newer_version(changed)
         return Retelling(Retold.UPDATE if newer else Retold.CONTRADICTION, changed, shared)
 
-    def _excluded(self, ours: Said, theirs: Said, shared: int) -> tuple[str, ...]:
-        """The words in which only one of two texts can be true."""
-        left, other = (one - both - _LISTS.light for one, both in ((ours.keys, theirs.keys), (theirs.keys, ours.keys)))
+    def _excluded(self, ours: Said, theirs: Said, shared: int) -> tuple[tuple[str, ...], bool]:
+        """The words in which only one of two texts can be true, and whether they differ in one place alone, in
+        which each has something else."""
+        left, other = ours.keys - theirs.keys - theirs.faint, theirs.keys - ours.keys - ours.faint
         if min(len(left), len(other)) > _MOST_LEFT:
-            return ()
+            return (), False
         if self._rewritten is None:
-            self._rewritten = RewrittenClaim(ours.rest, self._words)
-        mine, others = self._rewritten.beside(theirs.rest)
-        if changed := contradicted(ours.rest, theirs.rest, mine, others):
-            return changed
-        if not left and not other and ours.denied != theirs.denied and shared > 1:
-            return tuple(unit.shown for unit in (*mine, *others) if unit.key in WORDS.negations)[:2] or ("not",)
+            self._rewritten = RewrittenClaim(_sentence(ours), self._words)
+        mine, others = self._rewritten.beside(_sentence(theirs))
         found = difference(mine, others)
-        if found is not None and found.ours and found.theirs and _excludes(found):
-            return tuple(unit.shown for unit in (*found.ours, *found.theirs))
-        return _of_one_group(mine, others, left, other)
+        changed = contradicted(_sentence(ours), _sentence(theirs), mine, others)
+        if not changed and ours.denied != theirs.denied and ours.telling == theirs.telling:
+            if shared > 1 and not (left and other) and max(len(left), len(other)) <= _MOST_LEFT:
+                said_no = [unit.shown for unit in (*mine, *others) if unit.key in _LISTS.denying]
+                changed = tuple(said_no[:1]) or ("not",)
+        if not changed and found is not None and found.ours and found.theirs and _excludes(found, self._words):
+            changed = tuple(unit.shown for unit in (*found.ours, *found.theirs))
+        changed = changed or _of_one_group(mine, others, left, other) or _certain_thing(ours.rest, theirs.rest)
+        # With a name or number each beside what differs, the two speak of two things.
+        told = {_key(part) for word in changed for part in split_words(word)}
+        if (left & ours.values) - told and (other & theirs.values) - told:
+            changed = ()
+        exchanged = found is not None and bool(found.ours and found.theirs) and _keys(found.ours) != _keys(found.theirs)
+        return changed, exchanged
 
 
-def _begin_alike(ours: Said, theirs: Said) -> bool:
-    """Whether both begin with one verb that says one thing of its subject: "Lives in Paris", "Now lives in Lyon"."""
-    return ours.first == theirs.first and ours.first in WORDS.one
+def _sentence(one: Said) -> str:
+    """With a subject, where what the text is about stands before it, or is the user: so its verb is one."""
+    first = one.rest.split(" ", 1)[0].lower()
+    told = first.endswith(("s", "ed")) and root_of(first) in WORDS.many | WORDS.one | WORDS.fond
+    return f"It {one.rest[:1].lower()}{one.rest[1:]}" if told or (one.topic and one.rest[:1].islower()) else one.rest
 
 
-def _same(ours: Said, theirs: Said, shared: int) -> bool:
-    """Whether the later text says nothing that the earlier one does not say."""
+def _keys(units: Iterable[Unit]) -> set[str]:
+    return {_key(unit.key) for unit in units}
+
+
+def _short(ours: Said, theirs: Said) -> bool:
+    """Whether two texts that share one word may yet be about the same: both say two things of it at most ("loves
+    coriander"), or they begin with it, or the one that is replaced says nothing but what it has ("the linter is X")."""
+    few = len(theirs.keys) < _ENOUGH
+    return (few and (len(ours.keys) < _ENOUGH or ours.replaces)) or (bool(ours.first) and ours.first == theirs.first)
+
+
+def _same(ours: Said, theirs: Said, shared: int, *, exchanged: bool) -> bool:
+    """Whether the later text says nothing that the earlier one does not say; or, of two that are built otherwise, says
+    one thing in a word that no list knows."""
     if ours.denied != theirs.denied or ours.telling != theirs.telling or shared < 2:
         return False
     if not (ours.values <= theirs.keys and theirs.values <= ours.keys):
         return False
-    left = theirs.keys - ours.keys - _LISTS.light
-    return not ours.keys - theirs.keys - _LISTS.light and (not left or (shared >= _ENOUGH and 2 * len(left) <= shared))
+    left = theirs.keys - ours.keys - ours.faint
+    more = ours.keys - theirs.keys - theirs.faint
+    if (exchanged and left) or (more and ours.replaces):
+        return False
+    if not more:
+        return not left or (shared >= _ENOUGH and 2 * len(left) <= shared)
+    return shared >= _ENOUGH and len(more) == 1 and len(left) <= 1
 
 
-def _goes_on(ours: Said, theirs: Said) -> bool:
+def _goes_on(ours: Said, theirs: Said, shared: int) -> bool:
     """Whether a text with words of change says something of the same that the earlier one does not say."""
-    return bool(ours.keys - theirs.keys - _LISTS.light)
+    begins_alike = ours.first == theirs.first and ours.first in WORDS.one
+    return bool(ours.keys - theirs.keys) and (shared > 1 or begins_alike or len(theirs.keys) < _ENOUGH)
 
 
-def _excludes(found: Difference) -> bool:
+def _excludes(found: Difference, words: ValueWords) -> bool:
     """Whether what stands in the one place in which two texts differ excludes the other, where `ingest.dedup.slot`
     says nothing: a word of what a thing has one of, the number of a bound, or the name of one certain thing."""
     before, after = found.before, found.after
     nearby = {root_of(units[at].key) for units, at in ((before, -1), (after, 0)) if units}
-    if nearby & WORDS.single or {root_of(unit.key) for unit in before[-2:]} & WORDS.single:
+    even = len(found.ours) == len(found.theirs) or max(len(found.ours), len(found.theirs)) <= 2
+    if even and (nearby | {root_of(unit.key) for unit in before[-2:]}) & (WORDS.single - WORDS.naming):
         return True
-    counts = is_count(found.ours[0]) and is_count(found.theirs[0])
-    if counts and before and (before[-1].key,) in WORDS.bounds:
-        return True
-    named = all(unit.firm for unit in (*found.ours, *found.theirs)) and not counts
-    if named and before and not after:
-        certain = before[-1].article or (len(before) > 1 and before[-1].key in COPULA and before[-2].article)
-        return certain
+    if all(map(is_count, (*found.ours, *found.theirs))) and before:
+        if (before[-1].key,) in WORDS.bounds:
+            return True
+        of_event = any(unit.key.endswith("ed") or unit.key in LISTS.tense.past_verbs for unit in before)
+        listed = before[-1].firm or before[-1].key in WORDS.numbered
+        unit = after[0] if after else None
+        return unit is not None and not (
+            of_event or listed or unit.firm or unit.key in words.date_keys | WORDS.joints or is_verb(unit, first=False)
+        )
+    if not before and {root_of(found.ours[0].key), root_of(found.theirs[0].key)} <= WORDS.fond:
+        return WORDS.opposed(found.ours[0], found.theirs[0])
     chosen = bool(before) and root_of(before[-1].key) in WORDS.naming
     return chosen and bool(after) and len(found.ours) == len(found.theirs) == 1
 
@@ -270,6 +314,27 @@ def _of_one_group(
             if _key(two.key) in other and WORDS.group(two) == group and (len(left) == 1 or len(other) == 1):
                 return one.shown, two.shown
     return ()
+
+
+def _certain_thing(ours: str, theirs: str) -> tuple[str, ...]:
+    """The names with which two texts end that are alike before them, when they name one certain thing: "the channel #a",
+    "the first author is Ada"."""
+    mine, others = ours.rstrip(".").split(), theirs.rstrip(".").split()
+    at = next((n for n, (one, two) in enumerate(zip(mine, others, strict=False)) if one != two), 0)
+    names = mine[at:], others[at:]
+    if not all(0 < len(some) <= _MOST_LEFT and all(map(_is_name, some)) for some in names):
+        return ()
+    before = [word.lower() for word in mine[:at]]
+    phrase = before[:-1] if before and before[-1] in COPULA else before
+    the = next((n for n in range(2, 5) if n <= len(phrase) and phrase[-n] == "the"), 0)
+    sole = COPULA.union(("go", "goes")).intersection(before) or WORDS.one.intersection(map(root_of, before))
+    if not the or not sole or WORDS.joints.intersection(phrase[-the:]):
+        return ()
+    return " ".join(names[0]), " ".join(names[1])
+
+
+def _is_name(word: str) -> bool:
+    return word[0].isupper() or MARKED_AS_CODE.search(word) is not None or word[0] == "#"
 
 
 def _newer_version(changed: tuple[str, ...]) -> bool:
