@@ -73,9 +73,7 @@ def write(rows: list[Row], name: str, folder: Path) -> tuple[Path, list[Row]]:
                     "type": "entity",
                     "name": entity,
                     "entityType": "thing",
-                    "observations": [
-                        {"content": filled(row.text), "created_at": row.time} for row in told
-                    ],
+                    "observations": [{"content": filled(row.text), "created_at": row.time} for row in told],
                 }
             )
             for entity, told in entities.items()

@@ -46,8 +46,7 @@ _FIRST = {
     ),
     "docs/runbook.md": "# A stuck queue\n\nA stuck queue is cleared with "
     "`ferry queue drain --older 1h`. The command asks before it drops anything.\n",
-    "docs/style.md": "# Style\n\nThis is the style guide. "
-    "Error messages end without a full stop.\n",
+    "docs/style.md": "# Style\n\nThis is the style guide. Error messages end without a full stop.\n",
     "src/ferryman/config.py": '"""Settings."""\n\nDEFAULT_PORT = 8080  # the default port\n'
     "TIMEOUT_SECONDS = 10  # the request timeout\n",
     "src/ferryman/address.py": "def validate_postcode(text):\n"
@@ -61,8 +60,7 @@ _FIRST = {
     "notes/travel/lisbon.md": "# Travel notes about Lisbon\n\n"
     "Lisbon: take the tram 28 before nine in the morning.\n",
     "notes/recipes/bacalhau.md": "# Recipe for bacalhau\n\nBacalhau is soaked for 24 hours.\n",
-    "runbooks/certificates.md": "# Certificates\n\n"
-    "Certificates are renewed 30 days before they expire.\n",
+    "runbooks/certificates.md": "# Certificates\n\nCertificates are renewed 30 days before they expire.\n",
     "runbooks/2025-07-plover.md": "# Post-mortem of the incident 2025-07\n\n"
     "Plover lost 31 jobs on 18 July 2025. The jobs were run again the next day.\n",
 }

@@ -109,7 +109,9 @@ def run(*, held: bool = False, show: bool = False) -> None:
     for one in whole.told if show else ():
         if one.label != one.row.label:
             beside_text = f" <> {one.other.text!r}" if one.other else ""
-            print(f"  {one.row.label} called {one.label}: {one.row.id} {one.row.text!r}{beside_text} ({one.reason})")
+            print(
+                f"  {one.row.label} called {one.label}: {one.row.id} {one.row.text!r}{beside_text} ({one.reason})"
+            )
 
 
 def _share(part: int, of: int) -> str:

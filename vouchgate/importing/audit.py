@@ -38,7 +38,8 @@ from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
 from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Neighbours
 from vouchgate.ingest.dedup.compare import LookedUp, compare
-from vouchgate.ingest.dedup.retelling import Retold, says_it_replaces
+from vouchgate.ingest.dedup.relation import Relation
+from vouchgate.ingest.dedup.retelling import says_it_replaces
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
@@ -128,9 +129,9 @@ class Auditor:
             earlier = _id(number)
             if earlier in seen or earlier not in self._first:
                 continue
-            if told.retold is Retold.SAME:
+            if told.relation is Relation.REPEAT:
                 same.append(earlier)
-            elif told.retold is Retold.CONTRADICTION:
+            elif told.relation is Relation.CONFLICT:
                 others.append((earlier, told.changed))
             elif not turned:
                 replaced.append((earlier, told.changed))

@@ -13,7 +13,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from vouchgate.ingest.claims.claim import Claim
-from vouchgate.ingest.dedup.retelling import Retelling, Retold, Teller, joining_keys
+from vouchgate.ingest.dedup.relation import Relation
+from vouchgate.ingest.dedup.retelling import Retelling, Teller, joining_keys
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.storage.dedup import similar
 
@@ -56,9 +57,11 @@ def tell(text: str, at: datetime | None, near: Sequence[Near], words: ValueWords
         if told is not None:
             found.append(Told(one.number, told, turned))
     found.sort(key=lambda one: (-one.retelling.shared, -one.number))
-    most = max((one.retelling.shared for one in found if one.retelling.retold is Retold.UPDATE), default=0)
+    most = max(
+        (one.retelling.shared for one in found if one.retelling.relation is Relation.UPDATE), default=0
+    )
     return [
-        one for one in found if one.retelling.retold is not Retold.UPDATE or one.retelling.shared == most
+        one for one in found if one.retelling.relation is not Relation.UPDATE or one.retelling.shared == most
     ]
 
 
