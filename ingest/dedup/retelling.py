@@ -166,7 +166,7 @@ class Teller:
         if max(len(self._text), len(earlier)) > _LONGEST:
             return None
         ours, theirs = said(self._text), said(earlier)
-        shared = len(ours.keys & theirs.keys) + bool(ours.topic)
+        shared = _shared(ours, theirs)
         least = 1 if _may_be_of_one(ours, theirs) else 2
         if ours.topic != theirs.topic or shared + len(ours.faint & theirs.faint) < least:
             return None
@@ -197,13 +197,9 @@ class Teller:
         found = difference(mine, others)
         exchanged = found is not None and bool(found.ours and found.theirs)
         changed = contradicted(claim, earlier, mine, others)
-        turned = ours.denied != theirs.denied and ours.telling == theirs.telling and not (left and other)
-        if (
-            not changed
-            and turned
-            and len(ours.keys & theirs.keys | ours.topic) > 1
-            and len(left | other) <= _MOST_LEFT
-        ):
+        alike = ours.telling == theirs.telling and not (left and other) and _shared(ours, theirs) > 1
+        turned = alike and ours.denied != theirs.denied and len(left | other) <= _MOST_LEFT
+        if not changed and turned:
             changed = ("not", *(unit.shown for unit in (*mine, *others) if unit.key in _LISTS.denying))[-1:]
         if not changed and found is not None and exchanged and _excludes(found, self._words):
             changed = tuple(unit.shown for unit in (*found.ours, *found.theirs))
@@ -213,6 +209,10 @@ class Teller:
         if (left & ours.values) - told and (other & theirs.values) - told:
             return (), exchanged
         return changed, exchanged
+
+
+def _shared(ours: Said, theirs: Said) -> int:
+    return len(ours.keys & theirs.keys) + bool(ours.topic)
 
 
 def _sentence(one: Said) -> str:
@@ -236,10 +236,10 @@ def _adds_nothing(ours: Said, theirs: Said, left: frozenset[str], other: frozens
     alike = ours.denied == theirs.denied and ours.telling == theirs.telling
     if not alike or not (ours.values <= theirs.keys and theirs.values <= ours.keys):
         return False
-    enough = len(ours.keys & theirs.keys | ours.topic) >= _ENOUGH
+    shared = _shared(ours, theirs)
     if left:
-        return enough and not ours.replaces and len(left) == 1 and len(other) <= 1
-    return not other or (enough and 2 * len(other) <= len(ours.keys & theirs.keys | ours.topic))
+        return shared >= _ENOUGH and not ours.replaces and len(left) == 1 and len(other) <= 1
+    return not other or (shared >= _ENOUGH and 2 * len(other) <= shared)
 
 
 def _excludes(found: Difference, words: ValueWords) -> bool:

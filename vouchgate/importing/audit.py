@@ -47,6 +47,8 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.storage.claims.echoes import Echoes, name_for
 from vouchgate.storage.dedup.contradicting import MOST_KEPT, new_allowance, of_candidates, together
 
+_UPDATED = "It says otherwise than {}, and that this has changed."
+
 
 class Auditor:
     """Is shown every row once, in order, and says at the end what was found.
@@ -70,6 +72,7 @@ class Auditor:
         self._memories: set[str] = set()  # of these, those that the gate would have stored at once
         self._conflicts: list[RowPair] = []
         self._updates: list[RowPair] = []
+        self._replaced: set[str] = set()  # of these, those that a later row takes the place of
         self._answers: dict[str, LabelledRow] = {}  # of rows that may turn out to replace one behind them
         self._conflict_count = 0
         self._examples: dict[Flag, list[Example]] = {}
@@ -118,10 +121,9 @@ class Auditor:
         that share words with it, a bounded number is read, however many there are."""
         known, content, values = examined.known, examined.claim.content, self.policy.values
         found = compare(content, near.items, self.policy.threshold, values, known)
-        same = [one.neighbour.id for one in found if not one.changed]
-        exact = bool(same) and word_list(content) == word_list(
-            next(one.neighbour.content for one in found if not one.changed)
-        )
+        repeated = [one.neighbour for one in found if not one.changed]
+        exact = bool(repeated) and word_list(content) == word_list(repeated[0].content)
+        same = [one.id for one in repeated]
         others = [(one.neighbour.id, one.changed) for one in found if one.changed]
         replaced = list(others) if says_it_replaces(content) else []
         seen = {one.neighbour.id for one in found}
@@ -132,11 +134,16 @@ class Auditor:
             if told.relation is Relation.REPEAT:
                 same.append(earlier)
             elif told.relation is Relation.CONFLICT:
-                others.append((earlier, told.changed))
+                others += [(earlier, told.changed)] if earlier not in self._replaced else []
             elif not turned:
                 replaced.append((earlier, told.changed))
-            else:
-                self._replaces(earlier, row, told.changed)
+            elif (answer := self._answers.get(earlier)) and answer.label in (RowLabel.FINE, RowLabel.HEDGED):
+                answer.label, answer.other, answer.reason = (
+                    RowLabel.UPDATE,
+                    row.place,
+                    _UPDATED.format(row.place),
+                )
+                self._update(RowPair(row, self._first[earlier], told.changed))
         if same:
             root = self._root(same[0])
             self._flags[row.number] |= Flag.DUPLICATE
@@ -147,9 +154,9 @@ class Auditor:
             return root
         if replaced:
             earlier, changed = replaced[0]
-            self._pair(earlier, RowLabel.UPDATE, "It says otherwise than {}, and that this has changed.")
-            self._flags[row.number] |= Flag.UPDATE
-            self._updates += [RowPair(self._first[earlier], row, changed)][: CONFLICTS - len(self._updates)]
+            self._replaced.add(earlier)
+            self._pair(earlier, RowLabel.UPDATE, _UPDATED)
+            self._update(RowPair(self._first[earlier], row, changed))
         elif others:
             self._flags[row.number] |= Flag.CONFLICT
             differing = ", ".join(others[0][1])
@@ -160,15 +167,9 @@ class Auditor:
                 self._conflicts.append(RowPair(self._first[earlier], row, changed))
         return None
 
-    def _replaces(self, later: str, row: AuditedRow, changed: tuple[str, ...]) -> None:
-        """A row that stands before this one was saved after it, and says that it takes its place."""
-        answer, replacing = self._answers.get(later), self._first[later]
-        if answer is None or answer.label not in (RowLabel.FINE, RowLabel.HEDGED):
-            return
-        answer.label, answer.other = RowLabel.UPDATE, row.place
-        answer.reason = f"It says otherwise than {row.place}, and that this has changed."
-        self._flags[replacing.number] |= Flag.UPDATE
-        self._updates += [RowPair(row, replacing, changed)][: CONFLICTS - len(self._updates)]
+    def _update(self, pair: RowPair) -> None:
+        self._flags[pair.later.number] |= Flag.UPDATE
+        self._updates += [pair][: CONFLICTS - len(self._updates)]
 
     @staticmethod
     def _contradicting(

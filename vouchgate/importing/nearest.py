@@ -41,10 +41,8 @@ class Told(NamedTuple):
 
 def keys_of(claim: Claim) -> tuple[int, ...]:
     """The keys of a claim; none for one with a credential, which is compared with nothing."""
-    if claim.secrets:
-        return ()
-    kind = claim.memory_type.value
-    return joining_keys(claim.content, kind) or similar.keys_of(claim.content, kind)
+    text = claim.content, claim.memory_type.value
+    return () if claim.secrets else joining_keys(*text) or similar.keys_of(*text)
 
 
 def tell(text: str, at: datetime | None, near: Sequence[Near], words: ValueWords) -> list[Told]:
@@ -57,12 +55,8 @@ def tell(text: str, at: datetime | None, near: Sequence[Near], words: ValueWords
         if told is not None:
             found.append(Told(one.number, told, turned))
     found.sort(key=lambda one: (-one.retelling.shared, -one.number))
-    most = max(
-        (one.retelling.shared for one in found if one.retelling.relation is Relation.UPDATE), default=0
-    )
-    return [
-        one for one in found if one.retelling.relation is not Relation.UPDATE or one.retelling.shared == most
-    ]
+    updates = [one for one in found if one.retelling.relation is Relation.UPDATE]
+    return [one for one in found if one not in updates or one.retelling.shared == updates[0].retelling.shared]
 
 
 class EarlierTexts:

@@ -88,9 +88,7 @@ LOOK = (
     _Words(
         Flag.UPDATE, "updates", "Updates", "says otherwise than an earlier row, and that this has changed"
     ),
-    _Words(
-        Flag.PERSONAL, "personal", "Personal data", "holds what the policy masks or shows to its owner first"
-    ),
+    _Words(Flag.PERSONAL, "personal", "Personal data", "holds what the policy masks or lets wait"),
     _Words(Flag.SOFTENED, "softened", "Technical hedges", "says roughly, usually or should", "hedge"),
     _Words(
         Flag.UNCHECKED,
