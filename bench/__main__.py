@@ -120,6 +120,12 @@ def _import(asked: argparse.Namespace) -> None:
     import_speed.run(asked.rows or import_speed.ROWS)
 
 
+def _memories(asked: argparse.Namespace) -> None:
+    from bench.memories import score
+
+    score.run(held=asked.held)
+
+
 def _search(asked: argparse.Namespace) -> None:
     from bench.search import run
 
@@ -162,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
         help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
         " search,"
         " amsb,"
-        " harvest, spot-checks, judgement, alarms, import, bulk, dedup; or all of these. And soak, which is not among"
+        " harvest, spot-checks, judgement, alarms, import, memories, bulk, dedup; or all of these. And soak, which is not among"
         " them and takes an hour",
     )
     group = parser.add_argument_group("judgement, alarms")
@@ -175,9 +181,9 @@ def _parser() -> argparse.ArgumentParser:
         help="rows that people judged, as JSONL",
     )
     group.add_argument("--show", default="", metavar="CODE", help="print the texts in which this was found")
-    group = parser.add_argument_group("import, bulk, search")
+    group = parser.add_argument_group("import, bulk, search, memories")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
-    group.add_argument("--held", action="store_true", help="search: the questions that are held back")
+    group.add_argument("--held", action="store_true", help="search, memories: what is held back")
     group = parser.add_argument_group("soak", "--picture FILE draws it")
     group.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="how long: 3600")
     group.add_argument(
@@ -235,6 +241,7 @@ def main() -> None:
         "judgement": partial(_judgement, asked),
         "alarms": partial(_alarms, asked),
         "import": partial(_import, asked),
+        "memories": partial(_memories, asked),
         "bulk": partial(_bulk, asked),
         "dedup": partial(_dedup, asked),
     }

@@ -27,15 +27,15 @@ from vouchgate.ingest.dedup.relation import Relation
 from vouchgate.ingest.dedup.rewording import RewrittenClaim, Unit
 from vouchgate.ingest.dedup.slot import Difference, difference
 from vouchgate.ingest.dedup.slot_words import WORDS
-from vouchgate.ingest.dedup.subject import COPULA, is_count, is_verb
+from vouchgate.ingest.dedup.subject import COPULA, is_count, is_verb, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
-from vouchgate.ingest.language.words import MARKED_AS_CODE, split_words
+from vouchgate.ingest.language.words import MARKED_AS_CODE, split_words, tokens
 
 _LONGEST = 400  # characters of a text that is compared; what is longer tells many things
 _PAIRED = 7  # words of content of a text of which each two are a key; of more some are drawn by a hash
 _ENOUGH = 3  # words of content that two texts share, for the later one to be allowed to leave some out
 _MOST_LEFT = 3  # words of content that each may have alone, for the rules of contradiction to be asked
-_TOPIC = re.compile(r"[^:.!?;`]{1,120}: (?=\S)")
+_TOPIC = re.compile(r"(?:(?:[^\s:]+ ){1,8}\([^():]{1,60}\)|(?:[^\s:.!?`]+ ){0,3}[^\s:.!?`]+): (?=\S)")
 _CITED = re.compile(r"(?<=\S)\s*[(\[](?:[A-Z]+-\d+|[^\s()\[\]]*[/#\d][^\s()\[\]]*)[)\]]")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 
@@ -89,6 +89,7 @@ def _any_of(words: Iterable[str]) -> re.Pattern[str]:
 
 
 _LISTS = _Lists()
+_PAST = LISTS.tense.past_verbs - COPULA
 
 
 def says_it_replaces(text: str) -> bool:
@@ -196,7 +197,9 @@ class Teller:
         mine, others = self._rewritten.beside(earlier)
         found = difference(mine, others)
         exchanged = found is not None and bool(found.ours and found.theirs)
-        changed = contradicted(claim, earlier, mine, others)
+        subjects = (subject_of(mine), tokens(earlier)), (subject_of(others), tokens(claim))
+        apart = any(subject and not subject.may_be_of(words) for subject, words in subjects)
+        changed = () if apart else contradicted(claim, earlier, mine, others)
         alike = ours.telling == theirs.telling and not (left and other) and _shared(ours, theirs) > 1
         turned = alike and ours.denied != theirs.denied and len(left | other) <= _MOST_LEFT
         if not changed and turned:
@@ -204,9 +207,10 @@ class Teller:
         if not changed and found is not None and exchanged and _excludes(found, self._words):
             changed = tuple(unit.shown for unit in (*found.ours, *found.theirs))
         changed = changed or _of_one_group(mine, others, left, other)
-        # With a name or number each beside what differs, the two speak of two things.
+        # With a name or number each beside what differs, the two speak of two things; with a date each, of two events.
         told = {_key(part) for word in changed for part in split_words(word)}
-        if (left & ours.values) - told and (other & theirs.values) - told:
+        events = {unit.key for unit in mine[:1]} & _PAST and any(map(str.isdigit, "".join(changed)))
+        if events or ((left & ours.values) - told and (other & theirs.values) - told):
             return (), exchanged
         return changed, exchanged
 

@@ -143,6 +143,7 @@ class Auditor:
                     row.place,
                     _UPDATED.format(row.place),
                 )
+                self._replaced.add(_id(row.number))
                 self._update(RowPair(row, self._first[earlier], told.changed))
         if same:
             root = self._root(same[0])

@@ -103,7 +103,7 @@ VALUES: dict[str, list[str | tuple[str, str]]] = {
     ],
     "Password named after it": [
         ("The portal uses {} as password.", "Harbour!2025-Gate"),
-        ("root signs in with {} as its passphrase", "four-words-and-1-sign"),
+        ("root signs in with {} as its passphrase", "quince!harbour-77"),
     ],
     "PIN": [
         ("The PIN of the debit card is {}.", "4482"),
