@@ -138,7 +138,7 @@ def said(text: str) -> Said:
 
 def joining_keys(content: str, memory_type: str) -> tuple[int, ...]:
     """What two texts of a memory type have in common when they may be about the same, as signed numbers of 64 bits:
-    each two of their words of content, and each one of a text that has few."""
+    each two of their words of content, the first one, and each one of a text that has few."""
     if len(content) > _LONGEST:
         return ()
     one = said(content)
@@ -146,8 +146,9 @@ def joining_keys(content: str, memory_type: str) -> tuple[int, ...]:
     words = sorted(one.keys | one.topic | (one.faint if few else frozenset()))
     if len(words) > _PAIRED:
         words = sorted(sorted(words, key=_digest)[:_PAIRED])
-    alone = [(key,) for key in words] if few or one.replaces else []
-    return tuple(_digest("\0".join((memory_type, *each))) for each in (*combinations(words, 2), *alone))
+    alone = words if few or one.replaces else [_LISTS.folded.get(one.first, one.first)]
+    keys = (*combinations(words, 2), *zip(alone, strict=True))
+    return tuple(_digest("\0".join((memory_type, *each))) for each in keys)
 
 
 def _digest(text: str) -> int:

@@ -31,32 +31,26 @@ class Near(NamedTuple):
     at: datetime | None
 
 
-class Told(NamedTuple):
-    """What a row is to an earlier one, of this number; `turned` when that one is the later by what their store says."""
-
-    number: int
-    retelling: Retelling
-    turned: bool
-
-
 def keys_of(claim: Claim) -> tuple[int, ...]:
     """The keys of a claim; none for one with a credential, which is compared with nothing."""
     text = claim.content, claim.memory_type.value
     return () if claim.secrets else joining_keys(*text) or similar.keys_of(*text)
 
 
-def tell(text: str, at: datetime | None, near: Sequence[Near], words: ValueWords) -> list[Told]:
-    """What a text is to those before it, the nearest first: all that say the same or otherwise, and of those that one
-    of two replaces the nearest. Where both have a time, it says which is the later one, else their order does."""
-    teller, found = Teller(text, words), list[Told]()
+def tell(
+    text: str, at: datetime | None, near: Sequence[Near], words: ValueWords
+) -> list[tuple[int, Retelling, bool]]:
+    """What a text is to those before it, by their numbers, the nearest first: all that say the same or otherwise, and
+    of those that one of two replaces the nearest. Where both have a time, it says which is the later one, else their
+    order does; true when it is not the text."""
+    teller, found = Teller(text, words), list[tuple[int, Retelling, bool]]()
     for one in near:
         turned = at is not None and one.at is not None and at < one.at
-        told = Teller(one.text, words).of(text) if turned else teller.of(one.text)
-        if told is not None:
-            found.append(Told(one.number, told, turned))
-    found.sort(key=lambda one: (-one.retelling.shared, -one.number))
-    updates = [one for one in found if one.retelling.relation is Relation.UPDATE]
-    return [one for one in found if one not in updates or one.retelling.shared == updates[0].retelling.shared]
+        if told := Teller(one.text, words).of(text) if turned else teller.of(one.text):
+            found.append((one.number, told, turned))
+    found.sort(key=lambda one: (-one[1].shared, -one[0]))
+    most = next((told.shared for _, told, _ in found if told.relation is Relation.UPDATE), 0)
+    return [one for one in found if one[1].relation is not Relation.UPDATE or one[1].shared == most]
 
 
 class EarlierTexts:

@@ -179,7 +179,7 @@ def test_each_row_has_a_label_and_the_row_that_it_is_about() -> None:
     found = auditor.result()
     counts = [found.counts[flag] for flag in (Flag.UPDATE, Flag.CONFLICT, Flag.INSTRUCTION, Flag.PERSONAL)]
     assert counts == [1, 2, 1, 1]
-    assert found.junk == 7
+    assert found.junk == 9
 
 
 @pytest.mark.parametrize(

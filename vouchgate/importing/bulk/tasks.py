@@ -185,7 +185,7 @@ def _mattering(
         kept = {
             n for n in kept if not known.contradict(texts[n][1], allowance) or known.contradicted(texts[n][1])
         }
-    kept.update(one.number for one in told)
+    kept.update(n for n, _, _ in told)
     return [n for n in others if n in kept]
 
 
