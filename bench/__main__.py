@@ -138,6 +138,12 @@ def _import(asked: argparse.Namespace) -> None:
     import_speed.run(asked.rows or import_speed.ROWS)
 
 
+def _memories(asked: argparse.Namespace) -> None:
+    from bench.memories import score
+
+    score.run(held=asked.held)
+
+
 def _search(asked: argparse.Namespace) -> None:
     from bench.search import run
 
@@ -180,7 +186,8 @@ def _parser() -> argparse.ArgumentParser:
         help="text, documents, gate-documents, http, parts, idle, doors, partitions, log, log-proofs, web, fairness,"
         " queue, search,"
         " amsb,"
-        " harvest, records, spot-checks, judgement, entailment, alarms, import, bulk, dedup; or all of these. And soak,"
+        " harvest, records, spot-checks, judgement, entailment, memories, alarms, import, bulk, dedup; or all of these."
+        " And soak,"
         " which is not among them and takes an hour",
     )
     group = parser.add_argument_group("judgement, alarms")
@@ -196,9 +203,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--model", type=Path, metavar="FILE", help="entailment: the TOML file of a model of yours"
     )
-    group = parser.add_argument_group("import, bulk, search")
+    group = parser.add_argument_group("import, bulk, search, memories")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
-    group.add_argument("--held", action="store_true", help="search: the questions that are held back")
+    group.add_argument("--held", action="store_true", help="search, memories: what is held back")
     group = parser.add_argument_group("soak", "--picture FILE draws it")
     group.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="how long: 3600")
     group.add_argument(
@@ -259,6 +266,7 @@ def main() -> None:
         "entailment": partial(_entailment, asked),
         "alarms": partial(_alarms, asked),
         "import": partial(_import, asked),
+        "memories": partial(_memories, asked),
         "bulk": partial(_bulk, asked),
         "dedup": partial(_dedup, asked),
     }
