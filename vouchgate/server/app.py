@@ -19,7 +19,6 @@ from starlette.responses import RedirectResponse, Response
 
 from vouchgate.api import (
     attention,
-    audit,
     claims,
     corroboration,
     deliveries,
@@ -40,6 +39,7 @@ from vouchgate.api import (
     standing_rulings,
     team,
 )
+from vouchgate.api.audit import events, memory
 from vouchgate.review.ending.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.headers import PAGES, SecureHeaders
@@ -146,7 +146,8 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         corroboration.router,
         documents.router,
         gaps.router,
-        audit.router,
+        events.router,
+        memory.router,
         log.public_router,
         log.router,
         operations.router,
