@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, and_, bindparam, delete, func, select, update
 
-from vouchgate.storage.sql import BulkInsert, among, limited_to
+from vouchgate.storage.sql import BulkInsert, among
 from vouchgate.storage.tables.audits import AuditedRow, MemoryAuditRow
 
 AT_ONCE = 1000  # rows that one transaction changes
@@ -41,33 +41,23 @@ _COUNTS = select(ROW.c.label, ROW.c.state, func.count()).where(_ITS).group_by(RO
 _ACT = (ROW.c.act, ROW.c.state, ROW.c.acted_by)
 _ACTS = select(*_ACT, func.count().label("rows")).where(_ITS, ROW.c.act.is_not(None)).group_by(*_ACT)
 _OLD = select(AUDIT).where(AUDIT.c.kept_until <= bindparam("now")).limit(1)
-_LAST = select(func.coalesce(func.max(ROW.c.position), 0)).where(_ITS)
+_LAST = select(func.max(ROW.c.position)).where(_ITS)
 
 
 def listing(connection: Connection, owners: frozenset[str]) -> Sequence[Audit]:
     """The audits of these owners, the newest first."""
-    return connection.execute(
-        limited_to(owners, select(AUDIT), AUDIT).order_by(AUDIT.c.created_at.desc())
-    ).all()
-
-
-def taken(connection: Connection, audit: Audit) -> int:
-    """How many of its rows are here."""
-    return int(connection.scalar(_LAST, _key(audit)) or 0)
+    wanted = select(AUDIT).where(AUDIT.c.owner_id.in_(owners))
+    return connection.execute(wanted.order_by(AUDIT.c.created_at.desc())).all()
 
 
 def take(connection: Connection, audit: Audit, rows: Sequence[Mapping[str, Any]], after: int) -> int:
     """Adds rows behind the first `after`, if that is how many are here; how many then are."""
-    if taken(connection, audit) == after:
-        same = {
-            "owner_id": audit.owner_id,
-            "audit_id": audit.id,
-            "state": "open",
-            "act": None,
-            "acted_by": None,
-        }
-        _ROWS.write(connection, [{**same, **row, "position": at} for at, row in enumerate(rows, after + 1)])
-    return taken(connection, audit)
+    here = int(connection.scalar(_LAST, _key(audit)) or 0)
+    if here != after:
+        return here
+    same = {"owner_id": audit.owner_id, "audit_id": audit.id, "state": "open", "act": None, "acted_by": None}
+    _ROWS.write(connection, [{**same, **row, "position": at} for at, row in enumerate(rows, after + 1)])
+    return after + len(rows)
 
 
 def counts(connection: Connection, audit: Audit) -> dict[str, dict[str, int]]:
@@ -115,6 +105,20 @@ def move(
     return connection.execute(changed, {**_key(audit), "these": these}).rowcount
 
 
+def saying(connection: Connection, owner_id: str, texts: Collection[str]) -> list[tuple[str, int, bool]]:
+    """The rows of an owner, as audit and position, that are one of these texts, and those that are about such a row
+    (False). Reads all that there are."""
+    wanted = select(ROW.c.audit_id, ROW.c.position, ROW.c.name, ROW.c.other, ROW.c.text)
+    found, names = [], set()
+    in_order = wanted.where(ROW.c.owner_id == owner_id).order_by(ROW.c.audit_id, ROW.c.position)
+    for row in connection.execute(in_order, execution_options={"yield_per": AT_ONCE}):
+        if row.text in texts:
+            names.add((row.audit_id, row.name))
+        if row.text in texts or (row.audit_id, row.other) in names:
+            found.append((row.audit_id, row.position, row.text in texts))
+    return found
+
+
 def has_old(connection: Connection, now: datetime) -> bool:
     """Whether `forget_old` has something to do."""
     return connection.execute(_OLD, {"now": now}).first() is not None
@@ -122,11 +126,10 @@ def has_old(connection: Connection, now: datetime) -> bool:
 
 def forget_old(connection: Connection, now: datetime, limit: int) -> int:
     """Deletes up to `limit` rows of an audit whose time is over, and at last the audit; how many."""
-    if (audit := connection.execute(_OLD, {"now": now}).first()) is None:
-        return 0
-    last = taken(connection, audit)
+    audit = connection.execute(_OLD, {"now": now}).first()
+    last = audit and connection.scalar(_LAST, _key(audit))
     gone = delete(ROW).where(_ITS, ROW.c.position > last - limit) if last else delete(AUDIT).where(_THIS)
-    return connection.execute(gone, _key(audit)).rowcount
+    return connection.execute(gone, _key(audit)).rowcount if audit else 0
 
 
 def _key(audit: Audit) -> dict[str, Any]:

@@ -5,8 +5,6 @@ Revision: 0031
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 from alembic import op
 
@@ -17,29 +15,21 @@ down_revision = "0029"
 branch_labels = None
 depends_on = None
 
+_KINDS = {
+    **{"total": sa.Integer, "created_at": UtcTime, "kept_until": UtcTime, "position": sa.BigInteger},
+    **{"reason": sa.Text, "text": sa.Text, "claim": sa.JSON, "act": sa.BigInteger},
+}
+
 
 def upgrade() -> None:
     """Makes the two tables."""
-    _table(
-        "memory_audit",
-        "owner_id id",
-        "name token_id",
-        total=sa.Integer,
-        created_at=UtcTime,
-        kept_until=UtcTime,
-    )
-    kinds = {
-        "position": sa.BigInteger,
-        "reason": sa.Text,
-        "text": sa.Text,
-        "claim": sa.JSON,
-        "act": sa.BigInteger,
-    }
-    _table("audited_row", "owner_id audit_id position", "name label state other acted_by", **kinds)
+    _table("memory_audit", ["owner_id", "id"], "name total token_id created_at kept_until")
+    row = "name label reason other text claim state act acted_by"
+    _table("audited_row", ["owner_id", "audit_id", "position"], row)
     op.create_index("memory_audit_old", "memory_audit", ["kept_until"])
     for by in ("name", "state position", "label state position", "act state acted_by"):
-        columns = ["owner_id", "audit_id", *by.split()]
-        op.create_index(f"audited_row_by_{by.split()[0]}", "audited_row", columns)
+        name = f"audited_row_by_{by.split()[0]}"
+        op.create_index(name, "audited_row", ["owner_id", "audit_id", *by.split()])
 
 
 def downgrade() -> None:
@@ -48,8 +38,9 @@ def downgrade() -> None:
     op.drop_table("memory_audit")
 
 
-def _table(name: str, keys: str, texts: str, **kinds: Any) -> None:
+def _table(name: str, keys: list[str], others: str) -> None:
     empty = ("other", "act", "acted_by")
-    every = {**dict.fromkeys([*keys.split(), *texts.split()], sa.String), **kinds}
-    columns = [sa.Column(each, kind(), nullable=each in empty) for each, kind in every.items()]
-    op.create_table(name, *columns, sa.PrimaryKeyConstraint(*keys.split()))
+    columns = [
+        sa.Column(n, _KINDS.get(n, sa.String)(), nullable=n in empty) for n in [*keys, *others.split()]
+    ]
+    op.create_table(name, *columns, sa.PrimaryKeyConstraint(*keys))
