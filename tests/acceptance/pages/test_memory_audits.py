@@ -162,7 +162,9 @@ def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path)
 
     phone = windows.window(site.running.url, phone=True)
     sign_in_with(site, phone, token)
-    assert overflow(phone.go(f"{home}?label=contradiction&state=queued")) == 0
+    page = phone.go(f"{home}?label=contradiction&state=queued")
+    expect(page.locator("#rows")).to_be_visible()
+    assert overflow(page) == 0
 
 
 def test_what_is_not_the_owners(site: Site, windows: Chromium) -> None:

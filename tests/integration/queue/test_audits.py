@@ -1,4 +1,4 @@
-"""Audits that owners clear: what is handed over is here once, acts are whole and can be taken back, and time ends it."""
+"""Audits that owners clear: what is handed over is here once, acts are whole and can be undone, and time ends it."""
 
 from __future__ import annotations
 
