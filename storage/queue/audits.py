@@ -50,12 +50,14 @@ def listing(connection: Connection, owners: frozenset[str]) -> Sequence[Audit]:
     return connection.execute(wanted.order_by(AUDIT.c.created_at.desc())).all()
 
 
-def take(connection: Connection, audit: Audit, rows: Sequence[Mapping[str, Any]], after: int) -> int:
+def take(
+    connection: Connection, owner_id: str, audit_id: str, rows: Sequence[Mapping[str, Any]], after: int
+) -> int:
     """Adds rows behind the first `after`, if that is how many are here; how many then are."""
-    here = int(connection.scalar(_LAST, _key(audit)) or 0)
+    here = int(connection.scalar(_LAST, {"of_owner": owner_id, "of_audit": audit_id}) or 0)
     if here != after:
         return here
-    same = {"owner_id": audit.owner_id, "audit_id": audit.id, "state": "open", "act": None, "acted_by": None}
+    same = {"owner_id": owner_id, "audit_id": audit_id, "state": "open", "act": None, "acted_by": None}
     _ROWS.write(connection, [{**same, **row, "position": at} for at, row in enumerate(rows, after + 1)])
     return after + len(rows)
 
@@ -85,8 +87,9 @@ def search(
 
 def named(connection: Connection, audit: Audit, names: Collection[str]) -> dict[str, Row[Any]]:
     """The rows that have these names; of several with one name the first."""
-    wanted = select(ROW).where(_ITS, among(ROW.c.name, "names")).order_by(ROW.c.position.desc())
-    return {row.name: row for row in connection.execute(wanted, {**_key(audit), "names": names})}
+    wanted = select(ROW).where(_ITS, among(ROW.c.name, "names"))  # sorted here: there, it would read all rows
+    rows = connection.execute(wanted, {**_key(audit), "names": names}).all()
+    return {row.name: row for row in sorted(rows, key=lambda row: -row.position)}
 
 
 def acts(connection: Connection, audit: Audit, limit: int) -> Sequence[Row[Any]]:

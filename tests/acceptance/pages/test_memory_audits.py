@@ -20,7 +20,12 @@ pytestmark = pytest.mark.on("postgresql")
 
 KEY = "sk-ant-api03-" + "a8Kd0_fQ2" * 10 + "AA"
 NOTES: list[dict[str, Any]] = [
-    {"memory": "The office in Oslo opens at 8:00.", "agent_id": "desk"},
+    {
+        "memory": "The office in Oslo opens at 8:00.",
+        "agent_id": "desk",
+        "citations": ["ADR-001"],
+        "validity_horizon": "2031-01-01T00:00:00Z",
+    },
     {"memory": "The office in Oslo opens at 8:00."},
     {"memory": "The office in Oslo opens at 9:00."},
     {"memory": "The lift <script>alert(1)</script> was painted on Monday.", "tags": ["house"]},
@@ -48,7 +53,7 @@ def numbers(page: Page) -> dict[str, str]:
 def handed(rows: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     """The body that hands these rows over."""
     digest = hashlib.sha256(json.dumps(rows).encode()).hexdigest()
-    return {"name": "notes.jsonl", "digest": digest, "total": len(rows), "rows": rows} | more
+    return {"name": "notes\u202e\n.jsonl", "digest": digest, "total": len(rows), "rows": rows} | more
 
 
 def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path) -> None:
@@ -63,7 +68,7 @@ def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path)
     window = windows.window(site.running.url)
     sign_in_with(site, window, token)
     page = window.go("/review/memory-audits")
-    assert page.url.endswith(home)
+    expect(page.locator("nav.side a").first).to_have_attribute("href", f"{home}?label=credential&state=open")
     expect(page.locator("h1")).to_have_text("notes.jsonl: credential")  # the gravest comes first
     assert KEY not in page.content()
     assert numbers(page) == {
@@ -111,6 +116,8 @@ def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path)
         if line
     ]
     assert [row["content"] for row in cleaned] == [NOTES[at]["memory"] for at in (0, 2, 3, 6, 7)]
+    assert cleaned[0]["citations"][0]["value"] == "ADR-001"
+    assert cleaned[0]["validity_horizon"].startswith("2031-01-01T00:00:00")
     assert (cleaned[0]["agent_id"], cleaned[2]["tags"]) == ("desk", ["house"])
     gone = [
         json.loads(line)
@@ -196,6 +203,13 @@ def test_what_is_not_the_owners(site: Site, windows: Chromium) -> None:
     is_problem(reviewer.post("/v1/memory-audits", json=handed([row], total=300_000)), 429, "too_many_audits")
 
     home = f"/review/memory-audits/{first['id']}"
+    plain = windows.window(site.running.url, javascript=False)
+    sign_in_with(site, plain, site.token(Role.REVIEWER, owner)[1])
+    page = plain.go(f"{home}?label=fine")
+    page.get_by_role("button", name="Clear all").click()
+    expect(page.locator(".acted")).to_contain_text("cleared")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("#rows")).to_contain_text("Tea is at four.")
     window = windows.window(site.running.url)
     window.expect("status of 404", "status of 403", "status of 422")
     sign_in_with(site, window, site.token(Role.REVIEWER, site.owner())[1])
@@ -212,5 +226,5 @@ def test_what_is_not_the_owners(site: Site, windows: Chromium) -> None:
         assert (
             page.request.post(window.origin + path, form={"do": "clear:all", "label": "fine"}).status == 403
         )
-    for query in ("label=odd", "state=odd", "after=x", "after=-1"):
+    for query in ("label=odd", "label=open", "state=odd", "state=fine", "after=x", "after=-1"):
         assert page.request.get(f"{window.origin}{home}?{query}").status == 422

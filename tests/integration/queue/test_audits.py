@@ -43,7 +43,9 @@ def opened(store: Store, audit_id: str = "aud_1", owner: str = "ann") -> Audit:
 
 
 def take(store: Store, audit: Audit, rows: list[dict[str, Any]], after: int) -> int:
-    return store.writer.run([audit.owner_id], lambda c: audits.take(c, audit, rows, after)).result()
+    return store.writer.run(
+        [audit.owner_id], lambda c: audits.take(c, audit.owner_id, audit.id, rows, after)
+    ).result()
 
 
 def counts(store: Store, audit: Audit) -> dict[str, dict[str, int]]:
@@ -74,7 +76,7 @@ def test_rows_are_cleared_kept_and_put_back(store: Store) -> None:
     def move(to: RowState, who: Principal = RITA, minutes: int = 0, **chosen: Any) -> int | NotFound:
         return clearing.move(store, who, "aud_1", to, chosen, now=NOW + timedelta(minutes=minutes))
 
-    whole = {"label": ["repeat"], "state": ["open"]}
+    whole: dict[str, Any] = {"label": ["repeat"], "state": ["open"]}
     assert move(RowState.CLEARED, **whole) == AT_ONCE + 1  # in two steps
     assert move(RowState.CLEARED, **whole) == 0
     assert move(RowState.KEPT, minutes=1, position=[1, 2]) == 2

@@ -67,18 +67,13 @@ def hand_over(
     """Keeps rows of an audit for 30 days, for its owner's page. A request that comes twice adds nothing. What is left
     of them will go to the gate as an agent of its own, behind whom is who handed them over."""
     service, now, owner_id = service_of(request), datetime.now(UTC), owner_for(principal, sent.user_id)
-    service.gate.examiner.refuse_secret("name", sent.name)
-    rows = [_row(service.gate.examiner, row) for row in sent.rows[: sent.total - sent.after]]
-    audit_id, owner = (
-        f"aud_{sent.digest[:32]}",
-        principal.model_copy(update={"owners": frozenset({owner_id})}),
-    )
-    kept = {each.id: each for each in clearing.listing(service.store, owner)}
-    if audit_id not in kept:
-        if sum(each.total for each in kept.values()) + sent.total > MOST_KEPT:
-            detail = (
-                f"The audits of an owner have {MOST_KEPT:,} rows at most, and are kept for {KEPT.days} days."
-            )
+    store, examiner, audit_id = service.store, service.gate.examiner, f"aud_{sent.digest[:32]}"
+    examiner.refuse_secret("name", sent.name)
+    rows = [_row(examiner, row) for row in sent.rows[: sent.total - sent.after]]
+    kept = [each for each in clearing.listing(store, principal) if each.owner_id == owner_id]
+    if audit_id not in {each.id for each in kept}:
+        if sum(each.total for each in kept) + sent.total > MOST_KEPT:
+            detail = f"The audits of an owner have {MOST_KEPT:,} rows at most, and are kept for 30 days."
             raise ProblemError(429, "too_many_audits", detail)
         about = {"id": audit_id, "owner_id": owner_id, "name": sent.name, "total": sent.total}
         about |= {"created_at": now, "kept_until": now + KEPT}
@@ -86,11 +81,11 @@ def hand_over(
         def add(connection: Connection, token_id: str) -> None:
             connection.execute(insert(audits.AUDIT), [{**about, "token_id": token_id}])
 
-        tokens.create(service.store, role=Role.AGENT, name=f"audit of {sent.name}"[:100], owners=[owner_id], also=add,
-                      person=principal.person, expires_at=now + KEPT, actor=principal.id, now=now)  # fmt: skip
-        kept = {each.id: each for each in clearing.listing(service.store, owner)}
-    taking = partial(audits.take, audit=kept[audit_id], rows=rows, after=sent.after)
-    return MemoryAuditOut(id=audit_id, taken=service.store.writer.run([owner_id], taking).result())
+        called = "audit of " + "".join(filter(str.isprintable, sent.name))[:100]
+        tokens.create(store, role=Role.AGENT, name=called, owners=[owner_id], person=principal.person,
+                      expires_at=now + KEPT, actor=principal.id, now=now, also=add)  # fmt: skip
+    taking = partial(audits.take, owner_id=owner_id, audit_id=audit_id, rows=rows, after=sent.after)
+    return MemoryAuditOut(id=audit_id, taken=store.writer.run([owner_id], taking).result())
 
 
 def _row(examiner: Examiner, sent: AuditedRowIn) -> dict[str, object]:

@@ -23,7 +23,7 @@ from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.review.answers import NotFound
 from vouchgate.review.audit import clearing
 from vouchgate.review.pages.wording.diff import word_diff
-from vouchgate.review.pages.wording.times import moment
+from vouchgate.review.pages.wording.times import Moment, moment
 from vouchgate.server.state import service_of
 from vouchgate.storage.claims import known_keys
 from vouchgate.storage.claims.submit import Idempotency
@@ -40,6 +40,7 @@ PATH = "/review/memory-audits"
 PAGE = 50
 SENT = 100  # rows that one press sends to the gate
 MOST_SHOWN = 1000  # characters of a row, of which 50 pairs are held against each other in some 0.1 seconds
+_DIGITS = 17  # of the numbers of rows and acts
 _VERBS = {"clear": RowState.CLEARED, "keep": RowState.KEPT, "undo": RowState.OPEN}
 
 
@@ -59,58 +60,53 @@ def _find(request: Request, visitor: Visitor, audit_id: str) -> Audit:
 
 
 @router.get(PATH)
-def newest(request: Request, visitor: Reader) -> Response:
-    """The audit that was handed over last."""
-    every = clearing.listing(service_of(request).store, visitor.principal)
-    if every:
-        return RedirectResponse(f"{PATH}/{every[0].id}", 303)
-    return html(request, "memory_audits.html", here="memory-audits", audit=None)
-
-
 @router.get(f"{PATH}/{{audit_id}}")
-def show(request: Request, visitor: Reader, audit_id: str) -> Response:
-    """Rows of an audit with one label or in one state, and what can be done with them."""
-    return _page(request, visitor, audit_id)
+def show(request: Request, visitor: Reader, audit_id: str = "") -> Response:
+    """Rows of an audit, the newest unless one is named, with one label or in one state, and what can be done."""
+    every = clearing.listing(service_of(request).store, visitor.principal)
+    if not audit_id and not every:
+        return html(request, "memory_audits.html", here="memory-audits", audit=None)
+    return _page(request, visitor, audit_id or every[0].id)
 
 
-def _page(request: Request, visitor: Visitor, audit_id: str, said: str = "", going: bool = False) -> Response:
+def _page(
+    request: Request, visitor: Visitor, audit_id: str, said: str = "", *, going: bool = False
+) -> Response:
     audit, store, asked = _find(request, visitor, audit_id), service_of(request).store, request.query_params
     with store.browse() as connection:
         counts = audits.counts(connection, audit)
         labels = [each.value for each in RowLabel if each in counts]
         first = next((each for each in labels if counts[each]["open"]), "")
         label, state = asked.get("label", "" if "state" in asked else first), asked.get("state", "open")
-        after = asked.get("after", "0")[:9]
-        if not {label, state} <= {"", *labels, *RowState} or not (after.isascii() and after.isdecimal()):
+        after = asked.get("after", "0")
+        known = label in ("", *labels) and state in tuple(RowState) and after.isascii() and after.isdecimal()
+        if not known or len(after) > _DIGITS:
             raise PageProblem(422, "This address names rows that there are not.")
         rows = audits.search(connection, audit, [state], label, after=int(after), limit=PAGE)
         acts = audits.acts(connection, audit, 10)
-        shown = {
-            "others": audits.named(connection, audit, [row.other for row in rows if row.other]),
-            "became": _answers(connection, audit, rows),
-            "names": tokens.names(connection, {each.acted_by for each in acts}),
-        }
-    return html(
-        request,
-        "memory_audits.html",
-        here="memory-audits",
-        every=clearing.listing(store, visitor.principal),
-        audit=audit,
-        counts=counts,
-        labels=labels,
-        states=list(RowState),
-        label=label,
-        state=state,
-        rows=rows,
-        acts=acts,
-        **shown,
-        next=rows[-1].position if len(rows) == PAGE else None,
-        said=said,
-        going=going,
-        most=MOST_SHOWN,
-        diff=word_diff,
-        at=lambda act: moment(datetime.fromtimestamp(act / 1_000_000, UTC), datetime.now(UTC)),
-    )
+        others = audits.named(connection, audit, [row.other for row in rows if row.other])
+        names = tokens.names(connection, {each.acted_by for each in acts})
+        became = _answers(connection, audit, rows)
+    every = clearing.listing(store, visitor.principal)
+    shown: dict[str, Any] = {
+        **{"audit": audit, "every": every, "counts": counts, "labels": labels, "states": [*RowState]},
+        **{"label": label, "state": state, "rows": rows, "others": others, "became": became, "acts": acts},
+        **{
+            "names": names,
+            "most": MOST_SHOWN,
+            "diff": word_diff,
+            "at": _moment,
+            "said": said,
+            "going": going,
+        },
+        "next": rows[-1].position if len(rows) == PAGE else None,
+    }
+    return html(request, "memory_audits.html", here="memory-audits", **shown)
+
+
+def _moment(act: int) -> Moment:
+    """When an act was done, whose number says it."""
+    return moment(datetime.fromtimestamp(act / 1_000_000, UTC), datetime.now(UTC))
 
 
 @router.get(f"{PATH}/{{audit_id}}/{{what}}.jsonl")
@@ -146,7 +142,7 @@ async def act(request: Request, visitor: SignedIn, audit_id: str) -> Response:
     verb, _, which = fields.get("do", "").partition(":")
     numbers = ([which] if verb == "undo" else fields.getlist("row"))[:PAGE]
     if verb not in _VERBS or not all(
-        each.isascii() and each.isdecimal() and len(each) < 18 for each in numbers
+        each.isascii() and each.isdecimal() and len(each) <= _DIGITS for each in numbers
     ):
         raise PageProblem(422, "This form asks for nothing that can be done here.")
     chosen: dict[str, Any] = {"act" if verb == "undo" else "position": [int(each) for each in numbers]}
@@ -209,7 +205,7 @@ async def feed(request: Request, visitor: SignedIn, audit_id: str) -> Response:
     await asyncio.wrap_future(store.writer.run([audit.owner_id], note))
     going = len(rows) == SENT and not stopped
     said = stopped or (f"{SENT} more rows are at the gate." if going else "All that was left is at the gate.")
-    return await run_in_threadpool(_page, request, visitor, audit_id, said, going)
+    return await run_in_threadpool(_page, request, visitor, audit_id, said, going=going)
 
 
 def _answers(connection: Connection, audit: Audit, rows: Sequence[Any]) -> dict[int, Any]:
