@@ -148,10 +148,8 @@ async def act(request: Request, visitor: SignedIn, audit_id: str) -> Response:
     chosen: dict[str, Any] = {"act" if verb == "undo" else "position": [int(each) for each in numbers]}
     if which == "all":
         chosen = {"label": [fields.get("label", "")], "state": ["open"]}
-    move = partial(
-        clearing.move, service_of(request).store, visitor.principal, audit_id, _VERBS[verb], chosen
-    )
-    if isinstance(await run_in_threadpool(move, now=datetime.now(UTC)), NotFound):
+    move = partial(clearing.move, service_of(request).store, visitor.principal, audit_id)
+    if isinstance(await run_in_threadpool(move, _VERBS[verb], chosen, now=datetime.now(UTC)), NotFound):
         raise PageProblem(404, "There is no such audit, or its 30 days are over.")
     back = {name: fields[name] for name in ("label", "state") if fields.get(name)}
     return RedirectResponse(f"{PATH}/{audit_id}?{urlencode(back)}", 303)
@@ -173,13 +171,11 @@ async def feed(request: Request, visitor: SignedIn, audit_id: str) -> Response:
             rows.extend(audits.search(connection, audit, audits.LEFT, limit=SENT))
         for row in rows:
             said = ImportRow(str(row.position), row.text, **row.claim)
-            claim, key = (
-                claim_of(gate.examiner, agent, said, Defaults()),
-                Idempotency(_key(audit, row), audit.id),
-            )
+            claim = claim_of(gate.examiner, agent, said, Defaults())
             if isinstance(claim, BadRow):
                 batch.bad.append(claim)
             else:
+                key = Idempotency(_key(audit, row), audit.id)
                 batch.ready.append(PreparedRow(said.place, None, None, claim, key))
         return batch
 
@@ -198,10 +194,8 @@ async def feed(request: Request, visitor: SignedIn, audit_id: str) -> Response:
         await importer.run(once(), lambda: False)
     except ImportStopped as error:
         stopped = f"{error}."
-    if importer.tally.limit is not None:
-        stopped = (
-            f"The queue has no room: {importer.tally.limit.sentence}. Rule on what waits, then send the rest."
-        )
+    if (full := importer.tally.limit) is not None:
+        stopped = f"The queue has no room: {full.sentence}. Rule on what waits, then send the rest."
     await asyncio.wrap_future(store.writer.run([audit.owner_id], note))
     going = len(rows) == SENT and not stopped
     said = stopped or (f"{SENT} more rows are at the gate." if going else "All that was left is at the gate.")
