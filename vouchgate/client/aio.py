@@ -209,3 +209,4 @@ class AsyncReviews(AsyncCaller):
     edit = _asked(reviewing.edit)
     reject = _asked(reviewing.reject)
     undo = _asked(reviewing.undo)
+    hand_over = _asked(reviewing.hand_over)

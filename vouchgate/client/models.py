@@ -93,6 +93,13 @@ class Ruling(Frozen):
     needed: int | None = None
 
 
+class HandedOver(Frozen):
+    """How far an audit is handed over: `taken` of its rows are at the service."""
+
+    id: str
+    taken: int
+
+
 class Receipt(Frozen):
     """The proof that the log is bound to a decision, for `vouchgate-verify`; all None as long as it is not in a
     published checkpoint. `leaf` is base64; `salt` is hex, and None where it was erased or may not be shown."""

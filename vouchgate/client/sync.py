@@ -224,3 +224,4 @@ class Reviews(Caller):
     edit = _asked(reviewing.edit)
     reject = _asked(reviewing.reject)
     undo = _asked(reviewing.undo)
+    hand_over = _asked(reviewing.hand_over)
