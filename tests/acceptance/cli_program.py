@@ -35,8 +35,10 @@ def cli(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     anew: bool = False,
+    seconds: float = 60,
 ) -> subprocess.CompletedProcess[bytes]:
-    """One run to its end, in the directory `cwd`; with `anew` in an interpreter that starts for it."""
+    """One run to its end, in the directory `cwd`; with `anew` in an interpreter that starts for it, and within so many
+    seconds."""
     words = [str(argument) for argument in arguments]
     sent = stdin.encode() if isinstance(stdin, str) else stdin
     environment = clean_environment(env)
@@ -47,7 +49,7 @@ def cli(
             cwd=cwd,
             env=environment,
             capture_output=True,
-            timeout=60,
+            timeout=seconds,
             check=False,
         )
     with (
