@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 MEMORY = 1024 * 1024 * 1024  # bytes of address space
 _LONGEST = 120  # characters of an expression that is told: a longer one is a table, or prose
-PROGRAM = Path(__file__)
-RULES = tomllib.loads(PROGRAM.with_suffix(".toml").read_text("utf-8"))
+PROGRAM = __file__
+RULES = tomllib.loads(Path(PROGRAM).with_suffix(".toml").read_text("utf-8"))
 _Computed = ast.BinOp | ast.UnaryOp | ast.Call
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
