@@ -14,12 +14,14 @@ from tests.repos import TestRepository
 from vouchgate.gate.examiner import Examiner
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.citations import given_citation
+from vouchgate.ingest.citations.names import Cited, lineage_of
 from vouchgate.ingest.claims.decision import Tier
 from vouchgate.ingest.claims.source import Found, Missing, SourceReading, Standing, Unreachable
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.pipeline import Examined
 from vouchgate.ingest.sources.git.source import GitSource
 from vouchgate.review.staleness import SourceChanged, SourcesUnchanged, compare
+from vouchgate.review.vouching.owner_rules import facts_of
 from vouchgate.sources.reader import Sources
 
 PAIRS = tomllib.loads(Path(__file__).with_name("symbol_pairs.toml").read_text("utf-8"))
@@ -172,6 +174,9 @@ def test_a_memory_is_looked_at_again_when_the_definition_changes(shop: TestRepos
     )
     assert found(shop, "fetch_order").digest == before
     claim = then.evidence.claim.content
+    assert "src/shop/client.py" in facts_of(then, ())["path"]  # owner rules by file are asked
+    rests_on = Cited("symbol:fetch_order", found(shop, "fetch_order").source_id)
+    assert set(lineage_of([rests_on])) == {"symbol:fetch_order", "path:src/shop/client.py"}
     assert isinstance(compare(then, (), examine(shop, claim)[0], {}), SourcesUnchanged)
     shop.commit(
         "Change it", {"src/shop/client.py": CLIENT.replace("timeout: float = 30.0", "timeout: float = 3.0")}
