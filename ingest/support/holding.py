@@ -24,6 +24,7 @@ from vouchgate.ingest.support.quotation import Quotation, look_up, stretches
 from vouchgate.ingest.support.record import Record, read_record
 from vouchgate.ingest.support.scope import Said, said_by
 from vouchgate.ingest.support.stance import stances
+from vouchgate.ingest.support.tokens import LISTS
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +32,9 @@ _OF_CHOICE = frozenset({"choice", "status"})  # rules on words of choosing, and 
 _AMENDED = 0.2  # from this score on a later record that changes this one speaks of the statement too
 _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
 _NAME = re.compile(r"\w+")
-_CODED = re.compile(r"`(\w+)")
+_CODED, _OUTER = re.compile(r"`(\w+)"), re.compile(r"(\w+)\[")
+_WAYS = re.compile(r"\b(above|after|before|below|from|into|over|than|to|under|until) (?:an? |the )?`?(\w+)")
+_BOUNDS = {"about", "exactly", "fewer", "least", "less", "more", "most", "only", "up", "without"}
 READABLE = "english"  # the language for which there are lists of negation, modality and quantifiers
 
 
@@ -136,11 +139,16 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
 
 
 def _to_the_letter(said: Said, one: Held, text: str, title: str) -> Held:
-    """What a definition does to a statement: of one that it states, one fact has every word, and every name of a
-    parameter, be it `since` or `x`; it speaks of nothing (ADR-0069)."""
-    place = {*_NAME.findall(f"{text[slice(*one.place or (0, 0))]} {title}")}
-    lacks = {*_CODED.findall(text)}.intersection(_NAME.findall(said.text[one.start : one.end])) - place
-    if one.stance is Stance.REFUTES or (one.stance is Stance.STATES and not one.missing and not lacks):
+    """What a definition does to a statement: one fact has every word of one that it states, with the same bounds and
+    directions, every name of a parameter, be it `since` or `x`, and the outer type. It speaks of nothing (ADR-0069)."""
+    statement, place = said.text[one.start : one.end], text[slice(*one.place or (0, 0))]
+    ours, theirs = ({*_NAME.findall(each)} for each in (statement, place))
+    lacks = ({*_CODED.findall(text)} & ours) - theirs - {*_NAME.findall(title)}
+    lacks |= {*_OUTER.findall(place)} - ours
+    turned = {*_WAYS.findall(statement)} - {*_WAYS.findall(place)}
+    bounds = {word.lower() for word in ours ^ theirs} & (LISTS.modals | _BOUNDS)
+    stated = one.stance is Stance.STATES and not (one.missing or lacks or turned or bounds)
+    if stated or one.stance is Stance.REFUTES:
         return one
     return one.model_copy(update={"stance": Stance.SILENT, "why": one.why or "symbol"})
 

@@ -36,7 +36,7 @@ Repos = Annotated[
     list[str] | None,
     typer.Option(
         metavar="DIR",
-        help="A git work tree, or an address, that ADRs, commits and files are checked in. Repeat it.",
+        help="A git work tree, or an address, that ADRs, commits, files and code are checked in. Repeat it.",
     ),
 ]
 Offline = Annotated[

@@ -15,14 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-if sys.platform != "win32":
-    import resource
-
 MEMORY = 1024 * 1024 * 1024  # bytes of address space
-MOST = 50  # definitions of one file
 _LONGEST = 120  # characters of an expression that is told: a longer one is a table, or prose
-_KINDS = {"cached_property", "classmethod", "property", "staticmethod"}  # of methods, by decorator
-RULES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+PROGRAM = __file__
+RULES = tomllib.loads(Path(PROGRAM).with_suffix(".toml").read_text("utf-8"))
+_Computed = ast.BinOp | ast.UnaryOp | ast.Call
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -75,7 +72,6 @@ def _told(node: ast.stmt, name: str, owner: ast.AST | None) -> Iterator[tuple[st
                 yield from (("field", field, getattr(child, "annotation", None)), ("default", field, value))
     else:
         kind = "method" if isinstance(owner, ast.ClassDef) else "function"
-        kind = next((each.replace("method", " method") for each in called & _KINDS), kind)
         kind = f"async {kind}" if isinstance(node, ast.AsyncFunctionDef) else kind
         given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
         values = [*node.args.defaults, *node.args.kw_defaults]
@@ -95,11 +91,13 @@ def _assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:
 
 
 def _code(node: ast.expr | None) -> str:
-    """An expression as people write it; empty for none and for a long one."""
+    """An expression as people write it; empty for none, for a long one, and for one with numbers it computes with."""
     value = node.value if isinstance(node, ast.Constant) else None
     code = value if isinstance(value, str) else ast.unparse(node) if node else ""
     if isinstance(value, float) and value.is_integer():
         code = f"{value:.0f} ({code})"
+    if re.search(r"\d", code) and node and any(isinstance(each, _Computed) for each in ast.walk(node)):
+        code = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
     return code if len(code) <= _LONGEST and "\n" not in code else ""
 
 
@@ -112,15 +110,16 @@ def in_other(text: str, name: str) -> Iterator[tuple[str, str, list[str]]]:
 
 def main() -> None:
     """Answers one request: a name, and the text of files by path."""
-    if sys.platform != "win32":  # elsewhere the time limit of the parent is what holds
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    import resource  # noqa: PLC0415  (which Windows has not, where git is not read either)
+
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     name, texts = json.load(sys.stdin)
     answer: list[Definition] = []
     for path, text in texts.items():
         module, _, ending = path.replace("/", ".").rpartition(".")
         read = in_python if ending in ("py", "pyi") else in_other
         try:
-            found = [*read(text, name)][:MOST]
+            found = [*read(text, name)][:50]  # one file may define a name so often
         except Exception:  # noqa: BLE001  (no Python that is known here, or made to break what reads it)
             found, read = [], in_other
         for called, source, said in found or [("", "", [])] * (read is in_other):

@@ -26,8 +26,8 @@ from vouchgate.ingest.claims.source import (
     SourceReading,
     Standing,
 )
-from vouchgate.ingest.sources.git import definitions
 from vouchgate.ingest.sources.git.adr_files import LARGEST, read_blob, read_blobs, text_of
+from vouchgate.ingest.sources.git.definitions import PROGRAM, Definition
 from vouchgate.ingest.sources.git.grounding import Grounding, missing_objects
 from vouchgate.ingest.sources.git.prose import ENDINGS
 from vouchgate.ingest.sources.git.records import FoundRecord, judge, not_counting, record_at
@@ -277,18 +277,17 @@ def _lines(where: str, data: bytes, key: PathKey) -> _Lines | None:
 
 def _symbol(grounding: Grounding, repository: Repository, citation: Citation, tip: Tip) -> Found | _Absent:
     where = f"{repository.name} at {name_of(repository, tip)}"
-    found = _definitions(grounding, repository, citation, tip.commit)
+    found = _find(grounding, repository, citation, tip.commit)
     if not found:
         head = repository.run("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1)).decode().strip()
-        if head not in ("", tip.commit) and _definitions(grounding, repository, citation, head):
+        if head not in ("", tip.commit) and _find(grounding, repository, citation, head):
             says = f"{citation.name} is not merged into {where}."
             return _none_that_counts(citation, Standing.NOT_MERGED, says)
         return _Absent(f"No definition of {citation.name} exists in {where}.")
     one, paths = found[0], [each.path for each in found]
     places = plain(", ".join(paths[:8]))
     if any(each.source != one.source for each in found):
-        detail = f"{len(found)} definitions in {where} are {citation.name}: {places}."
-        return _none_that_counts(citation, Standing.AMBIGUOUS, detail)
+        return _none_that_counts(citation, Standing.AMBIGUOUS, f"{where} has several, in {places}.")
     last = one.name.rpartition(".")[2]
     text = plain(_BETWEEN.join([*(f"`{last}` is defined in {path}." for path in paths), *one.facts]))
     return Found(
@@ -307,9 +306,7 @@ def _symbol(grounding: Grounding, repository: Repository, citation: Citation, ti
     )
 
 
-def _definitions(
-    grounding: Grounding, repository: Repository, citation: Citation, commit: str
-) -> list[definitions.Definition]:
+def _find(grounding: Grounding, repository: Repository, citation: Citation, commit: str) -> list[Definition]:
     """What a commit defines under a name, but for prose and files in which agents keep what they remember."""
     file, _, name = citation.key.removeprefix("symbol:").rpartition("::")
     last = name.rpartition(".")[2]
@@ -320,9 +317,7 @@ def _definitions(
     code = (each for each in named if not each.lower().endswith(ENDINGS))
     paths = [each for each in code if not grounding.memory.match(each)]
     if len(paths) > MOST_CODE:
-        raise SourceError(
-            "not_supported", f"{len(paths)} files of {repository.name} have {last}: name its file."
-        )
+        raise SourceError("not_supported", f"{len(paths)} files of {repository.name} have {last}: name one.")
     if not paths:
         return []
     tree = repository.run("ls-tree", "-z", "-l", "--full-tree", commit, "--", *paths)
@@ -332,10 +327,10 @@ def _definitions(
     texts = {path: plain(text_of(data[each]) or "") for path, each in ids.items()}
     # Read in a process of its own, which a hostile file may break.
     asked = json.dumps([unicodedata.normalize("NFKC", last), texts]).encode()
-    program, left = [sys.executable, "-I", "-S", definitions.__file__], repository.remaining()
+    program, left = [sys.executable, "-I", "-S", PROGRAM], repository.remaining()
     try:
         done = subprocess.run(program, input=asked, capture_output=True, check=True, timeout=left, env={})
-        read = [definitions.Definition(*each) for each in json.loads(done.stdout)]
+        read = [Definition(*each) for each in json.loads(done.stdout)]
     except (subprocess.SubprocessError, ValueError) as error:
         repository.remaining()
         raise SourceError("not_supported", f"Code of {repository.name} breaks what reads it.") from error
