@@ -10,7 +10,7 @@ and are blanked out before anything is held against it. The words are in `[turns
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -43,9 +43,11 @@ _WISH = re.compile(
 )
 _FAVOURITE = re.compile(r"my (?:favou?rite|preferred) ([\w -]{1,60}?) (?:is|are) (.+)")
 _TELLING = re.compile(rf" {_any_of('telling')},?:?(?: that(?!\w))? ?")
-_TOLD_OF_SELF = re.compile(r"(?:she|he|they|i|the user)(?!\w) ?")
+_FIRST_PERSON = re.compile(r"(?<![\w'])i(?![\w'])")
+_NEAR = 60  # characters behind "I" in which its verb begins
+_ONESELF = re.compile(r"(?:she|he|they|i|the user)(?!\w) ?")
 _UNASSERTED = re.compile(
-    rf"(?<!\w){_any_of('unasserted')}|[\"“”„«»`]|^\s*>|(?<!\w)'[^']+'(?!\w)|\?[\s)!]*\Z", re.M
+    rf"(?<!\w){_any_of('unasserted')}|[\"“”„«»`]|^[ \t]*>|(?<!\w)'[^']+'(?!\w)|\?[\s)!]*\Z", re.M
 )
 _TAKING_BACK = re.compile(rf"(?<!\w){_any_of('taking_back')}")
 _HANDING_OVER = re.compile(rf"(?:{_any_of('polite')},? )*{_any_of('handing_over')}")
@@ -100,35 +102,40 @@ def limited(held: Iterable[Held], said: Said, found: Found, turn: str) -> Iterat
     in the record."""
     about = _about_speaker(said, found.who) if found.form == "turn" else []
     clauses = [_plain(turn[start:end]) for start, end in sentences(turn)] if about else []
+    wishes = {wish for each in clauses for wish in _wishes(each)}
+    doing = {verb for each in clauses for verb in _done_by_speaker(each)}
     for one in held:
         of = next((each for each in about if each.start <= one.start < each.end), None)
+        clause = _plain(said.text[max(one.start, of.then if of else 0) : one.end]).lstrip()
         why = ""
         if one.stance not in (Stance.STATES, Stance.SPEAKS):
             pass  # less than it may show
         elif found.form == "tool_output":
-            why = OF_PERSON if _PERSONAL.search(_plain(said.text[one.start : one.end])) else ""
-        elif of is None or not _shows(clauses, of.own, _plain(said.text[max(one.start, of.then) : one.end])):
+            why = OF_PERSON if _PERSONAL.search(clause) else ""
+        elif of is None or not (_wants(of.own, clause, wishes) if of.own else _told(clause, doing)):
             why = NOT_OWN
         yield one.model_copy(update={"stance": Stance.SPEAKS, "why": why}) if why else one
 
 
-def _shows(turn: list[str], own: str, clause: str) -> bool:
-    """Whether the sentences of a turn have what a clause of a claim says of its speaker."""
-    of_self = _TOLD_OF_SELF.match(clause.lstrip())
-    rest = clause.lstrip()[of_self.end() if of_self else 0 :]
-    if own:
-        wanted, shown = (
-            list(_wishes(f"{own.lower()} {rest}", whole=True)),
-            [w for each in turn for w in _wishes(each)],
-        )
-        return bool(wanted) and all(any(_says(wish, each) for wish in shown) for each in wanted)
-    # "Ann said that the limit is 500" is asserted, whatever it is; "that she lives here" must be "I live here".
-    verb = next((token.keys for token in tokens_of(rest) if token.low not in _SMALL["between"]), ())
-    return of_self is None or any(
-        one.low == "i" and two.keys == verb
-        for each in turn
-        for one, two in pairwise(token for token in tokens_of(each) if token.low not in _SMALL["between"])
-    )
+def _wants(own: str, clause: str, wishes: Collection[_Wish]) -> bool:
+    """Whether the speaker wants what a clause of a claim says, whose subject they are."""
+    subject = _ONESELF.match(clause)
+    wanted = list(_wishes(f"{own.lower()} {clause[subject.end() if subject else 0 :]}", whole=True))
+    return bool(wanted) and all(any(_says(wish, each) for wish in wishes) for each in wanted)
+
+
+def _told(clause: str, doing: Collection[tuple[str, ...]]) -> bool:
+    """Whether what "Ann said that …" tells may be her words: "she lives here" only where "I" do something like it."""
+    subject = _ONESELF.match(clause)
+    return subject is None or _verb_of(clause[subject.end() :]) in doing
+
+
+def _verb_of(rest: str) -> tuple[str, ...]:
+    return next((token.keys for token in tokens_of(rest) if token.low not in _SMALL["between"]), ())
+
+
+def _done_by_speaker(sentence: str) -> Iterator[tuple[str, ...]]:
+    return map(_verb_of, {sentence[at.end() : at.end() + _NEAR] for at in _FIRST_PERSON.finditer(sentence)})
 
 
 def _says(wish: _Wish, wanted: _Wish) -> bool:
@@ -157,6 +164,7 @@ def _about_speaker(said: Said, who: str) -> list[_Subject]:
 def _wishes(sentence: str, *, whole: bool = False) -> Iterator[_Wish]:
     """What somebody who says "I" wants in a sentence; nothing where more is said of it than phrases can hold. Of a
     claim the `whole` sentence must say that, and nothing else."""
+    sentence = " ".join(sentence.split())  # one space each, so that no pattern goes over many again and again
     for short, long in _CONTRACTED:
         sentence = sentence.replace(short, long)
     cut = [(0, 0, ""), *((m.start(), m.end(), m[1] or m[2] or "") for m in _JOINT.finditer(sentence))]
