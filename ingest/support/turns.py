@@ -1,10 +1,9 @@
 """What a record shows: a user's turn no more than what its speaker wants, likes, decides or said, and a tool's output
-nothing of that kind. Pure, linear.
+nothing of that kind. Pure, linear; its words are in `[turns]` of `stance.toml`.
 
 "The limit is 500" in a turn shows that somebody said so. So a statement is held against a turn by its form, too: "The
 user prefers tabs" against a sentence in which "I" prefer just that, phrase by phrase; "Ann said that …" against what
-is asserted in it. Questions, suppositions, quotations and what is handed over for somebody else are nobody's word here,
-and are blanked out before anything is held against it. The words are in `[turns]` of `stance.toml`.
+is asserted in it. What is asked, supposed, quoted or handed over for somebody else is blanked out before.
 """
 
 from __future__ import annotations
@@ -26,9 +25,7 @@ OF_PERSON = "of_person"  # what a person wants or said, which no tool knows
 
 _LISTS = read_data("stance.toml")["turns"]
 _SMALL = {name: frozenset(words) for name, words in _LISTS.items()}
-_COUNTED = (
-    _SMALL["relating"] | _SMALL["against"] | _SMALL["denials"]
-)  # small words that change what is wanted
+_COUNTED = _SMALL["relating"] | _SMALL["against"] | _SMALL["denials"]  # they change what is wanted
 _VERBS = {form: kind for kind, forms in _LISTS["verbs"].items() for form in forms}
 
 
@@ -103,54 +100,48 @@ def limited(held: Iterable[Held], said: Said, found: Found, turn: str) -> Iterat
     about = _about_speaker(said, found.who) if found.form == "turn" else []
     clauses = [_plain(turn[start:end]) for start, end in sentences(turn)] if about else []
     wishes = {wish for each in clauses for wish in _wishes(each)}
-    doing = {verb for each in clauses for verb in _done_by_speaker(each)}
+    behind = {each[at.end() : at.end() + _NEAR] for each in clauses for at in _FIRST_PERSON.finditer(each)}
+    doing = set(map(_verb_of, behind))  # what "I" do in the turn
     for one in held:
         of = next((each for each in about if each.start <= one.start < each.end), None)
         clause = _plain(said.text[max(one.start, of.then if of else 0) : one.end]).lstrip()
+        oneself = _ONESELF.match(clause)
+        rest = clause[oneself.end() :] if oneself else clause
         why = ""
         if one.stance not in (Stance.STATES, Stance.SPEAKS):
             pass  # less than it may show
         elif found.form == "tool_output":
             why = OF_PERSON if _PERSONAL.search(clause) else ""
-        elif of is None or not (_wants(of.own, clause, wishes) if of.own else _told(clause, doing)):
+        elif (
+            of is None or not of.own
+        ):  # "Ann said that the limit is 500", any words; "that she lives here", her own
+            why = NOT_OWN if of is None or (oneself and _verb_of(rest) not in doing) else ""
+        elif not _wants(f"{of.own.lower()} {rest}", wishes):
             why = NOT_OWN
         yield one.model_copy(update={"stance": Stance.SPEAKS, "why": why}) if why else one
 
 
-def _wants(own: str, clause: str, wishes: Collection[_Wish]) -> bool:
-    """Whether the speaker wants what a clause of a claim says, whose subject they are."""
-    subject = _ONESELF.match(clause)
-    wanted = list(_wishes(f"{own.lower()} {clause[subject.end() if subject else 0 :]}", whole=True))
+def _wants(clause: str, wishes: Collection[_Wish]) -> bool:
+    """Whether somebody with these wishes wants what a clause of a claim says in their words."""
+    wanted = list(_wishes(clause, whole=True))
     return bool(wanted) and all(any(_says(wish, each) for wish in wishes) for each in wanted)
-
-
-def _told(clause: str, doing: Collection[tuple[str, ...]]) -> bool:
-    """Whether what "Ann said that …" tells may be her words: "she lives here" only where "I" do something like it."""
-    subject = _ONESELF.match(clause)
-    return subject is None or _verb_of(clause[subject.end() :]) in doing
 
 
 def _verb_of(rest: str) -> tuple[str, ...]:
     return next((token.keys for token in tokens_of(rest) if token.low not in _SMALL["between"]), ())
 
 
-def _done_by_speaker(sentence: str) -> Iterator[tuple[str, ...]]:
-    return map(_verb_of, {sentence[at.end() : at.end() + _NEAR] for at in _FIRST_PERSON.finditer(sentence)})
-
-
 def _says(wish: _Wish, wanted: _Wish) -> bool:
-    less = not wanted.against and _SMALL["relating"].isdisjoint(
-        wish.against[2:]
-    )  # "tabs over spaces" says "tabs"
+    # "Tabs over spaces" says "tabs", but not where what follows limits it: "over spaces in Makefiles".
+    less = not wanted.against and _SMALL["relating"].isdisjoint(wish.against[2:])
     return wish[:3] == wanted[:3] and (less or wish.against == wanted.against)
 
 
 def _about_speaker(said: Said, who: str) -> list[_Subject]:
     """The sentences of a claim whose subject is whoever said the turn."""
-    names = {_plain(name) for name in (who, who.split(maxsplit=1)[0]) if len(name) > 1}.union(
-        _LISTS["speaker"]
-    )
-    subject = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})('s)?(?!\w)")
+    names = {_plain(who), _plain(who.split(maxsplit=1)[0]), *_LISTS["speaker"]}
+    ordered = sorted((re.escape(name) for name in names if len(name) > 1), key=len, reverse=True)
+    subject = re.compile(rf"(?:{'|'.join(ordered)})('s)?(?!\w)")
     found = []
     for start, end in dict.fromkeys(one.sentence for one in said.statements):
         sentence = _plain(said.text[start:end])

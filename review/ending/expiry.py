@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from vouchgate.review.queue import ReviewQueue
@@ -23,19 +24,15 @@ class Expired(NamedTuple):
 def expire(queue: ReviewQueue, now: datetime) -> Expired:
     """Expires pending items past their time and memories past their horizon, and forgets what was read of
     sources too long ago and who was signed in; each once, whoever else sweeps."""
-    items = memories = readings = sign_ins = texts = documents = records = 0
-    while count := queue.expire(now):
-        items += count
-    while count := queue.expire_memories(now):
-        memories += count
-    while count := queue.forget_readings(now):
-        readings += count
-    while count := queue.forget_sign_ins(now):
-        sign_ins += count
-    while count := queue.forget_texts(now):
-        texts += count
-    while count := queue.forget_documents(now):
-        documents += count
-    while count := queue.forget_records(now):
-        records += count
-    return Expired(items, memories, readings, sign_ins, texts, documents, records)
+    sweeps = (
+        queue.expire,
+        queue.expire_memories,
+        queue.forget_readings,
+        queue.forget_sign_ins,
+        queue.forget_texts,
+        queue.forget_documents,
+        queue.forget_records,
+    )
+    return Expired(
+        *(sum(iter(partial(sweep, now), 0)) for sweep in sweeps)
+    )  # each until there is nothing more

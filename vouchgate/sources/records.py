@@ -18,6 +18,8 @@ _OWN_OUTPUT = re.compile(
     r"\b(?:mem|rev|dec)_[0-9a-f]{32}\b"
 )  # ids of the gate, which it says to whom it answers
 
+_NOT_LISTED = "the operator has not listed as one no agent can steer"
+
 
 class RecordSource:
     """The records of a store. Safe to call from several threads."""
@@ -54,6 +56,5 @@ class RecordSource:
         if _OWN_OUTPUT.search(text) or any(fnmatchcase(tool, name) for name in self._rules.memory_tools):
             return Standing.MEMORY, "what agents remember, read back by a tool, and vouches for nothing."
         if tool not in map(str.casefold, self._rules.tools):
-            says = "the output of a tool that the operator has not listed as one no agent can steer, and vouches for "
-            return Standing.HINT, f"{says}nothing."
+            return Standing.HINT, f"the output of a tool that {_NOT_LISTED}, and vouches for nothing."
         return Standing.IN_FORCE, "what a tool returned that no agent can steer."
