@@ -1,16 +1,15 @@
 """What a record shows: a user's turn no more than what its speaker wants, likes, decides or said, and a tool's output
-nothing of that kind. Pure, linear.
+nothing of that kind. Pure, linear; its words are in `[turns]` of `stance.toml`.
 
 "The limit is 500" in a turn shows that somebody said so. So a statement is held against a turn by its form, too: "The
 user prefers tabs" against a sentence in which "I" prefer just that, phrase by phrase; "Ann said that …" against what
-is asserted in it. Questions, suppositions, quotations and what is handed over for somebody else are nobody's word here,
-and are blanked out before anything is held against it. The words are in `[turns]` of `stance.toml`.
+is asserted in it. What is asked, supposed, quoted or handed over for somebody else is blanked out before.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -26,9 +25,7 @@ OF_PERSON = "of_person"  # what a person wants or said, which no tool knows
 
 _LISTS = read_data("stance.toml")["turns"]
 _SMALL = {name: frozenset(words) for name, words in _LISTS.items()}
-_COUNTED = (
-    _SMALL["relating"] | _SMALL["against"] | _SMALL["denials"]
-)  # small words that change what is wanted
+_COUNTED = _SMALL["relating"] | _SMALL["against"] | _SMALL["denials"]  # they change what is wanted
 _VERBS = {form: kind for kind, forms in _LISTS["verbs"].items() for form in forms}
 
 
@@ -43,9 +40,11 @@ _WISH = re.compile(
 )
 _FAVOURITE = re.compile(r"my (?:favou?rite|preferred) ([\w -]{1,60}?) (?:is|are) (.+)")
 _TELLING = re.compile(rf" {_any_of('telling')},?:?(?: that(?!\w))? ?")
-_TOLD_OF_SELF = re.compile(r"(?:she|he|they|i|the user)(?!\w) ?")
+_FIRST_PERSON = re.compile(r"(?<![\w'])i(?![\w'])")
+_NEAR = 60  # characters behind "I" in which its verb begins
+_ONESELF = re.compile(r"(?:she|he|they|i|the user)(?!\w) ?")
 _UNASSERTED = re.compile(
-    rf"(?<!\w){_any_of('unasserted')}|[\"“”„«»`]|^\s*>|(?<!\w)'[^']+'(?!\w)|\?[\s)!]*\Z", re.M
+    rf"(?<!\w){_any_of('unasserted')}|[\"“”„«»`]|^[ \t]*>|(?<!\w)'[^']+'(?!\w)|\?[\s)!]*\Z", re.M
 )
 _TAKING_BACK = re.compile(rf"(?<!\w){_any_of('taking_back')}")
 _HANDING_OVER = re.compile(rf"(?:{_any_of('polite')},? )*{_any_of('handing_over')}")
@@ -100,50 +99,49 @@ def limited(held: Iterable[Held], said: Said, found: Found, turn: str) -> Iterat
     in the record."""
     about = _about_speaker(said, found.who) if found.form == "turn" else []
     clauses = [_plain(turn[start:end]) for start, end in sentences(turn)] if about else []
+    wishes = {wish for each in clauses for wish in _wishes(each)}
+    behind = {each[at.end() : at.end() + _NEAR] for each in clauses for at in _FIRST_PERSON.finditer(each)}
+    doing = set(map(_verb_of, behind))  # what "I" do in the turn
     for one in held:
         of = next((each for each in about if each.start <= one.start < each.end), None)
+        clause = _plain(said.text[max(one.start, of.then if of else 0) : one.end]).lstrip()
+        oneself = _ONESELF.match(clause)
+        rest = clause[oneself.end() :] if oneself else clause
         why = ""
         if one.stance not in (Stance.STATES, Stance.SPEAKS):
             pass  # less than it may show
         elif found.form == "tool_output":
-            why = OF_PERSON if _PERSONAL.search(_plain(said.text[one.start : one.end])) else ""
-        elif of is None or not _shows(clauses, of.own, _plain(said.text[max(one.start, of.then) : one.end])):
+            why = OF_PERSON if _PERSONAL.search(clause) else ""
+        elif (
+            of is None or not of.own
+        ):  # "Ann said that the limit is 500", any words; "that she lives here", her own
+            why = NOT_OWN if of is None or (oneself and _verb_of(rest) not in doing) else ""
+        elif not _wants(f"{of.own.lower()} {rest}", wishes):
             why = NOT_OWN
         yield one.model_copy(update={"stance": Stance.SPEAKS, "why": why}) if why else one
 
 
-def _shows(turn: list[str], own: str, clause: str) -> bool:
-    """Whether the sentences of a turn have what a clause of a claim says of its speaker."""
-    of_self = _TOLD_OF_SELF.match(clause.lstrip())
-    rest = clause.lstrip()[of_self.end() if of_self else 0 :]
-    if own:
-        wanted, shown = (
-            list(_wishes(f"{own.lower()} {rest}", whole=True)),
-            [w for each in turn for w in _wishes(each)],
-        )
-        return bool(wanted) and all(any(_says(wish, each) for wish in shown) for each in wanted)
-    # "Ann said that the limit is 500" is asserted, whatever it is; "that she lives here" must be "I live here".
-    verb = next((token.keys for token in tokens_of(rest) if token.low not in _SMALL["between"]), ())
-    return of_self is None or any(
-        one.low == "i" and two.keys == verb
-        for each in turn
-        for one, two in pairwise(token for token in tokens_of(each) if token.low not in _SMALL["between"])
-    )
+def _wants(clause: str, wishes: Collection[_Wish]) -> bool:
+    """Whether somebody with these wishes wants what a clause of a claim says in their words."""
+    wanted = list(_wishes(clause, whole=True))
+    return bool(wanted) and all(any(_says(wish, each) for wish in wishes) for each in wanted)
+
+
+def _verb_of(rest: str) -> tuple[str, ...]:
+    return next((token.keys for token in tokens_of(rest) if token.low not in _SMALL["between"]), ())
 
 
 def _says(wish: _Wish, wanted: _Wish) -> bool:
-    less = not wanted.against and _SMALL["relating"].isdisjoint(
-        wish.against[2:]
-    )  # "tabs over spaces" says "tabs"
+    # "Tabs over spaces" says "tabs", but not where what follows limits it: "over spaces in Makefiles".
+    less = not wanted.against and _SMALL["relating"].isdisjoint(wish.against[2:])
     return wish[:3] == wanted[:3] and (less or wish.against == wanted.against)
 
 
 def _about_speaker(said: Said, who: str) -> list[_Subject]:
     """The sentences of a claim whose subject is whoever said the turn."""
-    names = {_plain(name) for name in (who, who.split(maxsplit=1)[0]) if len(name) > 1}.union(
-        _LISTS["speaker"]
-    )
-    subject = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})('s)?(?!\w)")
+    names = {_plain(who), _plain(who.split(maxsplit=1)[0]), *_LISTS["speaker"]}
+    ordered = sorted((re.escape(name) for name in names if len(name) > 1), key=len, reverse=True)
+    subject = re.compile(rf"(?:{'|'.join(ordered)})('s)?(?!\w)")
     found = []
     for start, end in dict.fromkeys(one.sentence for one in said.statements):
         sentence = _plain(said.text[start:end])
@@ -157,6 +155,7 @@ def _about_speaker(said: Said, who: str) -> list[_Subject]:
 def _wishes(sentence: str, *, whole: bool = False) -> Iterator[_Wish]:
     """What somebody who says "I" wants in a sentence; nothing where more is said of it than phrases can hold. Of a
     claim the `whole` sentence must say that, and nothing else."""
+    sentence = " ".join(sentence.split())  # one space each, so that no pattern goes over many again and again
     for short, long in _CONTRACTED:
         sentence = sentence.replace(short, long)
     cut = [(0, 0, ""), *((m.start(), m.end(), m[1] or m[2] or "") for m in _JOINT.finditer(sentence))]

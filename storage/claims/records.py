@@ -45,18 +45,16 @@ _BY_KEY = select(TABLE).where(
     TABLE.c.submitted_by == bindparam("of_principal"),
     TABLE.c.idempotency_key == bindparam("of_key"),
 )
-_NOW = bindparam("now", type_=TABLE.c.kept_until.type)
-_GET = PreparedSelect(
-    select(*(TABLE.c[name] for name in Recorded._fields)).where(
-        _OWN, TABLE.c.id == bindparam("of_id"), KEPT, TABLE.c.kept_until > _NOW
-    )
-)
+_SAID = [TABLE.c[name] for name in Recorded._fields]
+_THIS = TABLE.c.id == bindparam("of_id")
+_HOLDS = TABLE.c.kept_until > bindparam("now", type_=TABLE.c.kept_until.type)
+_GET = PreparedSelect(select(*_SAID).where(_OWN, _THIS, KEPT, _HOLDS))
 _OLD = (
     select(TABLE.c.owner_id.label("of_owner"), TABLE.c.id.label("of_id"))
     .where(KEPT, TABLE.c.kept_until <= bindparam("now"))
     .limit(bindparam("most"))
 )
-_FORGET = update(TABLE).where(_OWN, TABLE.c.id == bindparam("of_id")).values(**EMPTY)
+_FORGET = update(TABLE).where(_OWN, _THIS).values(**EMPTY)
 
 
 def add(
@@ -88,9 +86,8 @@ def add(
         "digest": _digest(salt, sent),
     }
     _ROWS.write(connection, [row])
-    chain.append(
-        connection, owner_id, Action.RECORD_KEPT, row["id"], chain.document_of(committed(row)), by=by, now=now
-    )
+    document = chain.document_of(committed(row))
+    chain.append(connection, owner_id, Action.RECORD_KEPT, row["id"], document, by=by, now=now)
     return row, False
 
 

@@ -194,6 +194,7 @@ def _without(answer: Any, gone: set[str]) -> str:
         if _record_in(part) in gone:
             part.update({name: "Erased." for name in ("detail", "message") if name in part})
             part.update({name: "" for name in ("excerpt", "who", "digest", "text_digest") if name in part})
+            part.update({name: left for name, left in (("facts", {}), ("judgement", None)) if name in part})
         facts = part.get("facts")
         if isinstance(facts, dict) and gone.intersection(
             each for each in facts.values() if isinstance(each, str)

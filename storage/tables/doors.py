@@ -166,6 +166,9 @@ class DocumentRow(SQLModel, table=True):
     sarif: str | None = Field(default=None, sa_type=Text)
 
 
+_KEY = ("owner_id", "submitted_by", "idempotency_key")
+
+
 class RecordRow(SQLModel, table=True):
     """What a user said or a tool returned; see `storage.claims.records`. The row stays when its words go."""
 
@@ -173,11 +176,7 @@ class RecordRow(SQLModel, table=True):
     __table_args__ = (
         partial_index("record_kept", "owner_id", where="salt IS NOT NULL"),
         partial_index("record_due", "kept_until", where="salt IS NOT NULL"),
-        partial_index(
-            "record_by_key",
-            *("owner_id", "submitted_by", "idempotency_key"),
-            where="idempotency_key IS NOT NULL",
-        ),
+        partial_index("record_by_key", *_KEY, where="idempotency_key IS NOT NULL"),
     )
     owner_id: str = Field(primary_key=True)
     id: str = Field(primary_key=True)  # rec_…

@@ -14,9 +14,7 @@ from vouchgate.ingest.policy import RecordsPolicy
 from vouchgate.storage.claims import records
 from vouchgate.storage.store import Store
 
-_OWN_OUTPUT = re.compile(
-    r"\b(?:mem|rev|dec)_[0-9a-f]{32}\b"
-)  # ids of the gate, which it says to whom it answers
+_OWN_OUTPUT = re.compile(r"\b(?:mem|rev|dec)_[0-9a-f]{32}\b")  # ids that the gate answers with
 
 
 class RecordSource:
@@ -54,6 +52,6 @@ class RecordSource:
         if _OWN_OUTPUT.search(text) or any(fnmatchcase(tool, name) for name in self._rules.memory_tools):
             return Standing.MEMORY, "what agents remember, read back by a tool, and vouches for nothing."
         if tool not in map(str.casefold, self._rules.tools):
-            says = "the output of a tool that the operator has not listed as one no agent can steer, and vouches for "
-            return Standing.HINT, f"{says}nothing."
+            says = "the output of a tool not listed as one no agent can steer, and vouches for nothing."
+            return Standing.HINT, says
         return Standing.IN_FORCE, "what a tool returned that no agent can steer."

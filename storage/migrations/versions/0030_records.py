@@ -5,8 +5,6 @@ Revision: 0030
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 from alembic import op
 
@@ -15,12 +13,7 @@ down_revision = "0029"
 branch_labels = None
 depends_on = None
 
-_TYPES: dict[Any, tuple[str, ...]] = {
-    sa.String(): ("kind", "submitted_by", "digest"),
-    sa.DateTime(timezone=True): ("said_at", "created_at", "kept_until"),
-    sa.Text(): ("who", "text"),
-    sa.Boolean(): ("masked",),
-}
+_TIMES = ("said_at", "created_at", "kept_until")
 _INDEXES = (
     ("record_kept", ["owner_id"], "salt IS NOT NULL"),
     ("record_due", ["kept_until"], "salt IS NOT NULL"),
@@ -34,7 +27,10 @@ def upgrade() -> None:
         "record",
         sa.Column("owner_id", sa.String(), primary_key=True),
         sa.Column("id", sa.String(), primary_key=True),
-        *(sa.Column(name, each, nullable=False) for each, names in _TYPES.items() for name in names),
+        *(sa.Column(name, sa.String(), nullable=False) for name in ("kind", "submitted_by", "digest")),
+        *(sa.Column(name, sa.DateTime(timezone=True), nullable=False) for name in _TIMES),
+        *(sa.Column(name, sa.Text(), nullable=False) for name in ("who", "text")),
+        sa.Column("masked", sa.Boolean(), nullable=False),
         sa.Column("salt", sa.LargeBinary(), nullable=True),
         sa.Column("conversation", sa.Text(), nullable=True),
         sa.Column("idempotency_key", sa.String(), nullable=True),

@@ -58,8 +58,7 @@ async def add_record(
     examiner, rules = service.gate.examiner, service.policy.records
     owner_id = owner_for(principal, sent.user_id)
     if len(sent.text) > rules.characters:
-        message = f"text has {len(sent.text)} characters; the limit is {rules.characters}"
-        raise ClaimRefused("text_too_long", message)
+        raise ClaimRefused("text_too_long", f"text has more than {rules.characters} characters")
     labels = {"who": sent.who, "conversation": sent.conversation, "idempotency_key": idempotency_key}
     for name, value in labels.items():
         examiner.refuse_secret(name, value)
