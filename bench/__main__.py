@@ -114,6 +114,12 @@ def _alarms(asked: argparse.Namespace) -> None:
     false_alarms.run(asked.rows_of, asked.show)
 
 
+def _languages(asked: argparse.Namespace) -> None:
+    from bench.languages import run
+
+    run.run(held=asked.held, show=asked.show)
+
+
 def _import(asked: argparse.Namespace) -> None:
     from bench import import_speed
 
@@ -162,7 +168,7 @@ def _parser() -> argparse.ArgumentParser:
         help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
         " search,"
         " amsb,"
-        " harvest, spot-checks, judgement, alarms, import, bulk, dedup; or all of these. And soak, which is not among"
+        " harvest, spot-checks, judgement, alarms, languages, import, bulk, dedup; or all of these. And soak, which is not among"
         " them and takes an hour",
     )
     group = parser.add_argument_group("judgement, alarms")
@@ -174,10 +180,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="rows that people judged, as JSONL",
     )
-    group.add_argument("--show", default="", metavar="CODE", help="print the texts in which this was found")
+    group.add_argument(
+        "--show",
+        default="",
+        metavar="CODE",
+        help="print the texts in which this was found; languages: what went wrong in this one",
+    )
     group = parser.add_argument_group("import, bulk, search")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
-    group.add_argument("--held", action="store_true", help="search: the questions that are held back")
+    group.add_argument("--held", action="store_true", help="search, languages: the half that is held back")
     group = parser.add_argument_group("soak", "--picture FILE draws it")
     group.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="how long: 3600")
     group.add_argument(
@@ -234,6 +245,7 @@ def main() -> None:
         "log-proofs": _log_proofs,
         "judgement": partial(_judgement, asked),
         "alarms": partial(_alarms, asked),
+        "languages": partial(_languages, asked),
         "import": partial(_import, asked),
         "bulk": partial(_bulk, asked),
         "dedup": partial(_dedup, asked),
