@@ -27,25 +27,26 @@ _Found = tuple[int, int, HedgeCategory]
 def hedges_in(text: str, languages: Languages) -> list[HedgeMatch]:
     """Those of all sentences that are of one of the languages, in order; no two overlap. Linear; never raises."""
     read = composed(text)
+    small = read.text.lower()
     matches = []
     for start, end, codes in languages.of(read.text):
         spoken = [languages.by_code[code] for code in codes]
-        found = [hedge for language in spoken for hedge in _of(language, read.text[start:end])]
+        found = [hedge for language in spoken for hedge in _of(language, small[start:end])]
         for first, last, category in _longest(found):
             at, stop = start + first, start + last
-            if not _mentioned(spoken, read.text, at, stop):
+            if not _mentioned(spoken, small, at, stop):
                 begins, ends = read.span(at, stop)
                 matches.append(HedgeMatch(category=category, text=text[begins:ends], start=begins, end=ends))
     return matches
 
 
 def _of(language: Language, sentence: str) -> Iterator[_Found]:
-    """The hedges of one sentence, without those that touch what only looks like one."""
+    """The hedges of one sentence, without those that lie in what only looks like one."""
     plain = [match.span() for match in language.patterns[PLAIN].finditer(sentence)]
     for category in HedgeCategory:
         for match in language.patterns[category].finditer(sentence):
             start, end = match.span()
-            if not any(start < stop and begin < end for begin, stop in plain):
+            if not any(begin <= start and end <= stop for begin, stop in plain):
                 yield start, end, category
 
 

@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from importlib import resources
-from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field
 
 from vouchgate.ingest import data
 from vouchgate.ingest.claims.frozen import Frozen
@@ -40,19 +39,17 @@ class Language(Frozen):
     without: str = ""  # those with which a text is of another language after all
     function: tuple[str, ...] = ()  # words that tell the language, and are no English ones
     quoting: tuple[str, ...] = ()  # phrases beside a quotation that make it another's words, or a string
-    spellings: dict[str, str] = {}  # how a letter may be written, too
-    words: dict[str, tuple[str, ...]] = {}
-    hedges: dict[str, tuple[str, ...]] = {}
-    gloss: dict[str, tuple[str, ...]] = {}  # English words to those that say the same
-
-    @model_validator(mode="after")
-    def _every_phrase_reads(self) -> Self:
-        self.patterns, self.quotes  # noqa: B018  (each raises where a phrase cannot be read)
-        return self
+    spellings: dict[str, str] = Field(default_factory=dict)  # how a letter may be written, too
+    words: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    hedges: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    gloss: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict
+    )  # English words to those that say the same
 
     @cached_property
     def patterns(self) -> Mapping[str, re.Pattern[str]]:
-        """What finds the hedges of each category in a sentence in small letters."""
+        """What finds the hedges of each category, and what only looks like one, in a sentence in small letters. Made
+        when it is first asked for, which takes a tenth of a second. Raises ValueError naming what cannot be read."""
         if unknown := self.hedges.keys() - {*HedgeCategory, PLAIN}:
             raise ValueError(f"hedges: there is no category {min(unknown)!r}")
         return {kind: self._pattern(self.hedges.get(kind, ())) for kind in (*HedgeCategory, PLAIN)}
@@ -68,8 +65,8 @@ class Language(Frozen):
         return frozenset(word for each in self.function for word in (each, _respelled(each, self.spellings)))
 
     def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
-        found = sorted(map(self._phrase, phrases), key=len, reverse=True)
-        return re.compile("|".join(found) or r"(?!)")
+        whole = "|".join(sorted(map(self._phrase, phrases), key=len, reverse=True)) or r"(?!)"
+        return re.compile(whole if self.letters else rf"(?<![\w#@/])(?<!\w-)(?:{whole})(?!\w|-\w)")
 
     def _phrase(self, phrase: str) -> str:
         """A phrase as a regular expression. Raises ValueError naming it."""
@@ -78,6 +75,8 @@ class Language(Frozen):
         for part in phrase.split():
             if part in _ANCHORS:
                 pieces.append(_ANCHORS[part])
+            elif part in (",", ":"):
+                pieces.append(rf"\s*{part}")
             elif part == "...":
                 pieces.append(joint + gap)
                 joint = ""
@@ -112,14 +111,13 @@ class Language(Frozen):
             else:
                 found.append(self._word(each))
         whole = "|".join(sorted(found, key=len, reverse=True))
-        return f"(?:{whole})" if self.letters else rf"(?<!\w)(?<!\w-)(?:{whole})(?!\w|-\w)"
+        return f"(?:{whole})"
 
     def _word(self, text: str) -> str:
+        spelled = {} if text.startswith("=") else self.spellings
         letters = (
-            f"(?:{re.escape(letter)}|{re.escape(self.spellings[letter])})"
-            if letter in self.spellings
-            else re.escape(letter)
-            for letter in text
+            f"(?:{letter}|{spelled[letter]})" if letter in spelled else re.escape(letter)
+            for letter in text.removeprefix("=").replace("_", " ")
         )
         return "".join(letters).replace(r"\*", r"\w*").replace(r"\ ", self._joint)
 
@@ -137,6 +135,9 @@ class Languages:
         for code, language in languages.items():
             for word in language.cues:
                 self._cued[word] = (*self._cued.get(word, ()), code)
+        self._shared = frozenset(
+            form for language in languages.values() for forms in language.gloss.values() for form in forms
+        )
         letters = "".join(language.letters for language in languages.values())
         self._unspaced = re.compile(f"[{letters}]" if letters else r"(?!)")
         self._telling = {
@@ -154,9 +155,10 @@ class Languages:
         return text.isascii() and self._cued.keys().isdisjoint(words)
 
     def of(self, text: str) -> list[tuple[int, int, tuple[str, ...]]]:
-        """The sentences of a text in small letters that are of one of the languages: start, end and the codes of those
-        it may be of. Linear."""
-        if self._cued.keys().isdisjoint(_WORD.findall(text)) and not self._unspaced.search(text):
+        """The sentences of a text that are of one of the languages: start, end and the codes of those it may be of.
+        Linear."""
+        small = text.lower()
+        if self._cued.keys().isdisjoint(_WORD.findall(small)) and not self._unspaced.search(text):
             return []
         unspaced = tuple(
             code
@@ -165,7 +167,7 @@ class Languages:
         )
         found = []
         for start, end in sentences(text):
-            sentence = text[start:end]
+            sentence = small[start:end]
             codes = self._spaced(sentence)
             if unspaced and self._unspaced.search(sentence):
                 codes = (*codes, *unspaced)
@@ -183,7 +185,7 @@ class Languages:
                 for code in codes:
                     count[code] = count.get(code, 0) + 1
             else:
-                english += word in LISTS.function
+                english += word in LISTS.function and word not in self._shared
         most = max(count.values(), default=0)
         if not most or (most == 1 and english > 1):
             return ()

@@ -280,16 +280,13 @@ _APART = re.compile("[^\\s][\u0300-\u036f\u3099\u309a]{1,4}|[\uff61-\uff9f]+")
 
 
 def composed(text: str) -> Normalised:
-    """The text in small letters with plain signs (`plain_signs`) and its accents, which `normalise` takes away: in most
-    languages they are part of the letter."""
-    if text.isascii():
-        return Normalised(text.lower())
-    plain = plain_signs(text)
-    small = plain.text.replace("\u0130", "i").lower()  # the one letter that grows
-    edits = [(m.start(), m.end(), unicodedata.normalize("NFKC", m[0])) for m in _APART.finditer(small)]
+    """The text with plain signs (`plain_signs`) and its accents, which `normalise` takes away: in most languages they
+    are part of the letter. In small letters it is as long."""
+    plain = plain_signs(text.replace("\u0130", "I"))  # the one letter that grows
+    edits = [(m.start(), m.end(), unicodedata.normalize("NFKC", m[0])) for m in _APART.finditer(plain.text)]
     if not edits:
-        return Normalised(small, plain.passes)
-    made = _Pass(small, edits)
+        return plain
+    made = _Pass(plain.text, edits)
     return Normalised(made.text, (*plain.passes, made))
 
 
