@@ -24,7 +24,8 @@ PLAIN = "plain"  # the phrases that only look like a hedge
 
 _FOLDER = "languages"
 _WORD = re.compile(r"[^\W\d_]+")
-_NUMBER = r"\d[\d.,]*(?!\w)"
+_DIGITS = r"\d[\d.,]*"
+_NUMBER = _DIGITS + r"(?!\w)"
 _MARKS = r".,;:!?。、\n"
 _SPACED_GAP = rf"(?:[^\s{_MARKS}]+%s){{0,6}}?"
 _UNSPACED_GAP = rf"[^{_MARKS}]{{0,20}}?"
@@ -98,21 +99,21 @@ class Language(Frozen):
     def _element(self, part: str, phrase: str) -> str:
         found: list[str] = []
         for each in part.split("|"):
-            if each.startswith("{"):
-                if each[1:-1] not in self.words:
-                    raise ValueError(f"phrase {phrase!r}: no word list is called {each!r}")
-                found += map(self._word, self.words[each[1:-1]])
-            elif not each:
-                raise ValueError(f"phrase {phrase!r} has an empty alternative")
-            elif each == "#":
-                found += [
-                    _NUMBER,
-                    *(self._word(word) for key in self.gloss if key.isdigit() for word in self.gloss[key]),
-                ]
-            else:
-                found.append(self._word(each))
+            listed = each.startswith("{")
+            if listed and each[1:-1] not in self.words:
+                raise ValueError(f"phrase {phrase!r}: no word list is called {each!r}")
+            for word in self.words[each[1:-1]] if listed else (each,):
+                if not word:
+                    raise ValueError(f"phrase {phrase!r} has an empty alternative")
+                found += self._numbers if word == "#" else [self._word(word)]
         whole = "|".join(sorted(found, key=len, reverse=True))
         return f"(?:{whole})"
+
+    @property
+    def _numbers(self) -> list[str]:
+        """Where words are not parted, a number may be followed by anything: "80ms", "40分"."""
+        spelled = (form for key, forms in self.gloss.items() if key.isdigit() for form in forms)
+        return [_DIGITS if self.letters else _NUMBER, *map(self._word, spelled)]
 
     def _word(self, text: str) -> str:
         spelled = {} if text.startswith("=") else self.spellings
