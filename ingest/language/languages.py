@@ -63,7 +63,8 @@ class Language(Frozen):
     @cached_property
     def cues(self) -> frozenset[str]:
         """The words that tell the language, however they are spelled."""
-        return frozenset(word for each in self.function for word in (each, _respelled(each, self.spellings)))
+        spelled = {_respelled(word, self.spellings) for word in self.function}
+        return frozenset(self.function) | (spelled - LISTS.function)
 
     def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
         whole = "|".join(sorted(map(self._phrase, phrases), key=len, reverse=True)) or r"(?!)"
@@ -177,8 +178,8 @@ class Languages:
         return found
 
     def _spaced(self, sentence: str) -> tuple[str, ...]:
-        """The languages of which a sentence has most telling words. One such word is not enough beside two of
-        English."""
+        """The languages of which a sentence has most telling words, or one less. One such word is not enough beside two
+        of English."""
         count: dict[str, int] = {}
         english = 0
         for word in _WORD.findall(sentence):
@@ -190,7 +191,7 @@ class Languages:
         most = max(count.values(), default=0)
         if not most or (most == 1 and english > 1):
             return ()
-        return tuple(code for code, number in count.items() if number == most)
+        return tuple(code for code, number in count.items() if number >= max(1, most - 1))
 
 
 @cache
