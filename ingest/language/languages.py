@@ -19,6 +19,7 @@ from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.hedges import HedgeCategory
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.terms import LISTS
+from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 
 PLAIN = "plain"  # the phrases that only look like a hedge
 
@@ -26,6 +27,8 @@ _FOLDER = "languages"
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGITS = r"\d[\d.,]*"
 _NUMBER = _DIGITS + r"(?!\w)"
+_FIGURES = r"\d+(?:[.,:/]\d+|[ \u00a0]\d{3}(?!\d))*"
+_JOINED = r"[^\W_]+(?:['._:/@+-][^\W_]+)*"
 _MARKS = r".,;:!?。、\n"
 _SPACED_GAP = rf"(?:[^\s{_MARKS}]+%s){{0,6}}?"
 _UNSPACED_GAP = rf"[^{_MARKS}]{{0,20}}?"
@@ -43,6 +46,9 @@ class Language(Frozen):
     spellings: dict[str, str] = Field(default_factory=dict)  # how a letter may be written, too
     words: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     hedges: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    endings: str = (
+        ""  # of a script that does not part words: characters that say nothing when two texts are compared
+    )
     gloss: dict[str, tuple[str, ...]] = Field(
         default_factory=dict
     )  # English words to those that say the same
@@ -65,6 +71,25 @@ class Language(Frozen):
         """The words that tell the language, however they are spelled."""
         spelled = {_respelled(word, self.spellings) for word in self.function}
         return frozenset(self.function) | (spelled - LISTS.function)
+
+    @cached_property
+    def glossary(self) -> tuple[re.Pattern[str], Mapping[str, str]]:
+        """What finds the words of a text in small letters, its group `form` those of `gloss`; and what these mean."""
+        meanings = {
+            form: form if key == "keep" else key
+            for key, forms in self.gloss.items()
+            for written in forms
+            for form in (written, _respelled(written, self.spellings))
+        }
+        forms = "|".join(
+            re.escape(form).replace(r"\ ", r"\s+")
+            + ("" if self.letters or form.endswith("'") else r"(?!\w|-\w)")
+            for form in sorted(meanings, key=len, reverse=True)
+        )
+        if self.letters:
+            other = rf"{_FIGURES}|{RUN_OR_CHARACTER.pattern}"
+            return re.compile(rf"(?P<form>{forms or r'(?!)'})|{other}"), meanings
+        return re.compile(rf"(?<!\w)(?P<form>{forms or r'(?!)'})|(?:{_FIGURES})(?!\w)|{_JOINED}"), meanings
 
     def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
         whole = "|".join(sorted(map(self._phrase, phrases), key=len, reverse=True)) or r"(?!)"
