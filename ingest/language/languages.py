@@ -202,6 +202,10 @@ class Languages:
                 found.append((start, end, codes))
         return found
 
+    def spoken_in(self, text: str) -> tuple[str, ...]:
+        """The codes of all languages of which the text may have a sentence."""
+        return tuple(dict.fromkeys(code for *_, codes in self.of(text) for code in codes))
+
     def _spaced(self, sentence: str) -> tuple[str, ...]:
         """The languages of which a sentence has most telling words, or one less. One such word is not enough beside two
         of English."""
@@ -229,3 +233,9 @@ def load_languages() -> dict[str, Language]:
         name.removesuffix(".toml"): Language.model_validate(data.read_data(f"{_FOLDER}/{name}"))
         for name in names
     }
+
+
+@cache
+def built_in() -> Languages:
+    """Those of the built-in ones."""
+    return Languages(load_languages())
