@@ -30,7 +30,9 @@ def contradicted_in_another_language(claim: str, earlier: str) -> tuple[str, ...
 
 def excluded(ours: Sequence[GlossWord], theirs: Sequence[GlossWord]) -> tuple[str, ...]:
     """The same of two texts word by word."""
-    said = [Counter(word.key for word in words if word.kind is not GlossKind.NEGATION) for words in (ours, theirs)]
+    said = [
+        Counter(word.key for word in words if word.kind is not GlossKind.NEGATION) for words in (ours, theirs)
+    ]
     if not said[0] & said[1]:
         return ()
     mine = [word for word in ours if word.key in said[0] - said[1]]

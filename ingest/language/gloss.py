@@ -42,13 +42,15 @@ def glossed(text: str, language: Language) -> list[GlossWord]:
     pattern, meanings = language.glossary
     found = []
     for match in pattern.finditer(composed(text).text.lower()):
+        if match.lastgroup == "ending":
+            continue
         shown = key = " ".join(match.group().split())
         if match.lastgroup == "form":
             key = meanings[shown]
         elif shown[0].isdigit():
             key = shown.translate(_SEPARATORS) if _GROUPED.fullmatch(shown) else shown.replace(",", ".")
         kind = _KINDS.get(key) or (GlossKind.NUMBER if key[0].isdigit() else GlossKind.WORD)
-        if kind is not GlossKind.SMALL and key not in language.endings:
+        if kind is not GlossKind.SMALL:
             found.append(GlossWord(_SAME.get(key, key), shown, kind))
     return found
 

@@ -10,20 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
-from importlib import resources
 
 from pydantic import Field
 
-from vouchgate.ingest import data
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.hedges import HedgeCategory
+from vouchgate.ingest.data import read_languages
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.terms import LISTS
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 
 PLAIN = "plain"  # the phrases that only look like a hedge
 
-_FOLDER = "languages"
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGITS = r"\d[\d.,]*"
 _NUMBER = _DIGITS + r"(?!\w)"
@@ -86,10 +84,12 @@ class Language(Frozen):
             + ("" if self.letters or form.endswith("'") else r"(?!\w|-\w)")
             for form in sorted(meanings, key=len, reverse=True)
         )
+        forms = forms or r"(?!)"
         if self.letters:
-            other = rf"{_FIGURES}|{RUN_OR_CHARACTER.pattern}"
-            return re.compile(rf"(?P<form>{forms or r'(?!)'})|{other}"), meanings
-        return re.compile(rf"(?<!\w)(?P<form>{forms or r'(?!)'})|(?:{_FIGURES})(?!\w)|{_JOINED}"), meanings
+            ending = f"[{self.endings}]" if self.endings else r"(?!)"
+            other = rf"(?P<ending>{ending})|{_FIGURES}|{RUN_OR_CHARACTER.pattern}"
+            return re.compile(rf"(?P<form>{forms})|{other}"), meanings
+        return re.compile(rf"(?<!\w)(?P<form>{forms})|(?:{_FIGURES})(?!\w)|{_JOINED}"), meanings
 
     def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
         whole = "|".join(sorted(map(self._phrase, phrases), key=len, reverse=True)) or r"(?!)"
@@ -226,13 +226,7 @@ class Languages:
 @cache
 def load_languages() -> dict[str, Language]:
     """The built-in ones by code, read once."""
-    names = sorted(
-        each.name for each in resources.files(data).joinpath(_FOLDER).iterdir() if each.name.endswith(".toml")
-    )
-    return {
-        name.removesuffix(".toml"): Language.model_validate(data.read_data(f"{_FOLDER}/{name}"))
-        for name in names
-    }
+    return {code: Language.model_validate(raw) for code, raw in read_languages().items()}
 
 
 @cache

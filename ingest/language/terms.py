@@ -8,6 +8,8 @@ follows from its kind and from lists (`ingest/data/support.toml`). The weights a
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,7 +17,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from vouchgate.ingest.data import read_data
+from vouchgate.ingest.data import read_data, read_languages
 from vouchgate.ingest.language.normalise import fold
 from vouchgate.ingest.language.stems import stem
 from vouchgate.ingest.language.words import TERM
@@ -29,6 +31,8 @@ _OPENING = re.compile(r'[.!?:\n"“]')
 # A longer word is read as its beginning: putting a run of combining marks in order costs the square of its length.
 _LONGEST = 64
 _MOST_PARTS = 12  # of one compound; a path or a slug with more is its first parts
+ENGLISH = "english"
+_MANY = 40  # words of which one of English prose is a function word
 _IDEOGRAPHS = "\u2e80"  # from here on one character is a word
 
 
@@ -143,16 +147,36 @@ def term_key(word: str) -> str:
 
 def language_of(words: Iterable[Word], text: str) -> str:
     """Which language the function words of a text are of; English when no other language has more of them, and at
-    least two."""
+    least two, "unknown" of many words without one of English. Of a text in other letters than Latin ones the script, or
+    "japanese" or "chinese". Linear."""
+    if not text.isascii() and (script := _script_of(text)):
+        return script
     count = dict.fromkeys(LISTS.languages, 0)
-    english = 0
+    english = others = 0
     for word in words:
         written = text[word.start : word.end].lower()
-        english += word.kind is Kind.FUNCTION and written not in LISTS.foreign
-        for language in LISTS.foreign.get(written, ()):
+        foreign = LISTS.foreign.get(written, ())
+        english += word.kind is Kind.FUNCTION and not foreign
+        others += word.kind is Kind.WORD
+        for language in foreign:
             count[language] += 1
     most = max(count, key=lambda language: count[language])
-    return most if count[most] >= 2 and count[most] > english else "english"
+    if count[most] >= 2 and count[most] > english:
+        return most
+    return ENGLISH if english or others < _MANY else "unknown"
+
+
+def _script_of(text: str) -> str:
+    """What most letters are that are no Latin ones; empty where these are few. A letter that is a word is two."""
+    letters = (unicodedata.name(letter, "") for letter in text if letter.isalpha())
+    scripts = Counter(name.partition(" ")[0].lower() for name in letters)
+    latin = scripts.pop("latin", 0)
+    if latin > sum(scripts.values()) + scripts["cjk"]:
+        return ""
+    if scripts["hiragana"] or scripts["katakana"]:
+        return "japanese"
+    script = max(scripts, key=lambda each: scripts[each], default="")
+    return "chinese" if script == "cjk" else script
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +197,12 @@ def _load() -> _Lists:
     for kind in (Kind.GENERAL, Kind.COMMON):  # what is in both is common
         kinds |= {same.get(word, same.get(stem(word), stem(word))): kind for word in raw[kind.value]}
     foreign: dict[str, tuple[str, ...]] = {}
-    for language, words in raw["languages"].items():
+    read = {each["name"].lower(): each.get("function", ()) for each in read_languages().values()}
+    languages = raw["languages"] | read
+    for language, words in languages.items():
         for word in words:
             foreign[word] = (*foreign.get(word, ()), language)
-    return _Lists(frozenset(raw["function"]), kinds, same, tuple(raw["languages"]), foreign)
+    return _Lists(frozenset(raw["function"]), kinds, same, tuple(languages), foreign)
 
 
 # A constant read once from the package's own data file.
