@@ -118,7 +118,7 @@ def _compare_text(
         )
         return Support(verdict, rule, best.score, span, _in_text(best.place, len(head)), disagree, missing)
 
-    if best.score < ON_TOPIC and (reason := _unreadable(scope, words, subject, text)):
+    if best.score < ON_TOPIC and (reason := _unreadable(scope, text)):
         return support(SupportVerdict.UNKNOWN, reason)
     if best.score < OFF_TOPIC:
         if best.weight < TOO_LITTLE or _of_the_change_itself(claim, best):
@@ -187,9 +187,9 @@ def _conflict(conflict: Contradiction, best: TopicMatch, text: str, head: int) -
     )
 
 
-def _unreadable(scope: Scope, words: Sequence[Word], subject: Subject, text: str) -> str:
+def _unreadable(scope: Scope, text: str) -> str:
     """Why few shared words mean nothing here; empty when they do mean something."""
-    ours, theirs = language_of(words, scope.text), language_of(subject.words, text)
+    ours, theirs = language_of(scope.text), language_of(text)
     if ours != theirs:
         return "language"
     if ours in _UNPARTED:

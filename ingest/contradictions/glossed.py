@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from vouchgate.ingest.contradictions.lists import LISTS, root_of
 from vouchgate.ingest.language.gloss import GlossKind, GlossWord, glossed
-from vouchgate.ingest.language.languages import built_in
+from vouchgate.ingest.language.languages import Language, load_languages, spoken
+from vouchgate.ingest.language.terms import is_plain_english
 
 _ENDING = 2  # letters in which two forms of a word may differ
 _LEAST = 3  # letters that they share
@@ -18,14 +19,17 @@ _VALUES = ({GlossKind.MODALITY}, {GlossKind.QUANTIFIER})
 def contradicted_in_another_language(claim: str, earlier: str) -> tuple[str, ...]:
     """The words in which only one of two texts can be true, as written, the claim's first; empty for English, and when
     no rule tells. Linear; never raises."""
-    languages = built_in()
-    theirs = languages.spoken_in(earlier)
-    for code in languages.spoken_in(claim):
-        if code in theirs:
-            language = languages.by_code[code]
-            if changed := excluded(glossed(claim, language), glossed(earlier, language)):
-                return changed
+    theirs = _spoken_in(earlier)
+    for code, language in _spoken_in(claim).items():
+        if code in theirs and (changed := excluded(glossed(claim, language), glossed(earlier, language))):
+            return changed
     return ()
+
+
+def _spoken_in(text: str) -> dict[str, Language]:
+    if is_plain_english(text, text.lower().split()):
+        return {}
+    return {one.name: one for *_, those in spoken(text, load_languages()) for one in those}
 
 
 def excluded(ours: Sequence[GlossWord], theirs: Sequence[GlossWord]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.language.languages import load_languages
-from vouchgate.ingest.language.terms import ENGLISH, language_of, words_of
+from vouchgate.ingest.language.terms import ENGLISH, language_of
 from vouchgate.ingest.support import passages
 from vouchgate.ingest.support.address import unsaid
 from vouchgate.ingest.support.alignment import SourceText
@@ -190,4 +190,4 @@ def _unreadable(said: Said, ready: PreparedSource) -> str:
     if not ready.source.words:
         return "no_text"
     known = ready.language == ENGLISH or (ready.language in _READ_BY_GLOSS and not ready.record)
-    return "" if known and ready.language == language_of(words_of(said.text), said.text) else "language"
+    return "" if known and ready.language == language_of(said.text) else "language"
