@@ -302,7 +302,11 @@ _UNKNOWN = {
         "support_unreadable",
         "The claim or {name} is in a script that the rules cannot read.",
     ),
-    "language": (Verdict.UNKNOWN, "support_unreadable", "The claim and {name} are in different languages."),
+    "language": (
+        Verdict.UNKNOWN,
+        "support_unreadable",
+        "What the claim and {name} say cannot be compared in their languages.",
+    ),
     "disguised": (
         Verdict.UNKNOWN,
         "support_unreadable",

@@ -33,7 +33,7 @@ _LONGEST = 64
 _MOST_PARTS = 12  # of one compound; a path or a slug with more is its first parts
 ENGLISH = "english"
 _MANY = 40  # words of which one of English prose is a function word
-_LETTERS = re.compile(r"(?<!\w)[^\W\d_]+(?!\w)")
+_LETTERS = re.compile(r"(?<![\w./@:])[^\W\d_]+(?![\w/]|\.\w)")
 _PLAIN_WORD = re.compile(r"(?<![\w./:-])[a-z]{3,}(?![\w/:(=_-])")
 _IDEOGRAPHS = "\u2e80"  # from here on one character is a word
 

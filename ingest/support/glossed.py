@@ -1,8 +1,7 @@
 """What a source of another language than English does to the statements of a claim in it (ADR-0070).
 
-Nothing was learned from rows here, so little is told: a sentence that says the same, but for small words, states a
-statement; one that says the same but for a negation, what may or must be, how many or a number refutes it. Of all else
-that is near nobody knows.
+Nothing was learned from rows here, so little is told: a sentence of the same words states a statement; one that differs
+in a negation, in what may or must be, in how many or in a number alone refutes it. Of all else nobody knows.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from vouchgate.ingest.contradictions.glossed import excluded
 from vouchgate.ingest.language.gloss import glossed
 from vouchgate.ingest.language.languages import Language
 from vouchgate.ingest.language.sentences import sentences
+from vouchgate.ingest.language.words import split_words
 from vouchgate.ingest.support.scope import Said
 
 _HALF = 0.5  # of the words of a statement, from which on a sentence is near it
@@ -37,7 +37,8 @@ def stances_in(said: Said, source: str, language: Language) -> Iterator[Held]:
             place, theirs = places[best]
             keys = {word.key for word in theirs}
             missing = tuple(word.shown for word in ours if word.key not in keys)
-            if [word.key for word in ours] == [word.key for word in theirs]:
+            there = source[slice(*place)]
+            if split_words(said.text[one.start : one.end]) == split_words(there) and there[-1] not in "?？":
                 stance = Stance.STATES
             elif excluded(ours, theirs):
                 stance, why = Stance.REFUTES, "negation"
