@@ -168,8 +168,8 @@ def _parser() -> argparse.ArgumentParser:
         help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
         " search,"
         " amsb,"
-        " harvest, spot-checks, judgement, alarms, languages, import, bulk, dedup; or all of these. And soak, which is not among"
-        " them and takes an hour",
+        " harvest, spot-checks, judgement, alarms, languages, import, bulk, dedup; or all of these."
+        " And soak, which is not among them and takes an hour",
     )
     group = parser.add_argument_group("judgement, alarms")
     group.add_argument(

@@ -20,8 +20,8 @@ from vouchgate.ingest.hedges.phrases import DEAD, START, UNKNOWN, PhraseAutomato
 from vouchgate.ingest.hedges.reported import is_reported
 from vouchgate.ingest.hedges.rules import RULES
 from vouchgate.ingest.hedges.tokens import Tokens
-from vouchgate.ingest.language.languages import Languages
 from vouchgate.ingest.language.normalise import INVISIBLE, Normalised, normalise
+from vouchgate.ingest.language.terms import is_plain_english
 
 CHECK = "hedge"
 _LONGEST = 16  # words of one match; the longest phrases people write stay well below
@@ -45,7 +45,7 @@ class HedgeDetector:
     def __init__(self, lexicon: Lexicon) -> None:
         self._automaton = PhraseAutomaton(lexicon)
         self._groups = lexicon.groups
-        self._languages = Languages(lexicon.languages)
+        self._languages = lexicon.languages
         self._aliases = {word: tuple(meaning.split()) for word, meaning in lexicon.aliases.items()}
         self._lists = dict.fromkeys(LATER_LISTS, frozenset[str]()) | {
             name: frozenset(words) for name, words in lexicon.words.items()
@@ -59,7 +59,7 @@ class HedgeDetector:
         """As `detect`, for a text that has been normalised already: `normalised` must be `normalise(text)`."""
         tokens = self._tokens(normalised)
         found = self._matches(text, normalised, tokens)
-        if not self._languages.none_in(text, tokens.words):
+        if self._languages and not is_plain_english(text, tokens.words):
             found = _merged(found, hedges_in(text, self._languages))
         if not text.isascii():
             spaced = _HIDDEN_GAP.sub(" ", text)

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from vouchgate.ingest.contradictions.glossed import contradicted_in_another_language
 from vouchgate.ingest.contradictions.lists import LISTS
 from vouchgate.ingest.contradictions.rules import contradictions
-from vouchgate.ingest.dedup.glossed import contradicted_in_another_language
 from vouchgate.ingest.dedup.rewording import Unit
 from vouchgate.ingest.dedup.slot import Slot, difference, excluded
 from vouchgate.ingest.dedup.slot_words import WORDS

@@ -7,10 +7,10 @@ a string.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from vouchgate.ingest.claims.hedges import HedgeCategory, HedgeMatch
-from vouchgate.ingest.language.languages import PLAIN, Language, Languages
+from vouchgate.ingest.language.languages import PLAIN, Language, spoken
 from vouchgate.ingest.language.normalise import composed
 
 _ORDER = {category: at for at, category in enumerate(HedgeCategory)}
@@ -24,17 +24,16 @@ _STOP = re.compile(r"[.!?。\n]")
 _Found = tuple[int, int, HedgeCategory]
 
 
-def hedges_in(text: str, languages: Languages) -> list[HedgeMatch]:
+def hedges_in(text: str, languages: Mapping[str, Language]) -> list[HedgeMatch]:
     """Those of all sentences that are of one of the languages, in order; no two overlap. Linear; never raises."""
     read = composed(text)
     small = read.text.lower()
     matches = []
-    for start, end, codes in languages.of(read.text):
-        spoken = [languages.by_code[code] for code in codes]
-        found = [hedge for language in spoken for hedge in _of(language, small[start:end])]
+    for start, end, those in spoken(read.text, languages):
+        found = [hedge for language in those for hedge in _of(language, small[start:end])]
         for first, last, category in _longest(found):
             at, stop = start + first, start + last
-            if not _mentioned(spoken, small, at, stop):
+            if not _mentioned(those, small, at, stop):
                 begins, ends = read.span(at, stop)
                 matches.append(HedgeMatch(category=category, text=text[begins:ends], start=begins, end=ends))
     return matches
@@ -61,12 +60,12 @@ def _longest(found: list[_Found]) -> list[_Found]:
     return kept
 
 
-def _mentioned(spoken: Iterable[Language], text: str, start: int, end: int) -> bool:
+def _mentioned(those: Iterable[Language], text: str, start: int, end: int) -> bool:
     """Whether a hedge stands in a quotation with words beside it that say that it is another's, or a string."""
     around = max(0, start - _LONGEST_QUOTED)
     for quoted in _QUOTED.finditer(text, around, end + _LONGEST_QUOTED):
         if quoted.start() < start and end <= quoted.end():
             before = _STOP.split(text[max(0, quoted.start() - _BEFORE) : quoted.start()])[-1]
             after = _STOP.split(text[quoted.end() : quoted.end() + _AFTER])[0]
-            return any(one.quotes.search(before) or one.quotes.search(after) for one in spoken)
+            return any(one.quotes.search(before) or one.quotes.search(after) for one in those)
     return False

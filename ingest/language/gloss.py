@@ -38,21 +38,24 @@ class GlossWord(NamedTuple):
 
 
 def glossed(text: str, language: Language) -> list[GlossWord]:
-    """The words of a text in order, in small letters. Linear; never raises."""
+    """The words of a text in order that say something, in small letters. Linear; never raises."""
     pattern, meanings = language.glossary
     found = []
     for match in pattern.finditer(composed(text).text.lower()):
+        if match.lastgroup == "ending":
+            continue
         shown = key = " ".join(match.group().split())
         if match.lastgroup == "form":
             key = meanings[shown]
         elif shown[0].isdigit():
             key = shown.translate(_SEPARATORS) if _GROUPED.fullmatch(shown) else shown.replace(",", ".")
         kind = _KINDS.get(key) or (GlossKind.NUMBER if key[0].isdigit() else GlossKind.WORD)
-        found.append(GlossWord(key, shown, kind))
+        if kind is not GlossKind.SMALL:
+            found.append(GlossWord(_SAME.get(key, key), shown, kind))
     return found
 
 
 # A constant read once from the package's own data file.
-_KINDS = {
-    word: GlossKind(kind) for kind, words in read_data("language.toml")["gloss"].items() for word in words
-}
+_LISTS = read_data("language.toml")
+_KINDS = {word: GlossKind(kind) for kind, words in _LISTS["gloss"].items() for word in words}
+_SAME = {word: group[0] for group in _LISTS["same_gloss"] for word in group}

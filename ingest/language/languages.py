@@ -10,21 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
-from importlib import resources
+from typing import Annotated
 
 from pydantic import Field
 
-from vouchgate.ingest import data
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.hedges import HedgeCategory
+from vouchgate.ingest.data import read_languages
 from vouchgate.ingest.language.sentences import sentences
-from vouchgate.ingest.language.terms import LISTS
+from vouchgate.ingest.language.terms import ENGLISH, respelled, telling
 from vouchgate.ingest.language.words import RUN_OR_CHARACTER
 
 PLAIN = "plain"  # the phrases that only look like a hedge
 
-_FOLDER = "languages"
-_WORD = re.compile(r"[^\W\d_]+")
 _DIGITS = r"\d[\d.,]*"
 _NUMBER = _DIGITS + r"(?!\w)"
 _FIGURES = r"\d+(?:[.,:/]\d+|[ \u00a0]\d{3}(?!\d))*"
@@ -33,6 +31,9 @@ _MARKS = r".,;:!?。、\n"
 _SPACED_GAP = rf"(?:[^\s{_MARKS}]+%s){{0,6}}?"
 _UNSPACED_GAP = rf"[^{_MARKS}]{{0,20}}?"
 _ANCHORS = {"^": r"\A[\W_]*", "$": r"(?=[\W_]*\Z)", "?": r"(?=[^?]*\?[\W_]*\Z)"}
+
+
+Table = Annotated[dict[str, tuple[str, ...]], Field(default_factory=dict)]
 
 
 class Language(Frozen):
@@ -44,14 +45,12 @@ class Language(Frozen):
     function: tuple[str, ...] = ()  # words that tell the language, and are no English ones
     quoting: tuple[str, ...] = ()  # phrases beside a quotation that make it another's words, or a string
     spellings: dict[str, str] = Field(default_factory=dict)  # how a letter may be written, too
-    words: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    hedges: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    words: Table
+    hedges: Table
     endings: str = (
-        ""  # of a script that does not part words: characters that say nothing when two texts are compared
+        ""  # of a script that does not part words: a class of letters that say nothing in a comparison
     )
-    gloss: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict
-    )  # English words to those that say the same
+    gloss: Table  # English words to those that say the same
 
     @cached_property
     def patterns(self) -> Mapping[str, re.Pattern[str]]:
@@ -66,11 +65,10 @@ class Language(Frozen):
         """What finds the words of `quoting`."""
         return self._pattern(self.quoting)
 
-    @cached_property
-    def cues(self) -> frozenset[str]:
-        """The words that tell the language, however they are spelled."""
-        spelled = {_respelled(word, self.spellings) for word in self.function}
-        return frozenset(self.function) | (spelled - LISTS.function)
+    def is_script_of(self, text: str) -> bool:
+        """Whether the text has letters of it, and none of another language that has these letters, too."""
+        other = self.without and re.search(f"[{self.without}]", text)
+        return not other and re.search(f"[{self.letters}]", text) is not None
 
     @cached_property
     def glossary(self) -> tuple[re.Pattern[str], Mapping[str, str]]:
@@ -79,17 +77,16 @@ class Language(Frozen):
             form: form if key == "keep" else key
             for key, forms in self.gloss.items()
             for written in forms
-            for form in (written, _respelled(written, self.spellings))
+            for form in (written, respelled(written, self.spellings))
         }
-        forms = "|".join(
-            re.escape(form).replace(r"\ ", r"\s+")
-            + ("" if self.letters or form.endswith("'") else r"(?!\w|-\w)")
-            for form in sorted(meanings, key=len, reverse=True)
-        )
+        escaped = (re.escape(form).replace(r"\ ", r"\s+") for form in sorted(meanings, key=len, reverse=True))
+        end = "" if self.letters else r"(?:(?<=')|(?!\w|-\w))"
+        forms = rf"(?:{'|'.join(escaped) or '(?!)'}){end}"
         if self.letters:
-            other = rf"{_FIGURES}|{RUN_OR_CHARACTER.pattern}"
-            return re.compile(rf"(?P<form>{forms or r'(?!)'})|{other}"), meanings
-        return re.compile(rf"(?<!\w)(?P<form>{forms or r'(?!)'})|(?:{_FIGURES})(?!\w)|{_JOINED}"), meanings
+            ending = f"[{self.endings}]" if self.endings else r"(?!)"
+            other = rf"(?P<ending>{ending})|{_FIGURES}|{RUN_OR_CHARACTER.pattern}"
+            return re.compile(rf"(?P<form>{forms})|{other}"), meanings
+        return re.compile(rf"(?<!\w)(?P<form>{forms})|(?:{_FIGURES})(?!\w)|{_JOINED}"), meanings
 
     def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
         whole = "|".join(sorted(map(self._phrase, phrases), key=len, reverse=True)) or r"(?!)"
@@ -131,8 +128,7 @@ class Language(Frozen):
                 if not word:
                     raise ValueError(f"phrase {phrase!r} has an empty alternative")
                 found += self._numbers if word == "#" else [self._word(word)]
-        whole = "|".join(sorted(found, key=len, reverse=True))
-        return f"(?:{whole})"
+        return f"(?:{'|'.join(sorted(found, key=len, reverse=True))})"
 
     @property
     def _numbers(self) -> list[str]:
@@ -149,83 +145,25 @@ class Language(Frozen):
         return "".join(letters).replace(r"\*", r"\w*").replace(r"\ ", self._joint)
 
 
-def _respelled(word: str, spellings: Mapping[str, str]) -> str:
-    return "".join(spellings.get(letter, letter) for letter in word)
-
-
-class Languages:
-    """The languages of one lexicon, to tell which of them a text is of. Safe to share between threads."""
-
-    def __init__(self, languages: Mapping[str, Language]) -> None:
-        self.by_code = languages
-        self._cued: dict[str, tuple[str, ...]] = {}
-        for code, language in languages.items():
-            for word in language.cues:
-                self._cued[word] = (*self._cued.get(word, ()), code)
-        self._shared = frozenset(
-            form for language in languages.values() for forms in language.gloss.values() for form in forms
-        )
-        letters = "".join(language.letters for language in languages.values())
-        self._unspaced = re.compile(f"[{letters}]" if letters else r"(?!)")
-        self._telling = {
-            code: (
-                re.compile(f"[{each.letters}]"),
-                re.compile(f"[{each.without}]" if each.without else r"(?!)"),
-            )
-            for code, each in languages.items()
-            if each.letters
-        }
-
-    def none_in(self, text: str, words: Iterable[str]) -> bool:
-        """Whether nothing in an ASCII text tells one of the languages: most texts, in a millionth of a second. `words`
-        are its words in small letters."""
-        return text.isascii() and self._cued.keys().isdisjoint(words)
-
-    def of(self, text: str) -> list[tuple[int, int, tuple[str, ...]]]:
-        """The sentences of a text that are of one of the languages: start, end and the codes of those it may be of.
-        Linear."""
-        small = text.lower()
-        if self._cued.keys().isdisjoint(_WORD.findall(small)) and not self._unspaced.search(text):
-            return []
-        unspaced = tuple(
-            code
-            for code, (own, other) in self._telling.items()
-            if own.search(text) and not other.search(text)
-        )
-        found = []
-        for start, end in sentences(text):
-            sentence = small[start:end]
-            codes = self._spaced(sentence)
-            if unspaced and self._unspaced.search(sentence):
-                codes = (*codes, *unspaced)
-            if codes:
-                found.append((start, end, codes))
-        return found
-
-    def _spaced(self, sentence: str) -> tuple[str, ...]:
-        """The languages of which a sentence has most telling words, or one less. One such word is not enough beside two
-        of English."""
-        count: dict[str, int] = {}
-        english = 0
-        for word in _WORD.findall(sentence):
-            if codes := self._cued.get(word):
-                for code in codes:
-                    count[code] = count.get(code, 0) + 1
-            else:
-                english += word in LISTS.function and word not in self._shared
-        most = max(count.values(), default=0)
-        if not most or (most == 1 and english > 1):
-            return ()
-        return tuple(code for code, number in count.items() if number >= max(1, most - 1))
+def spoken(text: str, languages: Mapping[str, Language]) -> list[tuple[int, int, list[Language]]]:
+    """The sentences of a text that are of one of the languages: start, end, and those it may be of: that have most
+    telling words or one less. One such word is not enough beside two of English. Linear."""
+    parted = {language.name.lower(): language for language in languages.values() if not language.letters}
+    others = [language for language in languages.values() if language.letters and language.is_script_of(text)]
+    found = []
+    for start, end in sentences(text):
+        count = telling(text[start:end])
+        most = max((count[name] for name in parted), default=0)
+        told = [
+            parted[name] for name in parted if most > (count[ENGLISH] > 1) and 0 < count[name] >= most - 1
+        ]
+        told += [language for language in others if re.search(f"[{language.letters}]", text[start:end])]
+        if told:
+            found.append((start, end, told))
+    return found
 
 
 @cache
 def load_languages() -> dict[str, Language]:
     """The built-in ones by code, read once."""
-    names = sorted(
-        each.name for each in resources.files(data).joinpath(_FOLDER).iterdir() if each.name.endswith(".toml")
-    )
-    return {
-        name.removesuffix(".toml"): Language.model_validate(data.read_data(f"{_FOLDER}/{name}"))
-        for name in names
-    }
+    return {code: Language.model_validate(raw) for code, raw in read_languages().items()}

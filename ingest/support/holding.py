@@ -14,10 +14,12 @@ from vouchgate.ingest.claims.citation import Citation
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
-from vouchgate.ingest.language.terms import language_of, words_of
+from vouchgate.ingest.language.languages import load_languages
+from vouchgate.ingest.language.terms import ENGLISH, language_of
 from vouchgate.ingest.support import passages
 from vouchgate.ingest.support.address import unsaid
 from vouchgate.ingest.support.alignment import SourceText
+from vouchgate.ingest.support.glossed import stances_in
 from vouchgate.ingest.support.prepared import PreparedSource, PreparedTexts
 from vouchgate.ingest.support.quotation import Quotation, look_up, stretches
 from vouchgate.ingest.support.record import Record, read_record
@@ -29,7 +31,8 @@ log = logging.getLogger(__name__)
 _OF_CHOICE = frozenset({"choice", "status"})  # rules on words of choosing, and of where a decision stands
 _AMENDED = 0.2  # from this score on a later record that changes this one speaks of the statement too
 _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
-READABLE = "english"  # the language for which there are lists of negation, modality and quantifiers
+# Beside English those that have lists of negation, modality and quantifiers.
+_READ_BY_GLOSS = {language.name.lower(): language for language in load_languages().values()}
 
 
 def hold(
@@ -112,6 +115,8 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
     where the text or the claim cannot be read."""
     if unreadable := _unreadable(said, ready):
         return (Held(start=0, end=len(said.text), stance=Stance.UNKNOWN, score=0.0, why=unreadable),)
+    if ready.language != ENGLISH:
+        return tuple(stances_in(said, ready.text, _READ_BY_GLOSS[ready.language]))
     record, source = ready.record, ready.source
     held = stances(said.text, source, _conflicts(said, found.title, excerpt, ready.record), said.statements)
     for start, end, section in near:
@@ -184,6 +189,5 @@ def _unreadable(said: Said, ready: PreparedSource) -> str:
         return "disguised"
     if not ready.source.words:
         return "no_text"
-    if READABLE != language_of(words_of(said.text), said.text):
-        return "language"
-    return "language" if READABLE != ready.language else ""
+    known = ready.language == ENGLISH or (ready.language in _READ_BY_GLOSS and not ready.record)
+    return "" if known and ready.language == language_of(said.text) else "language"
