@@ -46,6 +46,13 @@ no_hedge 契約は3件あります。
 no_hedge 先ほどのエラーは解決した。
 admitted_uncertainty 誰が消したのか分かっていない。
 no_hedge 不明なオプションは無視される。
+personal_speculation O cache está "provavelmente" com erro de valor.
+no_hedge A Ana respondeu: "não sei".
+no_hedge O botão "Talvez mais tarde" fecha a janela.
+technical_hedge 缓存“可能”是旧的。
+no_hedge “我觉得没问题”，老周说。
+personal_speculation キャッシュは「たぶん」古い値だ。
+no_hedge 部長は「たぶん大丈夫」と言った。
 undecided_suggestion Redisに変えてみませんか？
 no_hedge 検討した結果、Redisに決めた。
 """
