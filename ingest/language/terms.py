@@ -215,7 +215,7 @@ def _load() -> _Lists:
     for kind in (Kind.GENERAL, Kind.COMMON):  # what is in both is common
         kinds |= {same.get(word, same.get(stem(word), stem(word))): kind for word in raw[kind.value]}
     foreign: dict[str, tuple[str, ...]] = {}
-    function, languages, shared = frozenset(raw["function"]), dict(raw["languages"]), set()
+    function, languages, shared = frozenset(raw["function"]), dict(raw["languages"]), set[str]()
     for each in read_languages().values():
         words = set(each.get("function", ()))
         spelled = {respelled(word, each.get("spellings", {})) for word in words}

@@ -31,7 +31,8 @@ def stances_in(said: Said, source: str, language: Language) -> Iterator[Held]:
     for one in said.statements:
         ours = glossed(said.text[one.start : one.end], language)
         shared = Counter(number for key in {word.key for word in ours} for number in having.get(key, ()))
-        stance, place, why, missing = Stance.SILENT, None, "", ()
+        stance, place, why = Stance.SILENT, None, ""
+        missing: tuple[str, ...] = ()
         best = max(shared, key=lambda number: (shared[number], -len(places[number][1])), default=None)
         if best is not None and shared[best] >= _HALF * len({word.key for word in ours}):
             place, theirs = places[best]
