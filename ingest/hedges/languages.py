@@ -67,5 +67,5 @@ def _mentioned(those: Iterable[Language], text: str, start: int, end: int) -> bo
         if quoted.start() < start and end <= quoted.end():
             before = _STOP.split(text[max(0, quoted.start() - _BEFORE) : quoted.start()])[-1]
             after = _STOP.split(text[quoted.end() : quoted.end() + _AFTER])[0]
-            return any(one.quotes.search(before) or one.quotes.search(after) for one in those)
+            return any(one.quotes.search(f'{before}"{after}') for one in those)
     return False

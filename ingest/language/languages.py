@@ -101,6 +101,9 @@ class Language(Frozen):
                 pieces.append(_ANCHORS[part])
             elif part in (",", ":"):
                 pieces.append(rf"\s*{part}")
+            elif part == '"':  # a quotation, in `quoting`
+                pieces.append(r'[\s,:;、]*"[\s,:;、]*')
+                joint = ""
             elif part == "...":
                 pieces.append(joint + gap)
                 joint = ""
