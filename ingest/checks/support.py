@@ -34,7 +34,8 @@ _SAYS_LITTLE = (Kind.COMMON, Kind.FUNCTION)
 # Of that much weight: what has fewer telling words may well be said in others.
 _ALIEN = 0.15
 _TELLING = 3.0
-_UNPARTED = ("chinese", "japanese")  # in which no words are shared; what is said there, statements tell
+# All but Chinese and Japanese, in which no words are shared; what is said there, statements tell.
+_PARTED = {ENGLISH, "unknown", *LISTS.languages} - {"chinese", "japanese"}
 _BESIDE = 200  # characters that a conflict may be from where the source comes nearest: a sentence or two
 _NAMED = 4  # missing words that a message names
 
@@ -190,11 +191,9 @@ def _conflict(conflict: Contradiction, best: TopicMatch, text: str, head: int) -
 def _unreadable(scope: Scope, text: str) -> str:
     """Why few shared words mean nothing here; empty when they do mean something."""
     ours, theirs = language_of(scope.text), language_of(text)
-    if ours != theirs:
-        return "language"
-    if ours in _UNPARTED:
-        return "unparted"
-    return "" if ours in (ENGLISH, *LISTS.languages) else "script"
+    if not {ours, theirs} <= _PARTED:
+        return "unparted" if ours == theirs and ours in LISTS.languages else "script"
+    return "language" if ours != theirs else ""
 
 
 def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: bool = True) -> Finding:

@@ -1,73 +1,118 @@
-"""Where two texts of one language other than English cannot both be true: told by negation, modality, quantifiers,
-numbers and opposites alone, and only where all else is the same (ADR-0070)."""
+"""Where two texts of one language other than English cannot both be true (ADR-0070).
+
+A text is read with its small words as the English ones that say the same: "Der Dienst speichert keine Namen" is "dienst
+speichert not namen". Told is by negation, modality, quantifiers, numbers and opposites, and only where all else is equal.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
 
 from vouchgate.ingest.contradictions.lists import LISTS, root_of
-from vouchgate.ingest.language.gloss import GlossKind, GlossWord, glossed
+from vouchgate.ingest.data import read_data
 from vouchgate.ingest.language.languages import Language, load_languages, spoken
+from vouchgate.ingest.language.normalise import composed
 from vouchgate.ingest.language.terms import is_plain_english
 
 _ENDING = 2  # letters in which two forms of a word may differ
 _LEAST = 3  # letters that they share
-_VALUES = ({GlossKind.MODALITY}, {GlossKind.QUANTIFIER})
+_GROUPED = re.compile(r"\d{1,3}(?:[., \u00a0]\d{3})+")
+_SEPARATORS = str.maketrans("", "", "., \u00a0")
+
+
+class GlossKind(StrEnum):
+    """What a word does in a sentence."""
+
+    NEGATION = "negation"
+    MODALITY = "modality"
+    QUANTIFIER = "quantifier"
+    SMALL = "small"  # says nothing by itself
+    NUMBER = "number"
+    WORD = "word"  # all else: what the sentence is about
+
+
+class GlossWord(NamedTuple):
+    """A word by its English meaning where the language's file has one, and as it is written."""
+
+    key: str
+    shown: str
+    kind: GlossKind
+
+
+def glossed(text: str, language: Language) -> list[GlossWord]:
+    """The words of a text in order that say something, in small letters. Linear; never raises."""
+    pattern, meanings = language.glossary
+    found = []
+    for match in pattern.finditer(composed(text).text.lower()):
+        shown = key = " ".join(match.group().split())
+        if match.lastgroup == "form":
+            key = meanings[shown]
+        elif shown[0].isdigit():
+            key = shown.translate(_SEPARATORS) if _GROUPED.fullmatch(shown) else shown.replace(",", ".")
+        kind = _KINDS.get(key) or (GlossKind.NUMBER if key[0].isdigit() else GlossKind.WORD)
+        if kind is not GlossKind.SMALL and match.lastgroup != "ending":
+            found.append(GlossWord(_SAME.get(key, key), shown, kind))
+    return found
 
 
 def contradicted_in_another_language(claim: str, earlier: str) -> tuple[str, ...]:
     """The words in which only one of two texts can be true, as written, the claim's first; empty for English, and when
-    no rule tells. Linear; never raises."""
+    no rule tells. Meant for short texts that share most words; never raises."""
     theirs = _spoken_in(earlier)
-    for code, language in _spoken_in(claim).items():
-        if code in theirs and (changed := excluded(glossed(claim, language), glossed(earlier, language))):
+    for name, language in _spoken_in(claim).items():
+        if name in theirs and (changed := excluded(glossed(claim, language), glossed(earlier, language))):
             return changed
     return ()
 
 
 def _spoken_in(text: str) -> dict[str, Language]:
-    if is_plain_english(text, text.lower().split()):
-        return {}
-    return {one.name: one for *_, those in spoken(text, load_languages()) for one in those}
+    plain = is_plain_english(text, text.lower().split())
+    return {} if plain else {one.name: one for *_, those in spoken(text, load_languages()) for one in those}
 
 
 def excluded(ours: Sequence[GlossWord], theirs: Sequence[GlossWord]) -> tuple[str, ...]:
     """The same of two texts word by word."""
-    said = [
-        Counter(word.key for word in words if word.kind is not GlossKind.NEGATION) for words in (ours, theirs)
-    ]
-    if not said[0] & said[1]:
+    both, negation = (ours, theirs), GlossKind.NEGATION
+    denials = [[word for word in words if word.kind is negation] for words in both]
+    one, two = (Counter(word.key for word in words if word.kind is not negation) for words in both)
+    if not one & two:
         return ()
-    mine = [word for word in ours if word.key in said[0] - said[1]]
-    others = [word for word in theirs if word.key in said[1] - said[0]]
-    mine, others = _without_forms(mine, others), _without_forms(others, mine)
-    kinds = {word.kind for word in (*mine, *others)}
-    denials = [[word for word in words if word.kind is GlossKind.NEGATION] for words in (ours, theirs)]
+    mine, others = one - two, two - one
+    left = [word for word in ours if word.key in mine and not _has_form_of(word.key, others)]
+    right = [word for word in theirs if word.key in others and not _has_form_of(word.key, mine)]
+    kinds = {word.kind for word in (*left, *right)}
     if bool(denials[0]) != bool(denials[1]):
         told = kinds <= {GlossKind.QUANTIFIER}
-    elif mine and others:
-        told = kinds in _VALUES or (len(mine) == len(others) == 1 and _exclude(mine[0], others[0]))
     else:
-        told = False
-    shown = (*denials[0], *mine, *denials[1], *others)
+        of_one_kind = kinds in ({GlossKind.MODALITY}, {GlossKind.QUANTIFIER})
+        single = len(left) == len(right) == 1
+        told = bool(left and right) and (of_one_kind or (single and _exclude(left[0], right[0])))
+    shown = (*denials[0], *left, *denials[1], *right)
     return tuple(dict.fromkeys(word.shown for word in shown)) if told else ()
 
 
-def _without_forms(words: list[GlossWord], others: list[GlossWord]) -> list[GlossWord]:
-    """Without words of which the other text has another form: "usam" and "usa"."""
-    return [word for word in words if not any(_same_word(word.key, other.key) for other in others)]
-
-
-def _same_word(one: str, other: str) -> bool:
-    least = max(_LEAST, min(len(one), len(other)) - 1, max(len(one), len(other)) - _ENDING)
-    return one.isalpha() and other.isalpha() and one[:least] == other[:least]
+def _has_form_of(word: str, others: Counter[str]) -> bool:
+    """Whether another form of a word is among the others: "usam" and "usa"."""
+    for other in others if word.isalpha() else ():
+        least = max(_LEAST, min(len(word), len(other)) - 1, max(len(word), len(other)) - _ENDING)
+        if other.isalpha() and word[:least] == other[:least]:
+            return True
+    return False
 
 
 def _exclude(one: GlossWord, other: GlossWord) -> bool:
     """Whether two words are numbers, opposites, or two of one group such as the days of the week."""
-    if one.kind is other.kind is GlossKind.NUMBER:
-        return True
     left, right = root_of(one.key), root_of(other.key)
     opposed = right in LISTS.opposites_of(left) or left in LISTS.opposites_of(right)
-    return opposed or LISTS.groups.get(one.key) == LISTS.groups.get(other.key) is not None
+    numbers = one.kind is other.kind is GlossKind.NUMBER
+    return numbers or opposed or LISTS.groups.get(one.key) == LISTS.groups.get(other.key) is not None
+
+
+# A constant read once from the package's own data file.
+_LISTS = read_data("language.toml")
+_KINDS = {word: GlossKind(kind) for kind, words in _LISTS["gloss"].items() for word in words}
+_SAME = {word: group[0] for group in _LISTS["same_gloss"] for word in group}

@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from vouchgate.ingest.claims.source import Held, Stance
-from vouchgate.ingest.contradictions.glossed import excluded
-from vouchgate.ingest.language.gloss import glossed
+from vouchgate.ingest.contradictions.glossed import excluded, glossed
 from vouchgate.ingest.language.languages import Language
 from vouchgate.ingest.language.sentences import sentences
 from vouchgate.ingest.language.words import split_words
