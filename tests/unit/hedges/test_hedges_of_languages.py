@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from vouchgate.ingest.checks.hedge import HedgeDetector, judge
+from vouchgate.ingest.contradictions.glossed import GlossKind, glossed
 from vouchgate.ingest.hedges.lexicon import load_lexicon
-from vouchgate.ingest.language.gloss import GlossKind, glossed
 from vouchgate.ingest.language.languages import load_languages
 
 HEDGED = """
