@@ -25,6 +25,7 @@ MAX_METADATA_BYTES = 4096
 MAX_CITATIONS = 20
 MAX_BATCH_CLAIMS = 500
 MAX_DOCUMENT_BYTES = 1_000_000  # over the API
+MAX_RECORD_CHARACTERS = 32_768
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Days = Annotated[float, Field(gt=0, le=36_500)]
@@ -123,6 +124,14 @@ class JudgePolicy(Frozen):
     enabled: bool
     seconds: float = Field(gt=0, le=60)  # for one question
     questions_per_day: int = Field(ge=0)
+
+
+class EntailmentPolicy(Frozen):
+    """The optional entailment model; where it is, is a setting."""
+
+    enabled: bool = False
+    # The probability of "entailment" from which what a source only speaks of counts as stated. 0: it never does.
+    lifts_from: Share = 0.0
 
 
 class EchoPolicy(Frozen):
@@ -259,6 +268,19 @@ class DocumentPolicy(Frozen):
     days: float = Field(default=7, gt=0, le=3650)  # for which a report is kept
 
 
+class RecordsPolicy(Frozen):
+    """What is kept of what users say and tools return, and whose output vouches; see `storage.claims.records`."""
+
+    characters: int = Field(default=MAX_RECORD_CHARACTERS, ge=1, le=MAX_RECORD_CHARACTERS)  # of one
+    per_minute: int = Field(default=600, ge=0)  # of one token; 0: no limit
+    kept: int = Field(default=10_000, ge=1, le=1_000_000)  # of one owner
+    days: float = Field(default=90, gt=0, le=3650)  # for which the text is kept
+    # Tools whose output no agent can steer, by the names under which hosts record them.
+    tools: tuple[Annotated[str, Field(min_length=1, max_length=128)], ...] = ()
+    # Those that read back what agents remember, whatever `tools` says; `*` stands for anything, case does not count.
+    memory_tools: tuple[str, ...] = ("*memor*", "*recall*", "*remember*", "*vouchgate*")
+
+
 class Policy(Frozen):
     """The document in force. Two policies with one digest decide alike. What came to it later has a default, which is
     left out of the document, so that those kept before have the digest that they had."""
@@ -294,6 +316,9 @@ class Policy(Frozen):
     recheck: Recheck
     freshness: Freshness = Field(default=Freshness(), exclude_if=lambda rules: rules == Freshness())
     judge: JudgePolicy
+    entailment: EntailmentPolicy = Field(
+        default=EntailmentPolicy(), exclude_if=lambda rules: rules == EntailmentPolicy()
+    )
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     personal_data: PersonalDataPolicy = Field(
         default=PersonalDataPolicy(), exclude_if=lambda does: does == PersonalDataPolicy()
@@ -315,6 +340,7 @@ class Policy(Frozen):
     documents: DocumentPolicy = Field(
         default=DocumentPolicy(), exclude_if=lambda rules: rules == DocumentPolicy()
     )
+    records: RecordsPolicy = Field(default=RecordsPolicy(), exclude_if=lambda rules: rules == RecordsPolicy())
     # Whether the person behind an agent may vouch for what it proposed: "off" they may; "teams" not while somebody else
     # is known to rule for the owner; "always" not at all, and both must be known.
     four_eyes: Literal["off", "teams", "always"] = Field(

@@ -24,6 +24,7 @@ class Act(StrEnum):
     READ_REVIEWS = "read_reviews"
     READ_RULINGS = "read_rulings"  # what waits and waited, with notes and votes
     REVIEW = "review"  # approve or reject
+    CLEAR = "clear"  # what an audit found in a memory, and have the rest go to the gate
     RETRACT = "retract"
     ERASE = "erase"  # for good, with all that came of it
     READ_OWN_PENDING = "read_own_pending"  # what became of the claims that this very principal submitted
@@ -31,6 +32,7 @@ class Act(StrEnum):
     RETRY_DELIVERY = "retry_delivery"  # put a dead letter back
     READ_DOCUMENT = "read_document"  # what came of a document; of an agent, one that it sent itself
     DELETE_DOCUMENT = "delete_document"  # and its report; of an agent, one that it sent itself
+    RECORD = "record"  # put down what a user said or a tool returned
     READ_SELF = "read_self"  # who it is, and what it was granted
     READ_TEAM = "read_team"  # who has which role for an owner
     MANAGE_TEAM = "manage_team"  # give and take such roles
@@ -42,13 +44,14 @@ _EVERYBODY = frozenset({Act.READ_MEMORY, Act.READ_DECISION, Act.READ_DOCUMENT, A
 
 ALLOWED: dict[Role, frozenset[Act]] = {
     Role.AGENT: _EVERYBODY | {Act.SUBMIT, Act.CHECK, Act.READ_OWN_PENDING, Act.DELIVER, Act.DELETE_DOCUMENT},
-    Role.RECORDER: frozenset({Act.READ_SELF}),
+    Role.RECORDER: frozenset({Act.RECORD, Act.READ_SELF}),
     Role.REVIEWER: _EVERYBODY
     | {
         Act.READ_REVIEWS,
         Act.READ_RULINGS,
         Act.READ_IMPACT,
         Act.REVIEW,
+        Act.CLEAR,
         Act.RETRACT,
         Act.ERASE,
         Act.RETRY_DELIVERY,

@@ -12,7 +12,7 @@ from pathlib import Path
 from vouchgate.documents.gating import DocumentGate
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gate import Gate
-from vouchgate.gate.judge import Judge, open_judge
+from vouchgate.gate.judge import Judge, open_entailment, open_judge
 from vouchgate.gate.signing import LogSigner, key_file, open_signer
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.harvest.network import NetworkSearch
@@ -26,6 +26,7 @@ from vouchgate.review.vouching.loading import load_rules, read_rules
 from vouchgate.settings import Settings, database_to_open, erasures_file, plain
 from vouchgate.sources.cache import SourceCache
 from vouchgate.sources.reader import Sources
+from vouchgate.sources.records import RecordSource
 from vouchgate.sources.repositories import open_repositories
 from vouchgate.sources.setup import open_sources, outbound_of
 from vouchgate.storage import modes
@@ -103,6 +104,9 @@ def open_service(
             from vouchgate.embedding import paraphraser as embeddings  # noqa: PLC0415  (of the extra: nothing else may need it)
 
             embedder = embeddings.load_embedder(policy)
+        entailment = open_entailment(policy, settings.entailment_model)
+        if entailment is not None:
+            opened.callback(entailment.close)
         store = Store.open(
             database_to_open(settings),
             threshold=policy.threshold,
@@ -117,15 +121,14 @@ def open_service(
         if embedder is not None:
             paraphraser = embeddings.Paraphraser(store, embedder, policy.vector_threshold)
             opened.callback(paraphraser.close)
-        sources = opened.enter_context(
-            open_sources(settings, policy, git, SourceCache(store, policy.remember), shared)
-        )
+        kept, records = SourceCache(store, policy.remember), RecordSource(store, policy.records)
+        sources = opened.enter_context(open_sources(settings, policy, git, kept, shared, records=records))
         judge = _judge(settings, policy, store)
         harvest = opened.enter_context(open_harvest(policy, sources.corpora, git))
         looks: list[Harvest] = [*harvest]
         if policy.harvest == "network":
             looks.append(NetworkSearch(world_of(settings, policy, sources), policy))
-        gate = Gate(policy, store, sources, paraphraser, judge, harvest=looks)
+        gate = Gate(policy, store, sources, paraphraser, judge, entailment=entailment, harvest=looks)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         changes = ChangeWatch(store, harvest)

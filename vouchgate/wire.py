@@ -24,12 +24,14 @@ from pydantic_core import CoreSchema
 from vouchgate.ingest.claims.citation import CitationName
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.delivery import OWN_SINK, DeliveryOp
+from vouchgate.ingest.claims.source import RecordKind
 from vouchgate.ingest.policy import (
     MAX_BATCH_CLAIMS,
     MAX_CITATIONS,
     MAX_CONTENT_CHARACTERS,
     MAX_DOCUMENT_BYTES,
     MAX_METADATA_BYTES,
+    MAX_RECORD_CHARACTERS,
 )
 from vouchgate.storage.identity.names import MAX_NAME_CHARACTERS, valid_owner_id
 from vouchgate.storage.ids import sink_id
@@ -129,6 +131,7 @@ Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT_CHARACTERS),
 Reason = Annotated[str, Field(min_length=1, max_length=2000), _SAYS, _SAYS_SOMETHING]
 Place = Annotated[str, Field(min_length=1, max_length=512), _SAYS, _SAYS_SOMETHING]
 Note = Annotated[str, Field(max_length=2000), AfterValidator(_no_nul), _NO_NUL]
+Label = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_names_an_owner), _SAYS]
 SinkName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$"), AfterValidator(_no_webhook)]
 CitationText = Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_no_nul), _NO_NUL]
 Time = Annotated[
@@ -208,6 +211,17 @@ class ClaimIn(Wire):
         Field(description=f"At most {MAX_METADATA_BYTES} bytes as JSON."),
     ] = {}
     delivery: DeliveryIn | None = None
+
+
+class RecordIn(Wire):
+    """What a user said, or a tool returned. `user_id` may be left out when the token acts for one owner only."""
+
+    kind: RecordKind
+    text: Annotated[str, Field(min_length=1, max_length=MAX_RECORD_CHARACTERS), _SAYS, _SAYS_SOMETHING]
+    who: Annotated[Label, Field(description="Whose words a turn is; of a tool's output, the tool's name.")]
+    conversation: Label | None = None
+    time: Annotated[Time | None, Field(description="When it was said or returned; now, unless said.")] = None
+    user_id: OwnerId | None = None
 
 
 class AnswerIn(Wire):

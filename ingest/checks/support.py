@@ -199,9 +199,10 @@ def _unreadable(scope: Scope, text: str) -> str:
 def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: bool = True) -> Finding:
     """One finding on the source that `citations` name. `found` is as it is kept: title, excerpt, and what it does to
     each statement. `alone`: the claim cites nothing else."""
-    support = compare(
-        content, found.excerpt, title=found.title, citations=citations, alone=alone, held=found.held
-    )
+    title = (
+        f"The user, {found.who}" if found.form == "turn" else found.title
+    )  # of whom it is, as a page of its subject
+    support = compare(content, found.excerpt, title=title, citations=citations, alone=alone, held=found.held)
     if found.cut and support.verdict is SupportVerdict.OFF_TOPIC:
         support = replace(support, verdict=SupportVerdict.UNKNOWN, rule="cut")
     name = shorten(found.name)

@@ -1,7 +1,7 @@
 """Where two texts of one language other than English cannot both be true (ADR-0070).
 
 A text is read with its small words as the English ones that say the same: "Der Dienst speichert keine Namen" is "dienst
-speichert not namen". Told is by negation, modality, quantifiers, numbers and opposites, and only where all else is equal.
+speichert not namen". Told is by negation, modality, quantifiers, numbers and opposites, where all else is equal.
 """
 
 from __future__ import annotations

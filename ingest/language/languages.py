@@ -28,7 +28,7 @@ _NUMBER = _DIGITS + r"(?!\w)"
 _FIGURES = r"\d+(?:[.,:/]\d+|[ \u00a0]\d{3}(?!\d))*"
 _JOINED = r"[^\W_]+(?:['._:/@+-][^\W_]+)*"
 _MARKS = r".,;:!?。、\n"
-_SPACED_GAP = rf"(?:[^\s{_MARKS}]+%s){{0,6}}?"
+_SPACED_GAP = rf"(?:[^\s*_{_MARKS}]+%s){{0,6}}?"  # no sign of it may be one of the joint
 _UNSPACED_GAP = rf"[^{_MARKS}]{{0,20}}?"
 _ANCHORS = {"^": r"\A[\W_]*", "$": r"(?=[\W_]*\Z)", "?": r"(?=[^?]*\?[\W_]*\Z)"}
 
@@ -101,11 +101,8 @@ class Language(Frozen):
                 pieces.append(_ANCHORS[part])
             elif part in (",", ":"):
                 pieces.append(rf"\s*{part}")
-            elif part == '"':  # a quotation, in `quoting`
-                pieces.append(r'[\s,:;、]*"[\s,:;、]*')
-                joint = ""
-            elif part == "...":
-                pieces.append(joint + gap)
+            elif part in ('"', "..."):  # the first is the quotation, in `quoting`
+                pieces.append(joint + gap if part == "..." else r'[\s,:;、]*"[\s,:;、]*')
                 joint = ""
             elif part.endswith("?"):
                 body = self._element(part[:-1], phrase)
@@ -124,12 +121,10 @@ class Language(Frozen):
     def _element(self, part: str, phrase: str) -> str:
         found: list[str] = []
         for each in part.split("|"):
-            listed = each.startswith("{")
-            if listed and each[1:-1] not in self.words:
-                raise ValueError(f"phrase {phrase!r}: no word list is called {each!r}")
-            for word in self.words[each[1:-1]] if listed else (each,):
-                if not word:
-                    raise ValueError(f"phrase {phrase!r} has an empty alternative")
+            words = self.words.get(each[1:-1], ()) if each.startswith("{") else (each,)
+            if not all(words) or not words:
+                raise ValueError(f"phrase {phrase!r}: {each!r} is no word and no word list")
+            for word in words:
                 found += self._numbers if word == "#" else [self._word(word)]
         return f"(?:{'|'.join(sorted(found, key=len, reverse=True))})"
 
@@ -145,7 +140,7 @@ class Language(Frozen):
             f"(?:{letter}|{spelled[letter]})" if letter in spelled else re.escape(letter)
             for letter in text.removeprefix("=").replace("_", " ")
         )
-        return "".join(letters).replace(r"\*", r"\w*").replace(r"\ ", self._joint)
+        return "".join(letters).replace(r"\*", r"[^\W_]*").replace(r"\ ", self._joint)
 
 
 def spoken(text: str, languages: Mapping[str, Language]) -> list[tuple[int, int, list[Language]]]:
@@ -157,9 +152,8 @@ def spoken(text: str, languages: Mapping[str, Language]) -> list[tuple[int, int,
     for start, end in sentences(text):
         count = telling(text[start:end])
         most = max((count[name] for name in parted), default=0)
-        told = [
-            parted[name] for name in parted if most > (count[ENGLISH] > 1) and 0 < count[name] >= most - 1
-        ]
+        sure = most > (count[ENGLISH] > 1)
+        told = [parted[name] for name in parted if sure and 0 < count[name] >= most - 1]
         told += [language for language in others if re.search(f"[{language.letters}]", text[start:end])]
         if told:
             found.append((start, end, told))

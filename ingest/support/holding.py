@@ -7,16 +7,17 @@ claim, the stance to every statement with its place in the text, and the digest 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
-from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.language.languages import load_languages
 from vouchgate.ingest.language.terms import ENGLISH, language_of
-from vouchgate.ingest.support import passages
+from vouchgate.ingest.support import passages, turns
 from vouchgate.ingest.support.address import unsaid
 from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.glossed import stances_in
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 _OF_CHOICE = frozenset({"choice", "status"})  # rules on words of choosing, and of where a decision stands
 _AMENDED = 0.2  # from this score on a later record that changes this one speaks of the statement too
 _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
+_NAME = re.compile(r"\w+")
+_CODED = re.compile(r"`(\w+)")
 # Beside English those that have lists of negation, modality and quantifiers.
 _READ_BY_GLOSS = {language.name.lower(): language for language in load_languages().values()}
 
@@ -50,7 +53,8 @@ def hold(
     cut = found.cut or len(ready.whole) >= TEXT_CHARACTERS
     try:
         said = said_by(claim)
-        excerpt = passages.passages(claim, citations, found.title, ready.text, lambda: ready.ranked).text
+        shown = ready.whole if found.form == "turn" else ready.text  # people see what was not asserted, too
+        excerpt = passages.passages(claim, citations, found.title, shown, lambda: ready.ranked).text
         quoted = look_up(found, lambda: ready.folded, ready.record, quotations)
         near = tuple(stretches(ready.text, quoted, quotations, found.citation.key))
         held = held_against(said, found, ready, excerpt, texts, near)
@@ -113,11 +117,13 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
 ) -> tuple[Held, ...]:
     """Every statement of a claim held against a text, and against each place `near` a quotation by itself. UNKNOWN
     where the text or the claim cannot be read."""
-    if unreadable := _unreadable(said, ready):
+    if unreadable := _unreadable(said, found, ready):
         return (Held(start=0, end=len(said.text), stance=Stance.UNKNOWN, score=0.0, why=unreadable),)
     if ready.language != ENGLISH:
         return tuple(stances_in(said, ready.text, _READ_BY_GLOSS[ready.language]))
-    record, source = ready.record, ready.source
+    record, source, sent = ready.record, ready.source, said
+    if found.form == "turn":
+        said = turns.addressed(said, found.who)
     held = stances(said.text, source, _conflicts(said, found.title, excerpt, ready.record), said.statements)
     for start, end, section in near:
         title = f"{found.title}\n{section}" if section else found.title
@@ -125,10 +131,23 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
         conflicts = _conflicts(said, "", part, ready.record)
         quoted = stances(said.text, SourceText(part, title, found.project), conflicts, said.statements)
         held = tuple(map(_better, held, _moved(quoted, start)))
+    held = tuple(turns.limited(held, sent, found, ready.text)) if found.who else held
     later: tuple[Held, ...] = ()
     if found.later:
         later = stances(said.text, texts.later(found).source, (), said.statements)
+    if found.citation.type == CitationType.SYMBOL:
+        held = tuple(_to_the_letter(said, one, source.text, found.title) for one in held)
     return (*_told(said, held, later, record), *_unsaid_pictures(said, source.text))
+
+
+def _to_the_letter(said: Said, one: Held, text: str, title: str) -> Held:
+    """What a definition does to a statement: of one that it states, one fact has every word, and every name of a
+    parameter, be it `since` or `x`; it speaks of nothing (ADR-0069)."""
+    place = {*_NAME.findall(f"{text[slice(*one.place or (0, 0))]} {title}")}
+    lacks = {*_CODED.findall(text)}.intersection(_NAME.findall(said.text[one.start : one.end])) - place
+    if one.stance is Stance.REFUTES or (one.stance is Stance.STATES and not one.missing and not lacks):
+        return one
+    return one.model_copy(update={"stance": Stance.SILENT, "why": one.why or "symbol"})
 
 
 def _unsaid_pictures(said: Said, text: str) -> Iterator[Held]:
@@ -183,11 +202,13 @@ def _options_told(said: Said, record: Record | None) -> list[tuple[int, int]]:
     return [(start, end) for start, end in parts if record.told_as_chosen(said.text[start:end])]
 
 
-def _unreadable(said: Said, ready: PreparedSource) -> str:
-    """Why no statement can be told from the text; empty when it can."""
+def _unreadable(said: Said, found: Found, ready: PreparedSource) -> str:
+    """Why no statement can be told from the text; empty when it can. What has a form of its own, the rules know in
+    English alone."""
     if said.disguised:
         return "disguised"
     if not ready.source.words:
         return "no_text"
-    known = ready.language == ENGLISH or (ready.language in _READ_BY_GLOSS and not ready.record)
+    formed = ready.record or found.who or found.citation.type == CitationType.SYMBOL
+    known = ready.language == ENGLISH or (ready.language in _READ_BY_GLOSS and not formed)
     return "" if known and ready.language == language_of(said.text) else "language"

@@ -10,13 +10,14 @@ from collections import OrderedDict
 from functools import cached_property
 from threading import Lock
 
-from vouchgate.ingest.claims.source import Found, PackedText
+from vouchgate.ingest.claims.source import Form, Found, PackedText
 from vouchgate.ingest.language.terms import language_of
 from vouchgate.ingest.support.alignment import SourceText
 from vouchgate.ingest.support.passages import RankedText
 from vouchgate.ingest.support.quotation import Folded
 from vouchgate.ingest.support.record import Record, read_record
 from vouchgate.ingest.support.texts import digest_of, pack
+from vouchgate.ingest.support.turns import asserted
 
 # Of all texts that are ready at a time, at some 110 bytes each: two of the longest that is read, and some short ones.
 MOST_CHARACTERS = 500_000
@@ -27,20 +28,22 @@ class PreparedSource:
     """One text of a source, `whole` as it was read. Each view of it is made when it is first asked for, in time
     linear in the text."""
 
-    def __init__(self, whole: str, title: str, project: str, *, record: bool) -> None:
+    def __init__(self, whole: str, title: str, project: str, form: Form = "page") -> None:
         self.whole = whole
         self.title = title
         self._project = project
-        self._is_record = record
+        self._form = form
 
     @cached_property
     def record(self) -> Record | None:
         """Its parts, when it is a decision record."""
-        return read_record(self.whole) if self._is_record else None
+        return read_record(self.whole) if self._form == "record" else None
 
     @cached_property
     def text(self) -> str:
         """What it says in its own words: what offsets of `Held.place` are in."""
+        if self._form == "turn":
+            return asserted(self.whole)
         return self.whole if self.record is None else self.record.spoken
 
     @cached_property
@@ -85,25 +88,24 @@ class PreparedTexts:
     def __init__(self, most: int = MOST_CHARACTERS) -> None:
         self._most = most
         self._characters = 0
-        self._ready: OrderedDict[tuple[str, str, str, bool], PreparedSource] = OrderedDict()
+        self._ready: OrderedDict[tuple[str, str, str, Form], PreparedSource] = OrderedDict()
         self._lock = Lock()
 
     def of(self, found: Found) -> PreparedSource:
         """What was read of a source."""
-        return self._of((found.text or found.excerpt, found.title, found.project, found.form == "record"))
+        return self._of((found.text or found.excerpt, found.title, found.project, found.form))
 
     def later(self, found: Found) -> PreparedSource:
         """What later records say of a source."""
-        return self._of((found.later, found.title, found.project, False))
+        return self._of((found.later, found.title, found.project, "page"))
 
-    def _of(self, key: tuple[str, str, str, bool]) -> PreparedSource:
+    def _of(self, key: tuple[str, str, str, Form]) -> PreparedSource:
         with self._lock:
             if (ready := self._ready.get(key)) is not None:
                 self._ready.move_to_end(key)
                 return ready
-            whole, title, project, record = key
-            ready = self._ready[key] = PreparedSource(whole, title, project, record=record)
-            self._characters += len(whole)
+            ready = self._ready[key] = PreparedSource(*key)
+            self._characters += len(key[0])
             while self._characters > self._most and len(self._ready) > 1:
                 self._characters -= len(self._ready.popitem(last=False)[0][0])
             return ready

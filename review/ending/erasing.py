@@ -25,7 +25,7 @@ from vouchgate.review.rules import Act
 from vouchgate.review.vouching import voting
 from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules
 from vouchgate.storage import ids as id_kinds
-from vouchgate.storage.claims import decisions, known_keys, memories, source_texts
+from vouchgate.storage.claims import decisions, known_keys, memories, records, source_texts
 from vouchgate.storage.erasing import apply, listed, plan, scrub, tombstones
 from vouchgate.storage.erasing.listed import Listed
 from vouchgate.storage.erasing.plan import RULING, Plan
@@ -44,7 +44,7 @@ _OPEN = timedelta(days=7)  # how long somebody's asking stands, where more than 
 _TRIES = 5  # to find the owner's decisions as they were when it was planned
 _KEYS_AT_ONCE = 500
 _RUN = 4  # words in a row that a legal basis may not share with what it erases
-_TABLES: tuple[Table, ...] = (memories.TABLE, pending.TABLE, decisions.TABLE)
+_TABLES: tuple[Table, ...] = (memories.TABLE, pending.TABLE, decisions.TABLE, records.TABLE)
 
 
 class Asker(NamedTuple):
@@ -203,9 +203,10 @@ class Erasing:
         with self._store.read() as connection:
             found = {kind: connection.scalar(_count(rows)) or 0 for kind, rows in self._over(now).items()}
             for kind, table in (("source texts", source_texts.TABLE), ("documents", documents.TABLE)):
-                found[kind] = (
-                    connection.scalar(_count(select(table.c.owner_id).where(table.c.kept_until <= now))) or 0
-                )
+                over = select(table.c.owner_id).where(table.c.kept_until <= now)
+                found[kind] = connection.scalar(_count(over)) or 0
+            over = select(records.TABLE.c.id).where(records.TABLE.c.kept_until <= now, records.KEPT)
+            found["records"] = connection.scalar(_count(over)) or 0
         return found
 
     def retain(self, now: datetime) -> dict[str, int]:
@@ -299,6 +300,7 @@ def counts_of(seen: Plan) -> dict[str, int]:
         "decisions on other claims that showed it": seen.shown_in,
         "source texts": seen.source_texts,
         "documents": seen.documents,
+        "records": seen.records,
     }
     return {kind: len(found) for kind, found in every.items() if found}
 

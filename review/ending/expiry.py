@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from vouchgate.review.queue import ReviewQueue
+from vouchgate.storage.claims import records, source_cache, source_texts
+from vouchgate.storage.identity import sessions
+from vouchgate.storage.queue import audits, documents
 
 
 class Expired(NamedTuple):
@@ -17,22 +22,19 @@ class Expired(NamedTuple):
     sign_ins: int = 0  # sessions and links of the pages, which nobody could use any more
     texts: int = 0  # of sources, kept for replays of decisions that are older than the policy has them kept
     documents: int = 0  # that were checked, with their reports
+    records: int = 0  # of what users said and tools returned: their words
+    audited: int = 0  # rows of audits that were handed over
 
 
 def expire(queue: ReviewQueue, now: datetime) -> Expired:
-    """Expires pending items past their time and memories past their horizon, and forgets what was read of
-    sources too long ago and who was signed in; each once, whoever else sweeps."""
-    items = memories = readings = sign_ins = texts = documents = 0
-    while count := queue.expire(now):
-        items += count
-    while count := queue.expire_memories(now):
-        memories += count
-    while count := queue.forget_readings(now):
-        readings += count
-    while count := queue.forget_sign_ins(now):
-        sign_ins += count
-    while count := queue.forget_texts(now):
-        texts += count
-    while count := queue.forget_documents(now):
-        documents += count
-    return Expired(items, memories, readings, sign_ins, texts, documents)
+    """Expires pending items past their time and memories past their horizon, and forgets what is kept for a time only;
+    each once, whoever else sweeps."""
+    items = _all_of(lambda: queue.expire(now))
+    memories = _all_of(lambda: queue.expire_memories(now))
+    kept = (source_cache, sessions, source_texts, documents, records, audits)
+    return Expired(items, memories, *(_all_of(partial(queue.forget, each, now)) for each in kept))
+
+
+def _all_of(some: Callable[[], int]) -> int:
+    """How many there were, done some at a time."""
+    return sum(iter(some, 0))

@@ -60,6 +60,7 @@ _BECAUSE = {
     "not_asked": "it was not asked for, because the claim holds a credential",
     "no_repository": "there is no repository here to look in",
     "no_records": "no directory of decision records was found in the repositories",
+    "no_record": "no such record is kept for this owner",
     "shallow_clone": "the repository here lacks a part of its history",
     "not_supported": "nothing here can look up a thing of this kind",
     "error": "the check itself failed",
@@ -67,6 +68,8 @@ _BECAUSE = {
 _OF_REPOSITORY = {
     "commit": "a commit of the grounding repository",
     "file": "a file of the grounding repository",
+    "turn": "a user's own words, put down by the host",
+    "tool_output": "what a tool returned, put down by the host",
 }
 _GROUPS = {
     SiteGroup.PEER_REVIEWED: "peer reviewed",
@@ -169,7 +172,7 @@ def source_view(
         status="" if reading.status is None else f"HTTP {reading.status}",
         link=link,
         leads_to=leads_to,
-        title=() if found is None else pieces(found.title),
+        title=() if found is None else pieces(found.title or found.who),
         passage=passage,
         excerpt=excerpt,
         longer=longer,
@@ -280,7 +283,10 @@ def _score(found: Found, policy: Policy, captured: datetime) -> tuple[str, str]:
     if found.standing is not Standing.IN_FORCE:
         return score, "What is not in force counts for nothing."
     if found.official or found.form != "page":
-        return score, "What is in the grounding repository, or official, counts in full."
+        return (
+            score,
+            "What is in the grounding repository, put down by the host, or official, counts in full.",
+        )
     fresh = "not known, taken as" if found.dated is None else "worth"
     judged = judgement_of(found)
     parts = [
@@ -304,9 +310,9 @@ def _standing(found: Found) -> Pieces:
         case Standing.NOT_MERGED:
             said = "not merged into the branch that counts"
         case Standing.MEMORY:
-            said = "a file that agents write to"
+            said = "what agents write themselves"
         case Standing.HINT:
-            said = "in a corpus that is not official"
+            said = "where nothing keeps agents from writing"
         case Standing.DETACHED:
             said = "on no branch and under no tag"
         case Standing.AMBIGUOUS:

@@ -21,6 +21,7 @@ from vouchgate.storage.claims import (
     known_keys,
     lineage,
     memories,
+    records,
     source_cache,
     source_texts,
     word_index,
@@ -33,7 +34,7 @@ from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.log import chain
 from vouchgate.storage.outgoing.deliveries import TABLE as DELIVERY
 from vouchgate.storage.outgoing.outbox import Outbox
-from vouchgate.storage.queue import documents, pending, rechecks
+from vouchgate.storage.queue import audits, documents, pending, rechecks
 from vouchgate.storage.queue.spot_checks import TABLE as SPOT
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import EchoRow
@@ -104,6 +105,7 @@ class _Work:
         asked_away = and_(pending.TABLE.c.status == "approved", pending.TABLE.c.memory_id.is_(None))
         self.set(pending.TABLE.c.id, plan.items, {"removal_of": None}, ~asked_away)
         self.set(decisions.TABLE.c.id, plan.decisions, {"answer": ""})
+        self.set(records.TABLE.c.id, plan.records, {**records.EMPTY})
         self.drop(lineage.TABLE.c.decision_id, plan.decisions, lineage.TABLE.c.owner_id == owner_id)
         for decision_id, answer in plan.shown_in.items():
             self.set(decisions.TABLE.c.id, [decision_id], {"answer": answer})
@@ -119,6 +121,9 @@ class _Work:
         self.drop(source_cache.TABLE.c.key, plan.readings)
         for principal_id, key in plan.keys:
             self.drop(known_keys.TABLE.c.key, [key], known_keys.TABLE.c.principal_id == principal_id)
+        for audit_id, position, whole in plan.audited:
+            to = {"reason": "", "text": "", "claim": {}} if whole else {"reason": ""}
+            self.set(audits.ROW.c.position, [position], to, audits.ROW.c.audit_id == audit_id)
         for document_id in plan.documents:
             sent = documents.remove(self.connection, owner_id, document_id)
             self.log(Action.DOCUMENT_DELETED, document_id, {"document": document_id, "sent": sent})

@@ -16,10 +16,13 @@ from sqlalchemy import Connection, select
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.storage.claims.decisions import TABLE as DECISION
 from vouchgate.storage.claims.memories import TABLE as MEMORY
+from vouchgate.storage.claims.records import TABLE as RECORD
 from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.queue.pending import TABLE as PENDING
 from vouchgate.storage.sql import among
+
+_TEXTS = ((MEMORY, "content"), (PENDING, "content"), (DECISION, "answer"), (RECORD, "text"))
 
 
 class Listed(Frozen):
@@ -83,7 +86,7 @@ def missing(connection: Connection, listed: Iterable[Listed]) -> list[Listed]:
         every = list(of_owner)
         asked = {"ids": sorted({each for one in every for each in one.ids})}
         there: set[str] = set()
-        for table, text in ((MEMORY, "content"), (PENDING, "content"), (DECISION, "answer")):
+        for table, text in _TEXTS:
             holds = table.c.owner_id == owner_id, among(table.c.id, "ids"), table.c[text] != ""
             there |= set(connection.scalars(select(table.c.id).where(*holds), asked))
         there -= tombstones.known(connection, owner_id, there)

@@ -13,19 +13,22 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Column, Connection, Table, and_, or_, select
 
+from vouchgate.ingest.citations.kinds.record import PREFIX
+from vouchgate.storage.claims import records
 from vouchgate.storage.claims.decisions import TABLE as DECISION
 from vouchgate.storage.claims.known_keys import TABLE as KEY
 from vouchgate.storage.claims.memories import TABLE as MEMORY
 from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity import owners
 from vouchgate.storage.log.chain import TABLE as LOG
+from vouchgate.storage.queue import audits
 from vouchgate.storage.queue.documents import TABLE as DOCUMENT
 from vouchgate.storage.queue.pending import TABLE as PENDING
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import StandingRulingRow
 
 RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
-_ID = re.compile(r"(?:mem|rev|dec)_[0-9a-f]{32}")
+_ID = re.compile(r"(?:mem|rev|dec|rec)_[0-9a-f]{32}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FEW = 20
 _READ_AT_ONCE = 200  # decisions
@@ -41,8 +44,10 @@ class Plan:
     memories: set[str] = field(default_factory=set)
     items: set[str] = field(default_factory=set)
     decisions: set[str] = field(default_factory=set)
+    records: set[str] = field(default_factory=set)
     # Decisions on other claims that showed it as something near: by id, the answer without that.
     shown_in: dict[str, str] = field(default_factory=dict)
+    audited: list[tuple[str, int, bool]] = field(default_factory=list)  # as of `audits.saying`
     texts: set[tuple[str, str]] = field(default_factory=set)
     source_texts: set[str] = field(default_factory=set)  # digests of those that nothing else rests on
     readings: set[str] = field(default_factory=set)  # keys of the cache of sources
@@ -55,7 +60,7 @@ class Plan:
     @property
     def ids(self) -> set[str]:
         """Of all that is erased whole."""
-        return self.memories | self.items | self.decisions
+        return self.memories | self.items | self.decisions | self.records
 
     def concerns(self, answer: str) -> bool:
         """Whether a decision shows something of this, or rests on a source text that would go."""
@@ -69,9 +74,12 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
     """What came of the claims of these memories, items and decisions; nothing of those that are not the owner's."""
     plan = Plan(owner_id, owners.log_end(connection, owner_id))
     known = _linked(connection, owner_id, roots)
+    kept = _of(connection, owner_id, roots, records.TABLE.c.id, records.TABLE.c.id, records.TABLE.c.text)
+    known |= {row.id for row in kept}
     known -= tombstones.known(connection, owner_id, known)
     plan.memories = {each for each in known if each.startswith("mem_")}
     plan.items = {each for each in known if each.startswith("rev_")}
+    plan.records = {each for each in known if each.startswith("rec_")}
     digests: set[str] = set()
     for decision_id, text in _answers(connection, owner_id):
         found = _shown(known, text)
@@ -82,6 +90,8 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
             plan.decisions.add(decision_id)
             digests |= _note(plan, answer)
         else:
+            of_these = [each for each in answer["evidence"]["sources"] if _record_in(each) in found]
+            digests |= {each["text_digest"] for each in of_these if each.get("text_digest")}
             plan.shown_in[decision_id] = _without(answer, found)
     if not plan.ids:
         return plan
@@ -91,11 +101,12 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
     if digests:
         for decision_id, text in _answers(connection, owner_id):
             if decision_id not in plan.decisions:
-                digests.difference_update(_DIGEST.findall(text))
+                digests.difference_update(_DIGEST.findall(plan.shown_in.get(decision_id, text)))
         plan.source_texts = digests
     rows = _of(connection, owner_id, plan.decisions, KEY.c.decision_id, KEY.c.principal_id, KEY.c.key)
     plan.keys = [(row.principal_id, row.key) for row in rows]
     plan.documents = _documents(connection, plan)
+    plan.audited = audits.saying(connection, owner_id, {text for text, _ in plan.texts})
     for row in _of(connection, owner_id, plan.items, RULING.c.item_id, RULING.c.id, RULING.c.ended_at):
         plan.rulings.add(row.id)
         if row.ended_at is None:
@@ -171,9 +182,18 @@ def _note(plan: Plan, answer: Any) -> set[str]:
     return digests - {""}
 
 
+def _record_in(part: dict[str, Any]) -> str:
+    """The record that a source or a finding is about; of others, what is none."""
+    citation = part.get("citation")
+    return str(citation["key"]).removeprefix(PREFIX) if isinstance(citation, dict) else ""
+
+
 def _without(answer: Any, gone: set[str]) -> str:
     """A decision's answer, as JSON, without what it shows of these: their words, and the words in which it differs."""
     for part in _parts(answer):
+        if _record_in(part) in gone:
+            part.update({name: "Erased." for name in ("detail", "message") if name in part})
+            part.update({name: "" for name in ("excerpt", "who", "digest", "text_digest") if name in part})
         facts = part.get("facts")
         if isinstance(facts, dict) and gone.intersection(
             each for each in facts.values() if isinstance(each, str)

@@ -1,12 +1,12 @@
-"""The tables of what the service keeps beside claims: who is signed in, whom it tells, what it delivers, and the
-documents that it checks."""
+"""The tables of what the service keeps beside claims: who is signed in, whom it tells, what it delivers, the documents
+that it checks, and records."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, Index, Text
+from sqlalchemy import JSON, BigInteger, Index, LargeBinary, Text
 from sqlmodel import Field, SQLModel
 
 from vouchgate.storage.columns import UtcTime, partial_index
@@ -164,3 +164,32 @@ class DocumentRow(SQLModel, table=True):
     report: str | None = Field(default=None, sa_type=Text)  # JSON
     html: str | None = Field(default=None, sa_type=Text)
     sarif: str | None = Field(default=None, sa_type=Text)
+
+
+class RecordRow(SQLModel, table=True):
+    """What a user said or a tool returned; see `storage.claims.records`. The row stays when its words go."""
+
+    __tablename__ = "record"
+    __table_args__ = (
+        partial_index("record_kept", "owner_id", where="salt IS NOT NULL"),
+        partial_index("record_due", "kept_until", where="salt IS NOT NULL"),
+        partial_index(
+            "record_by_key",
+            *("owner_id", "submitted_by", "idempotency_key"),
+            where="idempotency_key IS NOT NULL",
+        ),
+    )
+    owner_id: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)  # rec_…
+    kind: str  # ingest.claims.source.RecordKind
+    said_at: datetime = Field(sa_type=UtcTime)
+    created_at: datetime = Field(sa_type=UtcTime)
+    kept_until: datetime = Field(sa_type=UtcTime)
+    submitted_by: str  # a principal's id
+    digest: str  # of who, conversation, text and masked, under the salt
+    salt: bytes | None = Field(default=None, sa_type=LargeBinary)  # None: the words are gone
+    who: str = Field(sa_type=Text)
+    conversation: str | None = Field(default=None, sa_type=Text)
+    text: str = Field(sa_type=Text)
+    masked: bool
+    idempotency_key: str | None = None

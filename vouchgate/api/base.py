@@ -96,15 +96,17 @@ def metrics_of(request: Request) -> Metrics:
     return metrics
 
 
-def limit_rate(request: Request, principal: Principal, claims: int = 1) -> None:
-    """Raises 429 with Retry-After when the principal sends more claims than the policy allows."""
-    limit: RateLimit = request.app.state.rate_limit
+def limit_rate(request: Request, principal: Principal, claims: int = 1, *, of_records: bool = False) -> None:
+    """Raises 429 with Retry-After when the principal sends more claims, or records, than the policy allows."""
+    state, policy = request.app.state, service_of(request).policy
+    limit: RateLimit = state.record_rate_limit if of_records else state.rate_limit
+    most = policy.records.per_minute if of_records else policy.limits.claims_per_minute
     seconds = limit.wait(principal.id, claims)
     if seconds > 0:
         raise ProblemError(
             429,
             "rate_limited",
-            f"This token may send {service_of(request).policy.limits.claims_per_minute} claims a minute.",
+            f"This token may send {most} {'records' if of_records else 'claims'} a minute.",
             headers={"Retry-After": str(int(seconds) + 1)},
         )
 

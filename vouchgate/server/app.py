@@ -19,9 +19,7 @@ from starlette.responses import RedirectResponse, Response
 
 from vouchgate.api import (
     attention,
-    audit,
     claims,
-    corroboration,
     deliveries,
     documents,
     erasures,
@@ -40,6 +38,8 @@ from vouchgate.api import (
     standing_rulings,
     team,
 )
+from vouchgate.api.audit import events, memory
+from vouchgate.api.evidence import corroboration, records
 from vouchgate.review.ending.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
 from vouchgate.server.headers import PAGES, SecureHeaders
@@ -126,6 +126,7 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
     app.state.hub = Hub(service.store, app.state.metrics.set_streams)
     app.state.authenticator = Authenticator(service.store)
     app.state.rate_limit = RateLimit(service.policy.limits.claims_per_minute, folder=shared)
+    app.state.record_rate_limit = RateLimit(service.policy.records.per_minute, folder=shared)
     app.state.sign_in_attempts = Attempts(shared)
     app.state.oidc = open_oidc(service.settings, service.policy)
     problems.install(app)
@@ -145,8 +146,10 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         standing_rulings.router,
         corroboration.router,
         documents.router,
+        records.router,
         gaps.router,
-        audit.router,
+        events.router,
+        memory.router,
         log.public_router,
         log.router,
         operations.router,

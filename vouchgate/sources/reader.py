@@ -21,6 +21,7 @@ from vouchgate.ingest.net.single_flight import SharedTasks
 from vouchgate.ingest.net.turns import Turns, asking
 from vouchgate.ingest.sources.corpus.source import CorpusSource
 from vouchgate.ingest.sources.git.source import GitSource
+from vouchgate.sources.records import RecordSource
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +48,13 @@ class Sources:
         kept: ReadingCache | None = None,
         *,
         corpora: CorpusSource | None = None,
+        records: RecordSource | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         threads: int = 8,
     ) -> None:
         self.git = git
         self.corpora = corpora
+        self._records = records
         self._elsewhere = elsewhere
         self._kept = kept
         self._clock = clock
@@ -95,6 +98,9 @@ class Sources:
         if citation.type is CitationType.CORPUS and self.corpora is not None:
             work = partial(self.corpora.read, citation)
             return await self._turns_in_folders.run(asking(), self._folders, work)
+        if citation.type is CitationType.RECORD and self._records is not None:
+            look_up = partial(self._records.read, citation, asking())
+            return await self._turns_in_folders.run(asking(), self._folders, look_up)
         return await self._read_elsewhere(citation, fresh=fresh)
 
     async def _read_elsewhere(self, citation: Citation, *, fresh: bool) -> SourceReading:

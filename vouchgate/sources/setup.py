@@ -30,6 +30,7 @@ from vouchgate.settings import Settings, plain
 from vouchgate.sources.corpora import open_corpora
 from vouchgate.sources.plugins import install_kinds, sources_of
 from vouchgate.sources.reader import ReadingCache, Sources
+from vouchgate.sources.records import RecordSource
 
 AnyForge = TypeVar("AnyForge", bound=Forge)
 
@@ -60,6 +61,8 @@ def open_sources(
     git: GitSource,
     kept: ReadingCache | None = None,
     shared: Path | None = None,
+    *,
+    records: RecordSource | None = None,
 ) -> Iterator[Sources]:
     """Everything that can be read, closed at the end, `kept` with it. `shared` is the folder in which several
     processes keep to the limits of a host together."""
@@ -75,7 +78,7 @@ def open_sources(
             pages = outbound.opened_to([parse_opening(each) for each in settings.citation_networks])
             elsewhere = _open_forges_and_pages(settings, outbound, WebSource(pages, extractor, _now))
             elsewhere |= sources_of((*BUILT_IN, *added), settings, outbound)
-        sources = Sources(git, elsewhere, kept, corpora=corpora)
+        sources = Sources(git, elsewhere, kept, corpora=corpora, records=records)
         opened.callback(sources.close)
         yield sources
 

@@ -7,6 +7,8 @@ from typing import Any
 from sqlalchemy import Table, select
 
 from vouchgate.ingest.claims.log import Action
+from vouchgate.storage.claims.records import EMPTY
+from vouchgate.storage.claims.records import TABLE as RECORD
 from vouchgate.storage.erasing import apply
 from vouchgate.storage.erasing.plan import RULING
 from vouchgate.storage.erasing.tombstones import TABLE as ERASED
@@ -24,6 +26,7 @@ _EMPTY: dict[Table, dict[str, Any]] = {
         "words_digest": None,
     },
     DECISION: {"answer": ""},
+    RECORD: {**EMPTY},
 }
 
 
@@ -51,7 +54,7 @@ def erasures(look: Look) -> None:
     rulings = select(RULING.c.id).where(RULING.c.owner_id == look.owner_id, among(RULING.c.item_id, "wanted"))
     look.unsalted |= look.erased | set(look.connection.scalars(rulings, {"wanted": list(look.erased)}))
     for table, empty in _EMPTY.items():
-        prefix = {MEMORY: "mem_", PENDING: "rev_", DECISION: "dec_"}[table]
+        prefix = {MEMORY: "mem_", PENDING: "rev_", DECISION: "dec_", RECORD: "rec_"}[table]
         for ids in batched(sorted(each for each in look.erased if each.startswith(prefix))):
             found = select(table.c.id, *(table.c[name] for name in empty)).where(
                 table.c.owner_id == look.owner_id, among(table.c.id, "wanted")

@@ -1,10 +1,10 @@
 """What an owner said beside the queue: of publishers, of drawn memories, of claims like one; and what others are told:
-webhooks, sinks, deliveries. And how many items are counted as waiting."""
+webhooks, sinks, deliveries; and records. And how many items are counted as waiting."""
 
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic_core import from_json
@@ -14,6 +14,7 @@ from vouchgate.ingest.claims.log import Action
 from vouchgate.ingest.claims.standing_rulings import StandingRuling
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.storage import switches
+from vouchgate.storage.claims import records
 from vouchgate.storage.erasing.apply import STATUS
 from vouchgate.storage.log.data.claims import ACT, DELIVERY, number_of
 from vouchgate.storage.log.data.differences import LOG, MEMORY, PENDING, Entry, Kind, Look, batched, plain
@@ -22,6 +23,7 @@ from vouchgate.storage.tables.claims import OwnerRow, PublisherTrustRow, SpotChe
 from vouchgate.storage.tables.doors import SinkConsumerRow, WebhookRow
 
 SWITCH: Table = switches.TABLE
+RECORD: Table = records.TABLE
 TRUST: Table = PublisherTrustRow.metadata.tables["publisher_trust"]
 RULING: Table = StandingRulingRow.metadata.tables["standing_ruling"]
 SPOT: Table = SpotCheckRow.metadata.tables["spot_check"]
@@ -289,6 +291,26 @@ def _delivery(look: Look, row: Row[Any], answer: Any, moved: Entry | None, remov
     dropped = (row.last_error or "").startswith("Dropped.") and row.state == "skipped"
     if dropped != (moved is not None and moved.action == Action.DELIVERY_DROPPED):
         look.note(Kind.ALTERED, DELIVERY.name, key, "state", moved)
+
+
+def kept_records(look: Look) -> None:
+    """Records are as they were put down. The words of one may have gone because its time is over."""
+    wanted, now = select(RECORD).where(RECORD.c.owner_id == look.owner_id), datetime.now(UTC)
+    for key, rows, entries in look.side_by_side(wanted, RECORD.c.id, (Action.RECORD_KEPT,)):
+        if not rows or not entries:
+            look.note(Kind.EXTRA if rows else Kind.MISSING, RECORD.name, key, entry=next(iter(entries), None))
+            continue
+        row, made = rows[0]._mapping, entries[0]
+        look.compare(RECORD.name, key, rows[0], {"created_at": made.at, "submitted_by": made.actor}, made)
+        if key in look.erased:
+            look.uncovered["the kind, times and digest of a record that was erased"] += 1
+        elif not made.commits_to(**records.committed(row)):
+            look.note(Kind.ALTERED, RECORD.name, key, "kind, said_at, kept_until or digest", made)
+        elif row["salt"] is None and (row["kept_until"] > now or row["who"] + row["text"]):
+            why = "its words went, and not because of the time"
+            look.note(Kind.ALTERED, RECORD.name, key, "text", made, why=why)
+        elif row["salt"] is not None and not records.holds(row):
+            look.note(Kind.ALTERED, RECORD.name, key, "who, conversation, text or masked", made)
 
 
 def counts(look: Look) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic_core import from_json
 from sqlalchemy import Connection, Table, select, union
 
+from vouchgate.storage.claims import records
 from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity.owners import SERVICE_OWNER
 from vouchgate.storage.log.data import claims, erased, identity, items, own
@@ -40,6 +41,7 @@ _OF_OWNER: tuple[Check, ...] = (
     own.rulings,
     own.webhooks,
     own.deliveries,
+    own.kept_records,
     own.counts,
 )
 _OF_SERVICE: tuple[Check, ...] = (own.salts, identity.identity, own.switched)
@@ -55,6 +57,7 @@ _OWNED = (
     own.WEBHOOK,
     tombstones.TABLE,
     claims.DELIVERY,
+    records.TABLE,
 )
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.on("sqlite")
 
 TOMORROW = datetime.now(UTC) + timedelta(days=1)
 # Who may use each operation, and a body that has its shape. An operation that is not here fails the test.
-EVERYBODY = set(Role) - {Role.RECORDER}  # who says who they are, and nothing else yet
+EVERYBODY = set(Role) - {Role.RECORDER}  # who puts down records, and reads nothing
 RULING = {"verdict": "reject", "terms": {"template": "the door is of *"}}  # what a standing ruling is about
 ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("POST", "/v1/claims"): ({Role.AGENT}, claim("The door is open", "ai_synthesis")),
@@ -41,6 +41,7 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/documents/{document_id}/report.html"): (EVERYBODY, None),
     ("GET", "/v1/documents/{document_id}/report.sarif"): (EVERYBODY, None),
     ("POST", "/v1/documents/{document_id}/claims"): ({Role.AGENT}, {}),
+    ("POST", "/v1/records"): ({Role.RECORDER}, {"kind": "turn", "text": "I prefer tabs.", "who": "ann"}),
     ("GET", "/v1/claims/pending"): ({Role.AGENT}, None),
     ("GET", "/v1/claims/pending/{queue_id}"): ({Role.AGENT}, None),
     ("POST", "/v1/claims/pending/{queue_id}/answer"): ({Role.AGENT}, {"content": "The door is 2 m high"}),
@@ -81,6 +82,10 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/spot-checks/records"): ({Role.REVIEWER}, None),
     ("GET", "/v1/spot-checks"): ({Role.REVIEWER}, None),
     ("POST", "/v1/spot-checks/{memory_id}"): ({Role.REVIEWER}, {"verdict": "right"}),
+    ("POST", "/v1/memory-audits"): (
+        {Role.REVIEWER},
+        {"name": "memory.jsonl", "digest": "0" * 64, "total": 1},
+    ),
     ("GET", "/v1/publishers"): ({Role.REVIEWER}, None),
     ("GET", "/v1/publishers/preview"): ({Role.REVIEWER}, None),
     ("POST", "/v1/publishers"): ({Role.REVIEWER}, {"publisher": "example.com", "trust": "trusted"}),

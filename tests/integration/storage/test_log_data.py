@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from vouchgate.ingest.claims.people import Membership, Person, Principal, Role
 from vouchgate.ingest.claims.standing_rulings import RulingDraft
 from vouchgate.ingest.claims.trust import Trust
 from vouchgate.ingest.claims.waiting import PendingMemory, SpotVerdict
-from vouchgate.ingest.policy import Policy
+from vouchgate.ingest.policy import Policy, RecordsPolicy
 from vouchgate.ingest.transparency.note import make_signing_key
 from vouchgate.review.answers import Approved, Rejected, Removed, Retracted, Undone
 from vouchgate.review.attending import attention
@@ -37,6 +38,7 @@ from vouchgate.review.trust.standing_rulings import StandingRulings
 from vouchgate.review.trust.taking_back import Then
 from vouchgate.review.vouching import confirming
 from vouchgate.review.vouching.owner_rules import parse
+from vouchgate.storage.claims import records
 from vouchgate.storage.claims.submit import Decided
 from vouchgate.storage.engine import writing
 from vouchgate.storage.identity import identities, memberships, persons, sessions, tokens
@@ -184,6 +186,22 @@ def erased(store: Store, directory: Path) -> None:
     assert done.counts["decisions on other claims that showed it"] == 1
 
 
+def recorded(store: Store, directory: Path) -> None:
+    """A record that is kept, one whose time is over, and one that was erased."""
+    none = dict.fromkeys(("conversation", "said_at", "idempotency_key"))
+    sent = {"owner_id": "ann", "submitted_by": "host", "kind": "turn", "who": "ann", "masked": False, **none}
+    made = []
+    for drink, days in (("tea", 3650), ("milk", 1), ("gin", 3650)):
+        row = sent | {"text": f"I like {drink}."}
+        work = partial(records.add, sent=row, limits=RecordsPolicy(days=days), now=NOW)
+        kept = store.writer.run(["ann"], work).result()
+        assert isinstance(kept, tuple)
+        made.append(kept[0]["id"])
+    assert queue_of(store).forget(records, NOW + 2 * DAY) == 1
+    done = Erasing(store, policy(), path=directory / "list").by_owner(RITA, [made[2]], "Art. 17", NOW + DAY)
+    assert isinstance(done, Erased)
+
+
 def others(store: Store, bea: Person, cleo: Person) -> None:
     """What people sign in with elsewhere, who gets mail, and who stands in for whom."""
     for sub in ("bea-7", "bea-8"):
@@ -249,6 +267,7 @@ def lived(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
     for made in (reviewed, attended, owned, people, switched):
         made(store)
     erased(store, tmp_path_factory.mktemp("erasures"))
+    recorded(store, tmp_path_factory.mktemp("erased"))
     with bench(store, tmp_path_factory.mktemp("repository")) as here:
         checked(here)
     yield store
@@ -335,7 +354,17 @@ JOINS = (
 )
 SHOWED = 'answer LIKE \'%"content":""%\' AND id NOT IN (SELECT item_id FROM erased)'
 RESTED_ON = "digest IN (SELECT policy_digest FROM decision WHERE answer <> '') AND document LIKE '%0.92%'"
+RECORD = "owner_id id kind said_at created_at kept_until submitted_by digest salt who text masked"
 KINDS = [
+    of("record", "text = 'I like mud.'", "text <> ''", "text"),
+    of("record", "who = 'bob'", "text <> ''", "who"),
+    of("record", "kind = 'tool_output'", "text <> ''", "kind"),
+    of("record", "kept_until = created_at", "text <> ''", "kept_until"),
+    of("record", "text = '', who = '', salt = NULL", "text <> ''", "text"),
+    of("record", "text = 'I like mud.'", "text = '' AND id NOT IN (SELECT item_id FROM erased)", "text"),
+    of("record", "text = 'I like mud.'", "text = '' AND id IN (SELECT item_id FROM erased)", "text"),
+    gone("record"),
+    copied("record", RECORD, id="'rec_ffff'"),
     of("memory", "content = '', status = 'erased', details = '{}'", "status = 'active'", "content"),
     of("memory", "content = 'It is back.'", "status = 'erased'", "content"),
     of("decision", "answer = ''", "answer <> ''", "answer"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.running.hangs import given_up_after
 from vouchgate.ingest.check import ReadClaim
 from vouchgate.ingest.checks.hedge import HedgeDetector, judge
 from vouchgate.ingest.checks.language import judge as judge_language
@@ -106,8 +107,8 @@ def test_every_file_reads_and_tells_its_language(code: str) -> None:
 @pytest.mark.parametrize(
     ("phrases", "why"),
     [
-        ({"personal_speculation": ("{nobody} thinks",)}, "no word list is called '{nobody}'"),
-        ({"personal_speculation": ("a||b",)}, "empty alternative"),
+        ({"personal_speculation": ("{nobody} thinks",)}, "'{nobody}' is no word and no word list"),
+        ({"personal_speculation": ("a||b",)}, "'' is no word"),
         ({"personal_speculation": ("ja?",)}, "would match no words"),
         ({"guessing": ("x",)}, "no category 'guessing'"),
     ],
@@ -207,3 +208,12 @@ def test_what_no_check_can_read_is_for_a_person() -> None:
         assert "a person has to read it" in finding.message
     for _, _, text in rows(HEDGED):
         assert not list(judge_language(ReadClaim(claim(text), (), (), (), POLICY))), text
+
+
+HOSTILE = ("ich _ ", "wir _", "je ne sais * ", "nicht ", "ich ...", "„a", "不 ", "か", "ob _*_* ")
+
+
+def test_hostile_text_costs_no_more_than_its_length() -> None:
+    with given_up_after(20):
+        for part in HOSTILE:
+            DETECTOR.detect("Ich glaube nicht, dass 不 は je ne sais no lo " + part * (8000 // len(part)))

@@ -93,7 +93,8 @@ TABLE[Act.MANAGE_TEAM] = dict.fromkeys(Role, NO) | {Role.ADMIN: YES}
 TABLE[Act.LET_STAND_IN] = dict.fromkeys(Role, NO) | {Role.ADMIN: YES, Role.REVIEWER: YES}
 TABLE[Act.STOP] = TABLE[Act.LET_STAND_IN]
 TABLE[Act.READ_IMPACT] = TABLE[Act.READ_TEAM]
-TABLE[Act.ERASE] = dict.fromkeys(Role, NO) | {Role.REVIEWER: YES}
+TABLE[Act.RECORD] = dict.fromkeys(Role, NO) | {Role.RECORDER: YES}
+TABLE[Act.CLEAR] = TABLE[Act.ERASE] = dict.fromkeys(Role, NO) | {Role.REVIEWER: YES}
 
 PRINCIPALS = st.builds(
     Principal,
