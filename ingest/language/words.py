@@ -59,6 +59,11 @@ _OPENING = "'([{,;*"
 _CLOSING = "'.,;:!?()]}*"
 
 
+def parts_words(text: str) -> bool:
+    """Whether white space parts all words of a text."""
+    return text.isascii() or _UNSPACED_CHARACTER.search(text) is None
+
+
 def _parted(text: str) -> str:
     """The text with spaces around each character of a script that does not part its words."""
     return text if text.isascii() else _UNSPACED_CHARACTER.sub(r" \g<0> ", text)

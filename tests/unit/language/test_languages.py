@@ -14,6 +14,7 @@ from vouchgate.ingest.claims.claim import Claim, MemoryType, Source
 from vouchgate.ingest.claims.source import Found, Stance, Standing
 from vouchgate.ingest.contradictions.glossed import contradicted_in_another_language
 from vouchgate.ingest.data.policy_file import load_policy
+from vouchgate.ingest.dedup.relation import Relation, relation
 from vouchgate.ingest.hedges.languages import hedges_in
 from vouchgate.ingest.language.languages import Language, load_languages
 from vouchgate.ingest.language.terms import language_of
@@ -158,6 +159,12 @@ def test_a_character_of_a_script_that_parts_no_words_is_one() -> None:
     assert (
         tokens("服务监听8080端口。") == tokens("服务 监听 8080 端口") == frozenset("服务监听端口") | {"8080"}
     )
+
+
+def test_a_long_memory_in_chinese_contradicts_another_one() -> None:
+    text = "支付服务在每次请求之前都会检查客户端证书的有效期限并把检查结果写入审计日志，保留{}天。"
+    found = relation(text.format(90), text.format(9), POLICY.threshold, POLICY.values)
+    assert found.relation is Relation.CONFLICT
 
 
 TEXTS = {
