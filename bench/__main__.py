@@ -132,6 +132,12 @@ def _alarms(asked: argparse.Namespace) -> None:
     false_alarms.run(asked.rows_of, asked.show)
 
 
+def _languages(asked: argparse.Namespace) -> None:
+    from bench.languages import run
+
+    run.run(held=asked.held, show=asked.show)
+
+
 def _import(asked: argparse.Namespace) -> None:
     from bench import import_speed
 
@@ -186,9 +192,8 @@ def _parser() -> argparse.ArgumentParser:
         help="text, documents, gate-documents, http, parts, idle, doors, partitions, log, log-proofs, web, fairness,"
         " queue, search,"
         " amsb,"
-        " harvest, records, spot-checks, judgement, entailment, memories, alarms, import, bulk, dedup; or all of these."
-        " And soak,"
-        " which is not among them and takes an hour",
+        " harvest, records, spot-checks, judgement, entailment, memories, alarms, languages, import, bulk, dedup; or"
+        " all of these. And soak, which is not among them and takes an hour",
     )
     group = parser.add_argument_group("judgement, alarms")
     group.add_argument(
@@ -199,13 +204,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="rows that people judged, as JSONL",
     )
-    group.add_argument("--show", default="", metavar="CODE", help="print the texts in which this was found")
+    group.add_argument(
+        "--show",
+        default="",
+        metavar="CODE",
+        help="print the texts in which this was found; languages: what went wrong in this one",
+    )
     parser.add_argument(
         "--model", type=Path, metavar="FILE", help="entailment: the TOML file of a model of yours"
     )
-    group = parser.add_argument_group("import, bulk, search, memories")
+    group = parser.add_argument_group("import, bulk, search, memories, languages")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
-    group.add_argument("--held", action="store_true", help="search, memories: what is held back")
+    group.add_argument("--held", action="store_true", help="search, memories, languages: what is held back")
     group = parser.add_argument_group("soak", "--picture FILE draws it")
     group.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="how long: 3600")
     group.add_argument(
@@ -265,6 +275,7 @@ def main() -> None:
         "judgement": partial(_judgement, asked),
         "entailment": partial(_entailment, asked),
         "alarms": partial(_alarms, asked),
+        "languages": partial(_languages, asked),
         "import": partial(_import, asked),
         "memories": partial(_memories, asked),
         "bulk": partial(_bulk, asked),

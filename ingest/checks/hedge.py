@@ -13,6 +13,7 @@ from itertools import takewhile
 from vouchgate.ingest.check import Check
 from vouchgate.ingest.claims.claim import Finding, Span, Verdict
 from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES, HedgeAction, HedgeCategory, HedgeMatch
+from vouchgate.ingest.hedges.languages import hedges_in
 from vouchgate.ingest.hedges.lexicon import LATER_LISTS, HedgeGroup, Lexicon
 from vouchgate.ingest.hedges.literals import Interval, code_spans, quotations
 from vouchgate.ingest.hedges.phrases import DEAD, START, UNKNOWN, PhraseAutomaton
@@ -20,6 +21,7 @@ from vouchgate.ingest.hedges.reported import is_reported
 from vouchgate.ingest.hedges.rules import RULES
 from vouchgate.ingest.hedges.tokens import Tokens
 from vouchgate.ingest.language.normalise import INVISIBLE, Normalised, normalise
+from vouchgate.ingest.language.terms import is_plain_english
 
 CHECK = "hedge"
 _LONGEST = 16  # words of one match; the longest phrases people write stay well below
@@ -43,6 +45,7 @@ class HedgeDetector:
     def __init__(self, lexicon: Lexicon) -> None:
         self._automaton = PhraseAutomaton(lexicon)
         self._groups = lexicon.groups
+        self._languages = lexicon.languages
         self._aliases = {word: tuple(meaning.split()) for word, meaning in lexicon.aliases.items()}
         self._lists = dict.fromkeys(LATER_LISTS, frozenset[str]()) | {
             name: frozenset(words) for name, words in lexicon.words.items()
@@ -54,7 +57,10 @@ class HedgeDetector:
 
     def detect_normalised(self, text: str, normalised: Normalised) -> tuple[HedgeMatch, ...]:
         """As `detect`, for a text that has been normalised already: `normalised` must be `normalise(text)`."""
-        found = self._matches(text, normalised)
+        tokens = self._tokens(normalised)
+        found = self._matches(text, normalised, tokens)
+        if self._languages and not is_plain_english(text, tokens.words):
+            found = _merged(found, hedges_in(text, self._languages))
         if not text.isascii():
             spaced = _HIDDEN_GAP.sub(" ", text)
             if spaced != text:
@@ -67,17 +73,19 @@ class HedgeDetector:
         space takes as much room as what it stands for."""
         gaps = len(_HIDDEN_GAP.findall(text))
         if gaps > sum(map(text.count, " \t\n")) and len(text) - gaps > _MEAN_WORD * gaps:
-            return self._matches(text, spaced)
+            return self._matches(text, spaced, self._tokens(spaced))
         return [
             match
-            for match in self._matches(text, spaced)
+            for match in self._matches(text, spaced, self._tokens(spaced))
             if match.category in BLOCKING_HEDGES
             and _HIDDEN_GAP.search(text, match.start, match.end)
             and " " in normalise(_HIDDEN_GAP.sub(" ", match.text)).text
         ]
 
-    def _matches(self, text: str, normalised: Normalised) -> list[HedgeMatch]:
-        tokens = Tokens(normalised.text, self._aliases, self._lists["through_digits"])
+    def _tokens(self, normalised: Normalised) -> Tokens:
+        return Tokens(normalised.text, self._aliases, self._lists["through_digits"])
+
+    def _matches(self, text: str, normalised: Normalised, tokens: Tokens) -> list[HedgeMatch]:
         symbols = [self._automaton.symbols.get(word, UNKNOWN) for word in tokens.words]
         starts = self._automaton.steps[START]
         literals: _Literals | None = None
@@ -211,7 +219,7 @@ class HedgeDetector:
 
 
 def _merged(plain: list[HedgeMatch], hidden: list[HedgeMatch]) -> list[HedgeMatch]:
-    """Both readings of a text with hidden gaps, in order, without overlaps; of two that overlap the blocking one."""
+    """Two readings of a text, in order, without overlaps; of two that overlap the blocking one."""
     merged: list[HedgeMatch] = []
     for match in sorted(plain + hidden, key=lambda match: (match.start, -match.end)):
         if not merged or match.start >= merged[-1].end:

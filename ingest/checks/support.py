@@ -19,7 +19,7 @@ from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.claim import Finding, Span, Verdict
 from vouchgate.ingest.claims.source import Found, Held, Stance
 from vouchgate.ingest.contradictions.rules import Contradiction, contradictions
-from vouchgate.ingest.language.terms import Kind, Word, language_of, words_of
+from vouchgate.ingest.language.terms import ENGLISH, LISTS, Kind, Word, language_of, words_of
 from vouchgate.ingest.support.scope import CITING, Scope, scope_of
 from vouchgate.ingest.support.topic import OFF_TOPIC, ON_TOPIC, WEIGHTS, Subject, TopicMatch, match
 
@@ -34,8 +34,8 @@ _SAYS_LITTLE = (Kind.COMMON, Kind.FUNCTION)
 # Of that much weight: what has fewer telling words may well be said in others.
 _ALIEN = 0.15
 _TELLING = 3.0
-_LATIN = 0x250  # the letters below, and those of Latin Extended Additional, are the script the rules can read
-_LATIN_ADDITIONAL = range(0x1E00, 0x1F00)
+# All but Chinese and Japanese, in which no words are shared; what is said there, statements tell.
+_PARTED = {ENGLISH, "unknown", *LISTS.languages} - {"chinese", "japanese"}
 _BESIDE = 200  # characters that a conflict may be from where the source comes nearest: a sentence or two
 _NAMED = 4  # missing words that a message names
 
@@ -119,7 +119,7 @@ def _compare_text(
         )
         return Support(verdict, rule, best.score, span, _in_text(best.place, len(head)), disagree, missing)
 
-    if best.score < ON_TOPIC and (reason := _unreadable(scope, words, subject, text)):
+    if best.score < ON_TOPIC and (reason := _unreadable(scope, text)):
         return support(SupportVerdict.UNKNOWN, reason)
     if best.score < OFF_TOPIC:
         if best.weight < TOO_LITTLE or _of_the_change_itself(claim, best):
@@ -188,22 +188,12 @@ def _conflict(conflict: Contradiction, best: TopicMatch, text: str, head: int) -
     )
 
 
-def _unreadable(scope: Scope, words: Sequence[Word], subject: Subject, text: str) -> str:
+def _unreadable(scope: Scope, text: str) -> str:
     """Why few shared words mean nothing here; empty when they do mean something."""
-    if not (_latin(scope.text) and _latin(text)):
-        return "script"
-    if language_of(words, scope.text) != language_of(subject.words, text):
-        return "language"
-    return ""
-
-
-def _latin(text: str) -> bool:
-    """Whether at least half of the letters are Latin ones."""
-    if text.isascii():
-        return True
-    letters = [ord(character) for character in text if character.isalpha()]
-    latin = sum(code < _LATIN or code in _LATIN_ADDITIONAL for code in letters)
-    return 2 * latin >= len(letters)
+    ours, theirs = language_of(scope.text), language_of(text)
+    if not {ours, theirs} <= _PARTED:
+        return "unparted" if ours == theirs and ours in LISTS.languages else "script"
+    return "language" if ours != theirs else ""
 
 
 def judge(content: str, citations: Sequence[Citation], found: Found, *, alone: bool = True) -> Finding:
@@ -312,7 +302,11 @@ _UNKNOWN = {
         "support_unreadable",
         "The claim or {name} is in a script that the rules cannot read.",
     ),
-    "language": (Verdict.UNKNOWN, "support_unreadable", "The claim and {name} are in different languages."),
+    "language": (
+        Verdict.UNKNOWN,
+        "support_unreadable",
+        "What the claim and {name} say cannot be compared in their languages.",
+    ),
     "disguised": (
         Verdict.UNKNOWN,
         "support_unreadable",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -10,3 +11,14 @@ from typing import Any
 def read_data(name: str) -> dict[str, Any]:
     """What is in the file of that name."""
     return tomllib.loads(resources.files(__name__).joinpath(name).read_text("utf-8"))
+
+
+@cache
+def read_languages() -> dict[str, dict[str, Any]]:
+    """What is in the files of languages other than English, by their codes."""
+    files = sorted(resources.files(__name__).joinpath("languages").iterdir(), key=lambda file: file.name)
+    return {
+        file.name.removesuffix(".toml"): tomllib.loads(file.read_text("utf-8"))
+        for file in files
+        if file.name.endswith(".toml")
+    }

@@ -21,7 +21,7 @@ from vouchgate.ingest.dedup.rewording import Rewriter, RewrittenClaim, Unit
 from vouchgate.ingest.dedup.sketch import LONG, Sketch, remembered, sketch, surely_below
 from vouchgate.ingest.dedup.subject import Subject, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
-from vouchgate.ingest.language.words import tokens, word_list
+from vouchgate.ingest.language.words import parts_words, tokens, word_list
 
 # Words of each text that a finding names. A person needs a few; two long texts can differ in hundreds.
 _NAMED = 8
@@ -137,6 +137,11 @@ class Comparisons:
         return tokens(self._claim)
 
     @cached_property
+    def _longest(self) -> int:
+        """Where one character is a word, three make one."""
+        return _LONGEST_CONTRADICTED * (1 if parts_words(self._claim) else 3)
+
+    @cached_property
     def _listed(self) -> list[str]:
         return word_list(self._claim)
 
@@ -199,7 +204,7 @@ class Comparisons:
             return None
         with allowance.spending() if long else nullcontext():
             words = tokens(other)
-            if min(len(words), len(self._words)) > _LONGEST_CONTRADICTED:
+            if min(len(words), len(self._words)) > self._longest:
                 return False
             if self._subject is not None and not self._subject.may_be_of(words):
                 return False
@@ -213,7 +218,7 @@ class Comparisons:
         """The words in which only one of the claim and this text can be true (`ingest.dedup.contradicted`)."""
         known = self._contradicted.get(other)
         if known is None:
-            long = min(len(tokens(other)), len(self._words)) > _LONGEST_CONTRADICTED
+            long = min(len(tokens(other)), len(self._words)) > self._longest
             known = () if long else contradicted(self._claim, other, *self._rewritten.beside(other))
             self._contradicted[other] = known
         return known

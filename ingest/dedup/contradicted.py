@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from vouchgate.ingest.contradictions.glossed import contradicted_in_another_language
 from vouchgate.ingest.contradictions.lists import LISTS
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.dedup.rewording import Unit
@@ -37,6 +38,8 @@ def contradicted(claim: str, earlier: str, ours: list[Unit], theirs: list[Unit])
     `ours` and `theirs` are the texts' units (`ingest.dedup.rewording`). It is meant for texts that share half of their
     words. Linear in the texts, but for the bounded number of sentences that rules compare; never raises.
     """
+    if changed := contradicted_in_another_language(claim, earlier):
+        return changed
     found = difference(ours, theirs)
     slot = Slot.UNSURE if found is None else excluded(found)
     if slot is Slot.ONE and found is not None:

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from vouchgate.ingest.claims.frozen import Frozen
 from vouchgate.ingest.claims.hedges import HedgeCategory
 from vouchgate.ingest.data import read_data
+from vouchgate.ingest.language.languages import Language, load_languages
 
 _MAX_ELEMENTS = 16  # of one phrase; bounds the work of one match
 
@@ -183,6 +184,8 @@ class Lexicon(Frozen):
     aliases: dict[Word, Word]
     words: dict[str, tuple[Word, ...]]
     groups: dict[str, HedgeGroup]
+    # Languages other than English, by code; a policy that was kept before has none.
+    languages: dict[str, Language] = Field(default={}, exclude_if=lambda languages: not languages)
 
     @model_validator(mode="after")
     def _every_phrase_reads(self) -> Self:
@@ -245,7 +248,7 @@ class Lexicon(Frozen):
 @cache
 def load_lexicon() -> Lexicon:
     """The built-in lexicon, read once."""
-    return Lexicon.model_validate(read_data("hedges.toml"))
+    return Lexicon.model_validate(read_data("hedges.toml") | {"languages": load_languages()})
 
 
 class ListChange(Frozen):
@@ -298,7 +301,8 @@ def extend_lexicon(base: Lexicon, changes: LexiconChanges | Mapping[str, object]
         if name in base.groups:
             raise ValueError(f"new_groups.{name}: the name is taken; change the group under groups")
         groups[name] = group
-    return Lexicon(aliases={**base.aliases, **asked.aliases}, words=words, groups=groups)
+    aliases = {**base.aliases, **asked.aliases}
+    return Lexicon(aliases=aliases, words=words, groups=groups, languages=base.languages)
 
 
 def _changed(

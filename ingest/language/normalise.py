@@ -275,6 +275,21 @@ def plain_signs(text: str) -> Normalised:
     return Normalised(made.text, (made,))
 
 
+# A letter with its marks apart, and half-width kana: what Unicode composes to fewer characters.
+_APART = re.compile("[^\\s][\u0300-\u036f\u3099\u309a]{1,4}|[\uff61-\uff9f]+")
+
+
+def composed(text: str) -> Normalised:
+    """The text with plain signs (`plain_signs`) and its accents, which `normalise` takes away: in most languages they
+    are part of the letter. In small letters it is as long."""
+    plain = plain_signs(text.replace("\u0130", "I"))  # the one letter that grows
+    edits = [(m.start(), m.end(), unicodedata.normalize("NFKC", m[0])) for m in _APART.finditer(plain.text)]
+    if not edits:
+        return plain
+    made = _Pass(plain.text, edits)
+    return Normalised(made.text, (*plain.passes, made))
+
+
 def _load_look_alikes() -> dict[str, str]:
     """The audited table, one group a script: {letter it reads as: the characters that look like it}."""
     raw = read_data("lookalikes.toml")

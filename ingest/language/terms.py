@@ -8,14 +8,16 @@ follows from its kind and from lists (`ingest/data/support.toml`). The weights a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from vouchgate.ingest.data import read_data
+from vouchgate.ingest.data import read_data, read_languages
 from vouchgate.ingest.language.normalise import fold
 from vouchgate.ingest.language.stems import stem
 from vouchgate.ingest.language.words import TERM
@@ -29,6 +31,10 @@ _OPENING = re.compile(r'[.!?:\n"“]')
 # A longer word is read as its beginning: putting a run of combining marks in order costs the square of its length.
 _LONGEST = 64
 _MOST_PARTS = 12  # of one compound; a path or a slug with more is its first parts
+ENGLISH = "english"
+_MANY = 40  # words of which one of English prose is a function word
+_LETTERS = re.compile(r"(?<![\w./@:])[^\W\d_]+(?![\w/]|\.\w)")
+_PLAIN_WORD = re.compile(r"(?<![\w./:-])[a-z]{3,}(?![\w/:(=_-])")
 _IDEOGRAPHS = "\u2e80"  # from here on one character is a word
 
 
@@ -141,18 +147,53 @@ def term_key(word: str) -> str:
     return LISTS.same.get(cut, cut)
 
 
-def language_of(words: Iterable[Word], text: str) -> str:
+def telling(text: str) -> Counter[str]:
+    """How many words of a text tell each language, by its name in small letters. Linear."""
+    count: Counter[str] = Counter()
+    for word in _LETTERS.findall(text.lower()):
+        if languages := LISTS.foreign.get(word):
+            count.update(languages)
+        elif word in LISTS.function and word not in LISTS.shared:
+            count[ENGLISH] += 1
+    return count
+
+
+def is_plain_english(text: str, words: Iterable[str]) -> bool:
+    """Whether nothing in a text tells another language: most texts, in a millionth of a second. `words` are its words
+    in small letters."""
+    return text.isascii() and LISTS.foreign.keys().isdisjoint(words)
+
+
+def language_of(text: str) -> str:
     """Which language the function words of a text are of; English when no other language has more of them, and at
-    least two."""
-    count = dict.fromkeys(LISTS.languages, 0)
-    english = 0
-    for word in words:
-        written = text[word.start : word.end].lower()
-        english += word.kind is Kind.FUNCTION and written not in LISTS.foreign
-        for language in LISTS.foreign.get(written, ()):
-            count[language] += 1
-    most = max(count, key=lambda language: count[language])
-    return most if count[most] >= 2 and count[most] > english else "english"
+    least two, "unknown" of many words without one of English. Of a text in other letters than Latin ones the script, or
+    "japanese" or "chinese". Linear."""
+    if not text.isascii() and (script := _script_of(text)):
+        return script
+    count = telling(text)
+    english = count.pop(ENGLISH, 0)
+    most = max(count, key=lambda language: count[language], default="")
+    if count[most] >= 2 and count[most] > english:
+        return most
+    return ENGLISH if english or len(_PLAIN_WORD.findall(text)) < _MANY else "unknown"
+
+
+def respelled(word: str, spellings: Mapping[str, str]) -> str:
+    """A word with its letters as they may be written, too."""
+    return "".join(spellings.get(letter, letter) for letter in word)
+
+
+def _script_of(text: str) -> str:
+    """What most letters are that are no Latin ones; empty where these are few. A letter that is a word is two."""
+    letters = (unicodedata.name(letter, "") for letter in text if letter.isalpha())
+    scripts = Counter(name.partition(" ")[0].lower() for name in letters)
+    latin = scripts.pop("latin", 0)
+    if latin > sum(scripts.values()) + scripts["cjk"]:
+        return ""
+    if scripts["hiragana"] or scripts["katakana"]:
+        return "japanese"
+    script = max(scripts, key=lambda each: scripts[each], default="")
+    return "chinese" if script == "cjk" else script
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +203,9 @@ class _Lists:
     function: frozenset[str]
     kinds: dict[str, Kind]
     same: dict[str, str]
-    languages: tuple[str, ...]
+    languages: frozenset[str]
     foreign: dict[str, tuple[str, ...]]  # a function word to the languages that have it
+    shared: frozenset[str]  # small words of other languages, which tell no English
 
 
 def _load() -> _Lists:
@@ -173,10 +215,16 @@ def _load() -> _Lists:
     for kind in (Kind.GENERAL, Kind.COMMON):  # what is in both is common
         kinds |= {same.get(word, same.get(stem(word), stem(word))): kind for word in raw[kind.value]}
     foreign: dict[str, tuple[str, ...]] = {}
-    for language, words in raw["languages"].items():
+    function, languages, shared = frozenset(raw["function"]), dict(raw["languages"]), set[str]()
+    for each in read_languages().values():
+        words = set(each.get("function", ()))
+        spelled = {respelled(word, each.get("spellings", {})) for word in words}
+        languages[each["name"].lower()] = words | (spelled - function)
+        shared.update(form for forms in each.get("gloss", {}).values() for form in forms)
+    for language, words in languages.items():
         for word in words:
             foreign[word] = (*foreign.get(word, ()), language)
-    return _Lists(frozenset(raw["function"]), kinds, same, tuple(raw["languages"]), foreign)
+    return _Lists(function, kinds, same, frozenset(languages), foreign, frozenset(shared))
 
 
 # A constant read once from the package's own data file.

@@ -40,6 +40,7 @@ TOKEN = re.compile(
 )
 # A word to compare two versions of a text by, also in scripts that do not part words.
 RUN_OR_CHARACTER = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 # A character that may stand in a word with others.
 SPACED_CHARACTER = rf"(?![{_UNSPACED}])\w"
 # Words joined by hyphens; a number with its unit.
@@ -58,11 +59,21 @@ _OPENING = "'([{,;*"
 _CLOSING = "'.,;:!?()]}*"
 
 
+def parts_words(text: str) -> bool:
+    """Whether white space parts all words of a text."""
+    return text.isascii() or _UNSPACED_CHARACTER.search(text) is None
+
+
+def _parted(text: str) -> str:
+    """The text with spaces around each character of a script that does not part its words."""
+    return text if text.isascii() else _UNSPACED_CHARACTER.sub(r" \g<0> ", text)
+
+
 def split_words(text: str) -> list[str]:
     """The words of a text in order, normalised. What is only punctuation, or only dashes, is no word."""
     return [
         word
-        for part in comparable(text).split()
+        for part in _parted(comparable(text)).split()
         if (word := part.lstrip(_OPENING).rstrip(_CLOSING)) and (word[0] != "-" or word.strip("-"))
     ]
 

@@ -15,10 +15,12 @@ from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
-from vouchgate.ingest.language.terms import language_of, words_of
+from vouchgate.ingest.language.languages import load_languages
+from vouchgate.ingest.language.terms import ENGLISH, language_of
 from vouchgate.ingest.support import passages, turns
 from vouchgate.ingest.support.address import unsaid
 from vouchgate.ingest.support.alignment import SourceText
+from vouchgate.ingest.support.glossed import stances_in
 from vouchgate.ingest.support.prepared import PreparedSource, PreparedTexts
 from vouchgate.ingest.support.quotation import Quotation, look_up, stretches
 from vouchgate.ingest.support.record import Record, read_record
@@ -35,7 +37,8 @@ _NAME = re.compile(r"\w+")
 _CODED, _OUTER = re.compile(r"`(\w+)"), re.compile(r"(\w+)\[")
 _WAYS = re.compile(r"\b(above|after|before|below|from|into|over|than|to|under|until) (?:an? |the )?`?(\w+)")
 _BOUNDS = {"about", "exactly", "fewer", "least", "less", "more", "most", "only", "up", "without"}
-READABLE = "english"  # the language for which there are lists of negation, modality and quantifiers
+# Beside English those that have lists of negation, modality and quantifiers.
+_READ_BY_GLOSS = {language.name.lower(): language for language in load_languages().values()}
 
 
 def hold(
@@ -117,8 +120,10 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
 ) -> tuple[Held, ...]:
     """Every statement of a claim held against a text, and against each place `near` a quotation by itself. UNKNOWN
     where the text or the claim cannot be read."""
-    if unreadable := _unreadable(said, ready):
+    if unreadable := _unreadable(said, found, ready):
         return (Held(start=0, end=len(said.text), stance=Stance.UNKNOWN, score=0.0, why=unreadable),)
+    if ready.language != ENGLISH:
+        return tuple(stances_in(said, ready.text, _READ_BY_GLOSS[ready.language]))
     record, source, sent = ready.record, ready.source, said
     if found.form == "turn":
         said = turns.addressed(said, found.who)
@@ -205,12 +210,13 @@ def _options_told(said: Said, record: Record | None) -> list[tuple[int, int]]:
     return [(start, end) for start, end in parts if record.told_as_chosen(said.text[start:end])]
 
 
-def _unreadable(said: Said, ready: PreparedSource) -> str:
-    """Why no statement can be told from the text; empty when it can."""
+def _unreadable(said: Said, found: Found, ready: PreparedSource) -> str:
+    """Why no statement can be told from the text; empty when it can. What has a form of its own, the rules know in
+    English alone."""
     if said.disguised:
         return "disguised"
     if not ready.source.words:
         return "no_text"
-    if READABLE != language_of(words_of(said.text), said.text):
-        return "language"
-    return "language" if READABLE != ready.language else ""
+    formed = ready.record or found.who or found.citation.type == CitationType.SYMBOL
+    known = ready.language == ENGLISH or (ready.language in _READ_BY_GLOSS and not formed)
+    return "" if known and ready.language == language_of(said.text) else "language"

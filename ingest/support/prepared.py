@@ -21,7 +21,7 @@ from vouchgate.ingest.support.turns import asserted
 
 # Of all texts that are ready at a time, at some 110 bytes each: two of the longest that is read, and some short ones.
 MOST_CHARACTERS = 500_000
-_SAMPLE = 3000  # words of a source by which its language is told
+_SAMPLE = 20_000  # characters of a source by which its language is told
 
 
 class PreparedSource:
@@ -59,7 +59,7 @@ class PreparedSource:
     @cached_property
     def language(self) -> str:
         """Which language it is written in."""
-        return language_of(self.source.words[:_SAMPLE], self.text)
+        return language_of(self.text[:_SAMPLE])
 
     @cached_property
     def folded(self) -> Folded:

@@ -97,11 +97,11 @@ def named(entry: EntryPoint) -> str:
 def _trackers(settings: Settings) -> Iterator[CitationKind]:
     data = Path(str(resources.files("vouchgate.ingest.data")))
     if settings.jira_url is not None:
-        for tracker in load_trackers(data / "jira.toml"):
+        for tracker in load_trackers(data / "trackers" / "jira.toml"):
             changed = {"base": settings.jira_url, "projects": settings.jira_projects}
             yield _checked(tracker.model_dump() | changed | {"example": f"{settings.jira_projects[0]}-12"})
     if settings.linear_teams:
-        for tracker in load_trackers(data / "linear.toml"):
+        for tracker in load_trackers(data / "trackers" / "linear.toml"):
             changed = {"base": settings.linear_url, "projects": settings.linear_teams}
             yield _checked(tracker.model_dump() | changed | {"example": f"{settings.linear_teams[0]}-12"})
     for file in settings.trackers:

@@ -174,11 +174,8 @@ def test_an_assertion_marker_never_undoes_a_hedge(text: str, marker: str) -> Non
 
 
 OTHER_LANGUAGES = """
-    Ich denke, dass der Zwischenspeicher alt ist.
     Я думаю, что кэш устарел.
     Νομίζω ότι είναι παλιό.
-    我认为缓存已过期。
-    キャッシュは古いと思います。
     캐시가 오래된 것 같습니다.
     أعتقد أن الذاكرة قديمة
     मुझे लगता है
@@ -187,7 +184,7 @@ OTHER_LANGUAGES = """
 
 
 @pytest.mark.parametrize("text", rows(OTHER_LANGUAGES))
-def test_other_languages_are_left_in_peace(text: str) -> None:
+def test_languages_without_lists_are_left_in_peace(text: str) -> None:
     assert DETECTOR.detect(text) == ()
 
 

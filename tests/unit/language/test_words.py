@@ -21,7 +21,7 @@ PLAIN_WORD = st.text("abcdefghijklmnopqrstuvwxyz0123456789_/<>=%$#+&|.-", min_si
         ("Redis keeps it.", ["redis", "keeps", "it"]),
         ("“Redis”, 'redis' `REDIS` «redis» „Redis“ ‹redis›", ["redis"] * 6),
         ("ＲＥＤＩＳ 𝐑𝐞𝐝𝐢𝐬 Re\u00addis \u200bredis\u2060 redis\ufe0f \x00redis", ["redis"] * 6),
-        ("「東京」。 (東京) 東京、", ["東京"] * 3),
+        ("「東京」。 (東京) 東京、", list("東京" * 3)),
         ("تم؟ تم، हो।", ["تم", "تم", "हो"]),
         ("don't don’t don`t don´t DON'T", ["don't"] * 5),
         ("Straße STRASSE ﬁle file", ["strasse", "strasse", "file", "file"]),

@@ -1,0 +1,166 @@
+"""Languages other than English: each is a file of words (`ingest/data/languages/`), read by one engine (ADR-0070).
+
+A file says by which words the language is told, how people hedge in it, and what its small words mean in English: with
+these, rules that know English words read a text of it, too (`gloss`). Where a script does not part its words, phrases
+are looked for anywhere in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
+from typing import Annotated
+
+from pydantic import Field
+
+from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.hedges import HedgeCategory
+from vouchgate.ingest.data import read_languages
+from vouchgate.ingest.language.sentences import sentences
+from vouchgate.ingest.language.terms import ENGLISH, respelled, telling
+from vouchgate.ingest.language.words import RUN_OR_CHARACTER
+
+PLAIN = "plain"  # the phrases that only look like a hedge
+
+_DIGITS = r"\d[\d.,]*"
+_NUMBER = _DIGITS + r"(?!\w)"
+_FIGURES = r"\d+(?:[.,:/]\d+|[ \u00a0]\d{3}(?!\d))*"
+_JOINED = r"[^\W_]+(?:['._:/@+-][^\W_]+)*"
+_MARKS = r".,;:!?。、\n"
+_SPACED_GAP = rf"(?:[^\s*_{_MARKS}]+%s){{0,6}}?"  # no sign of it may be one of the joint
+_UNSPACED_GAP = rf"[^{_MARKS}]{{0,20}}?"
+_ANCHORS = {"^": r"\A[\W_]*", "$": r"(?=[\W_]*\Z)", "?": r"(?=[^?]*\?[\W_]*\Z)"}
+
+
+Table = Annotated[dict[str, tuple[str, ...]], Field(default_factory=dict)]
+
+
+class Language(Frozen):
+    """One file of words. `docs/extending.md` says how to write one."""
+
+    name: str
+    letters: str = ""  # of a script that does not part words: the characters that tell the language
+    without: str = ""  # those with which a text is of another language after all
+    function: tuple[str, ...] = ()  # words that tell the language, and are no English ones
+    quoting: tuple[str, ...] = ()  # phrases beside a quotation that make it another's words, or a string
+    spellings: dict[str, str] = Field(default_factory=dict)  # how a letter may be written, too
+    words: Table
+    hedges: Table
+    endings: str = (
+        ""  # of a script that does not part words: a class of letters that say nothing in a comparison
+    )
+    gloss: Table  # English words to those that say the same
+
+    @cached_property
+    def patterns(self) -> Mapping[str, re.Pattern[str]]:
+        """What finds the hedges of each category, and what only looks like one, in a sentence in small letters. Made
+        when it is first asked for, which takes a tenth of a second. Raises ValueError naming what cannot be read."""
+        if unknown := self.hedges.keys() - {*HedgeCategory, PLAIN}:
+            raise ValueError(f"hedges: there is no category {min(unknown)!r}")
+        return {kind: self._pattern(self.hedges.get(kind, ())) for kind in (*HedgeCategory, PLAIN)}
+
+    @cached_property
+    def quotes(self) -> re.Pattern[str]:
+        """What finds the words of `quoting`."""
+        return self._pattern(self.quoting)
+
+    def is_script_of(self, text: str) -> bool:
+        """Whether the text has letters of it, and none of another language that has these letters, too."""
+        other = self.without and re.search(f"[{self.without}]", text)
+        return not other and re.search(f"[{self.letters}]", text) is not None
+
+    @cached_property
+    def glossary(self) -> tuple[re.Pattern[str], Mapping[str, str]]:
+        """What finds the words of a text in small letters, its group `form` those of `gloss`; and what these mean."""
+        meanings = {
+            form: form if key == "keep" else key
+            for key, forms in self.gloss.items()
+            for written in forms
+            for form in (written, respelled(written, self.spellings))
+        }
+        escaped = (re.escape(form).replace(r"\ ", r"\s+") for form in sorted(meanings, key=len, reverse=True))
+        end = "" if self.letters else r"(?:(?<=')|(?!\w|-\w))"
+        forms = rf"(?:{'|'.join(escaped) or '(?!)'}){end}"
+        if self.letters:
+            ending = f"[{self.endings}]" if self.endings else r"(?!)"
+            other = rf"(?P<ending>{ending})|{_FIGURES}|{RUN_OR_CHARACTER.pattern}"
+            return re.compile(rf"(?P<form>{forms})|{other}"), meanings
+        return re.compile(rf"(?<!\w)(?P<form>{forms})|(?:{_FIGURES})(?!\w)|{_JOINED}"), meanings
+
+    def _pattern(self, phrases: Iterable[str]) -> re.Pattern[str]:
+        whole = "|".join(sorted(map(self._phrase, phrases), key=len, reverse=True)) or r"(?!)"
+        return re.compile(whole if self.letters else rf"(?<![\w#@/])(?<!\w-)(?:{whole})(?!\w|-\w)")
+
+    def _phrase(self, phrase: str) -> str:
+        """A phrase as a regular expression. Raises ValueError naming it."""
+        gap = _UNSPACED_GAP if self.letters else _SPACED_GAP % self._joint
+        pieces, joint, elements = [], "", 0
+        for part in phrase.split():
+            if part in _ANCHORS:
+                pieces.append(_ANCHORS[part])
+            elif part in (",", ":"):
+                pieces.append(rf"\s*{part}")
+            elif part in ('"', "..."):  # the first is the quotation, in `quoting`
+                pieces.append(joint + gap if part == "..." else r'[\s,:;、]*"[\s,:;、]*')
+                joint = ""
+            elif part.endswith("?"):
+                body = self._element(part[:-1], phrase)
+                pieces.append(f"(?:{joint}{body})?" if joint else f"(?:{body}{self._joint})?")
+            else:
+                pieces.append(joint + self._element(part, phrase))
+                joint, elements = self._joint, elements + 1
+        if not elements:
+            raise ValueError(f"phrase {phrase!r} would match no words at all")
+        return "".join(pieces)
+
+    @property
+    def _joint(self) -> str:
+        return r"\s*" if self.letters else r"[\s*_]+"
+
+    def _element(self, part: str, phrase: str) -> str:
+        found: list[str] = []
+        for each in part.split("|"):
+            words = self.words.get(each[1:-1], ()) if each.startswith("{") else (each,)
+            if not all(words) or not words:
+                raise ValueError(f"phrase {phrase!r}: {each!r} is no word and no word list")
+            for word in words:
+                found += self._numbers if word == "#" else [self._word(word)]
+        return f"(?:{'|'.join(sorted(found, key=len, reverse=True))})"
+
+    @property
+    def _numbers(self) -> list[str]:
+        """Where words are not parted, a number may be followed by anything: "80ms", "40分"."""
+        spelled = (form for key, forms in self.gloss.items() if key.isdigit() for form in forms)
+        return [_DIGITS if self.letters else _NUMBER, *map(self._word, spelled)]
+
+    def _word(self, text: str) -> str:
+        spelled = {} if text.startswith("=") else self.spellings
+        letters = (
+            f"(?:{letter}|{spelled[letter]})" if letter in spelled else re.escape(letter)
+            for letter in text.removeprefix("=").replace("_", " ")
+        )
+        return "".join(letters).replace(r"\*", r"[^\W_]*").replace(r"\ ", self._joint)
+
+
+def spoken(text: str, languages: Mapping[str, Language]) -> list[tuple[int, int, list[Language]]]:
+    """The sentences of a text that are of one of the languages: start, end, and those it may be of: that have most
+    telling words or one less. One such word is not enough beside two of English. Linear."""
+    parted = {language.name.lower(): language for language in languages.values() if not language.letters}
+    others = [language for language in languages.values() if language.letters and language.is_script_of(text)]
+    found = []
+    for start, end in sentences(text):
+        count = telling(text[start:end])
+        most = max((count[name] for name in parted), default=0)
+        sure = most > (count[ENGLISH] > 1)
+        told = [parted[name] for name in parted if sure and 0 < count[name] >= most - 1]
+        told += [language for language in others if re.search(f"[{language.letters}]", text[start:end])]
+        if told:
+            found.append((start, end, told))
+    return found
+
+
+@cache
+def load_languages() -> dict[str, Language]:
+    """The built-in ones by code, read once."""
+    return {code: Language.model_validate(raw) for code, raw in read_languages().items()}
