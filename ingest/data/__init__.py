@@ -16,9 +16,6 @@ def read_data(name: str) -> dict[str, Any]:
 @cache
 def read_languages() -> dict[str, dict[str, Any]]:
     """What is in the files of languages other than English, by their codes."""
-    files = sorted(resources.files(__name__).joinpath("languages").iterdir(), key=lambda file: file.name)
-    return {
-        file.name.removesuffix(".toml"): tomllib.loads(file.read_text("utf-8"))
-        for file in files
-        if file.name.endswith(".toml")
-    }
+    folder = resources.files(__name__).joinpath("languages")
+    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml"))
+    return {name.removesuffix(".toml"): read_data(f"languages/{name}") for name in names}

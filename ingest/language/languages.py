@@ -65,11 +65,6 @@ class Language(Frozen):
         """What finds the words of `quoting`."""
         return self._pattern(self.quoting)
 
-    def is_script_of(self, text: str) -> bool:
-        """Whether the text has letters of it, and none of another language that has these letters, too."""
-        other = self.without and re.search(f"[{self.without}]", text)
-        return not other and re.search(f"[{self.letters}]", text) is not None
-
     @cached_property
     def glossary(self) -> tuple[re.Pattern[str], Mapping[str, str]]:
         """What finds the words of a text in small letters, its group `form` those of `gloss`; and what these mean."""
@@ -143,18 +138,22 @@ class Language(Frozen):
         return "".join(letters).replace(r"\*", r"[^\W_]*").replace(r"\ ", self._joint)
 
 
+def _has(text: str, letters: str) -> bool:
+    return bool(letters) and re.search(f"[{letters}]", text) is not None
+
+
 def spoken(text: str, languages: Mapping[str, Language]) -> list[tuple[int, int, list[Language]]]:
     """The sentences of a text that are of one of the languages: start, end, and those it may be of: that have most
     telling words or one less. One such word is not enough beside two of English. Linear."""
-    parted = {language.name.lower(): language for language in languages.values() if not language.letters}
-    others = [language for language in languages.values() if language.letters and language.is_script_of(text)]
+    parted = {each.name.lower(): each for each in languages.values() if not each.letters}
+    unparted = [each for each in languages.values() if each.letters and not _has(text, each.without)]
     found = []
     for start, end in sentences(text):
         count = telling(text[start:end])
         most = max((count[name] for name in parted), default=0)
         sure = most > (count[ENGLISH] > 1)
         told = [parted[name] for name in parted if sure and 0 < count[name] >= most - 1]
-        told += [language for language in others if re.search(f"[{language.letters}]", text[start:end])]
+        told += [each for each in unparted if _has(text[start:end], each.letters)]
         if told:
             found.append((start, end, told))
     return found
