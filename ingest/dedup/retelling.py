@@ -29,7 +29,7 @@ from vouchgate.ingest.dedup.slot import Difference, difference
 from vouchgate.ingest.dedup.slot_words import WORDS
 from vouchgate.ingest.dedup.subject import COPULA, is_count, is_verb, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
-from vouchgate.ingest.language.words import MARKED_AS_CODE, split_words, tokens
+from vouchgate.ingest.language.words import MARKED_AS_CODE, RUN, split_words, tokens
 
 _LONGEST = 400  # characters of a text that is compared; what is longer tells many things
 _PAIRED = 7  # words of content of a text of which each two are a key; of more some are drawn by a hash
@@ -80,7 +80,9 @@ class _Lists:
         self.phrase = _any_of(self.phrases)
         time = "(?:" + "|".join(own["since"]) + ")"
         dated = rf"|\bsince {time}|\bfrom {time}(?: \w+)? on(?:wards?)?\b|\bturned \d"
-        self.replacing = re.compile(_any_of(raw["replacing"]).pattern + dated, re.IGNORECASE)
+        self.replacing = re.compile(_any_of(raw["replacing"]).pattern + dated)
+        self.heads = {words.split()[0] for words in raw["replacing"]} | {"since", "from", "turned"}
+        self.openings = {RUN.findall(words)[0] for words in self.phrases}
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
@@ -95,7 +97,8 @@ _PAST = LISTS.tense.past_verbs - COPULA
 def says_it_replaces(text: str) -> bool:
     """Whether there are words that tell of a change: of two memories that say different things, one that has them is an
     update of the other."""
-    return _LISTS.replacing.search(" ".join(text.split())) is not None
+    low = " ".join(text.lower().split())
+    return not _LISTS.heads.isdisjoint(RUN.findall(low)) and _LISTS.replacing.search(low) is not None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -112,7 +115,9 @@ def said(text: str) -> Said:
     found = _TOPIC.match(text)
     topic = frozenset(map(_key, split_words(found[0].replace("(", " ")))) if found else frozenset[str]()
     rest = _CITED.sub("", text[found.end() :] if found else text)
-    plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases[match[0].lower()], rest.replace("’", "'"))
+    plain = rest.replace("’", "'")
+    if not _LISTS.openings.isdisjoint(RUN.findall(plain.lower())):
+        plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases[match[0].lower()], plain)
     keys, faint, values, telling = set[str](), set[str](), set[str](), set[str]()
     first, denied, opens = "", False, True
     for raw in plain.split():
@@ -170,10 +175,17 @@ class Teller:
         ours, theirs = said(self._text), said(earlier)
         shared = _shared(ours, theirs)
         least = 1 if _may_be_of_one(ours, theirs) else 2
-        if ours.topic != theirs.topic or shared + len(ours.faint & theirs.faint) < least:
+        fewest = min(len(ours.keys), len(theirs.keys))
+        if (
+            ours.topic != theirs.topic
+            or shared + len(ours.faint & theirs.faint) < least
+            or (least > 1 and 3 * shared < fewest)
+        ):
             return None
         left, other = ours.keys - theirs.keys - theirs.faint, theirs.keys - ours.keys - ours.faint
-        changed, exchanged = self._excluded(ours, theirs, left, other)
+        changed, exchanged = (), False
+        if 3 * shared >= fewest and min(len(left), len(other)) <= _MOST_LEFT:
+            changed, exchanged = self._excluded(ours, theirs, left, other)
         if (
             not changed
             and not (exchanged and other)
@@ -191,8 +203,6 @@ class Teller:
     ) -> tuple[tuple[str, ...], bool]:
         """The words in which only one of two texts can be true, and whether they differ in one place alone, in which
         each has something else."""
-        if min(len(left), len(other)) > _MOST_LEFT:
-            return (), False
         claim, earlier = _sentence(ours), _sentence(theirs)
         self._rewritten = self._rewritten or RewrittenClaim(claim, self._words)
         mine, others = self._rewritten.beside(earlier)
@@ -256,8 +266,9 @@ def _excludes(found: Difference, words: ValueWords) -> bool:
         roots = {root_of(found.ours[0].key), root_of(found.theirs[0].key)}
         return roots <= WORDS.fond and WORDS.opposed(found.ours[0], found.theirs[0])
     last = before[-1]
-    of = before[-2] if len(before) > 1 and last.key in COPULA else last
-    nearby = {root_of(unit.key) for unit in (last, of, *after[:1])} & (WORDS.single - WORDS.naming)
+    firm = all(any(unit.firm for unit in side) for side in (found.ours, found.theirs))
+    of = before[-2:-1] if last.key in COPULA else [last] if firm else []
+    nearby = {root_of(unit.key) for unit in (*of, *after[:1])} & (WORDS.single - WORDS.naming)
     if nearby and (even or max(len(found.ours), len(found.theirs)) <= 2):
         return True
     if all(map(is_count, (*found.ours, *found.theirs))):
@@ -270,7 +281,7 @@ def _excludes(found: Difference, words: ValueWords) -> bool:
             or is_verb(unit, first=False)
         )
         return not no_unit or (last.key,) in WORDS.bounds
-    if not after and all(unit.firm for unit in (*found.ours, *found.theirs)):
+    if not after and firm:
         return last.key in COPULA and any(unit.article for unit in before[-3:-1])
     return even and len(found.ours) == 1 and bool(after) and root_of(last.key) in WORDS.naming
 
