@@ -31,6 +31,8 @@ from vouchgate.ingest.dedup.subject import COPULA, is_count, is_verb, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import MARKED_AS_CODE, RUN, split_words, tokens
 
+Keys = frozenset[str]  # words of content, each brought to one form
+
 _LONGEST = 400  # characters of a text that is compared; what is longer tells many things
 _PAIRED = 7  # words of content of a text of which each two are a key; of more some are drawn by a hash
 _ENOUGH = 3  # words of content that two texts share, for the later one to be allowed to leave some out
@@ -52,13 +54,13 @@ class Retelling(NamedTuple):
 class Said(NamedTuple):
     """A text in words of content. `values` are those of them that are names, numbers or identifiers."""
 
-    topic: frozenset[str]
+    topic: Keys
     rest: str  # the text without its topic and without citations in brackets
     first: str  # root of the first word of content
-    keys: frozenset[str]
-    faint: frozenset[str]  # keys of words that say little of what it is about: have, use, …
-    values: frozenset[str]
-    telling: frozenset[str]  # what qualifies it: only, often, if, …
+    keys: Keys
+    faint: Keys  # keys of words that say little of what it is about: have, use, …
+    values: Keys
+    telling: Keys  # what qualifies it: only, often, if, …
     denied: bool
     replaces: bool  # there are words of change or time in it
 
@@ -176,31 +178,21 @@ class Teller:
         shared = _shared(ours, theirs)
         least = 1 if _may_be_of_one(ours, theirs) else 2
         fewest = min(len(ours.keys), len(theirs.keys))
-        if (
-            ours.topic != theirs.topic
-            or shared + len(ours.faint & theirs.faint) < least
-            or (least > 1 and 3 * shared < fewest)
-        ):
+        near = shared + len(ours.faint & theirs.faint) >= least and (least == 1 or 3 * shared >= fewest)
+        if ours.topic != theirs.topic or not near:
             return None
         left, other = ours.keys - theirs.keys - theirs.faint, theirs.keys - ours.keys - ours.faint
         changed, exchanged = (), False
         if 3 * shared >= fewest and min(len(left), len(other)) <= _MOST_LEFT:
             changed, exchanged = self._excluded(ours, theirs, left, other)
-        if (
-            not changed
-            and not (exchanged and other)
-            and shared > 1
-            and _adds_nothing(ours, theirs, left, other)
-        ):
+        if not changed and not (exchanged and other) and _adds_nothing(ours, theirs, left, other):
             return Retelling(Relation.REPEAT, (), shared)
         more = ours.keys - theirs.keys and (shared > 1 or least == 1)
         if ours.replaces and (changed or more):
             return Retelling(Relation.UPDATE, changed, shared + bool(changed))
         return Retelling(Relation.CONFLICT, changed, shared) if changed else None
 
-    def _excluded(
-        self, ours: Said, theirs: Said, left: frozenset[str], other: frozenset[str]
-    ) -> tuple[tuple[str, ...], bool]:
+    def _excluded(self, ours: Said, theirs: Said, left: Keys, other: Keys) -> tuple[tuple[str, ...], bool]:
         """The words in which only one of two texts can be true, and whether they differ in one place alone, in which
         each has something else."""
         claim, earlier = _sentence(ours), _sentence(theirs)
@@ -245,13 +237,13 @@ def _may_be_of_one(ours: Said, theirs: Said) -> bool:
     return few or (bool(ours.first) and ours.first == theirs.first)
 
 
-def _adds_nothing(ours: Said, theirs: Said, left: frozenset[str], other: frozenset[str]) -> bool:
+def _adds_nothing(ours: Said, theirs: Said, left: Keys, other: Keys) -> bool:
     """Whether the later text says nothing that the earlier one does not say; or, of two that are built otherwise, says
     one thing in a word that no list knows."""
-    alike = ours.denied == theirs.denied and ours.telling == theirs.telling
+    shared = _shared(ours, theirs)
+    alike = ours.denied == theirs.denied and ours.telling == theirs.telling and shared > 1
     if not alike or not (ours.values <= theirs.keys and theirs.values <= ours.keys):
         return False
-    shared = _shared(ours, theirs)
     if left:
         return shared >= _ENOUGH and not ours.replaces and len(left) == 1 and len(other) <= 1
     return not other or (shared >= _ENOUGH and 2 * len(other) <= shared)
@@ -273,22 +265,17 @@ def _excludes(found: Difference, words: ValueWords) -> bool:
         return True
     if all(map(is_count, (*found.ours, *found.theirs))):
         of_event = any(unit.key.endswith("ed") or unit.key in LISTS.tense.past_verbs for unit in before)
-        unit = None if of_event or last.firm or last.key in WORDS.numbered or not after else after[0]
-        no_unit = (
-            unit is None
-            or unit.firm
-            or unit.key in words.date_keys | WORDS.joints
-            or is_verb(unit, first=False)
-        )
-        return not no_unit or (last.key,) in WORDS.bounds
+        listed, others = last.firm or last.key in WORDS.numbered, words.date_keys | WORDS.joints
+        units = [
+            each for each in after[:1] if not (each.firm or each.key in others or is_verb(each, first=False))
+        ]
+        return bool(units and not of_event and not listed) or (last.key,) in WORDS.bounds
     if not after and firm:
         return last.key in COPULA and any(unit.article for unit in before[-3:-1])
     return even and len(found.ours) == 1 and bool(after) and root_of(last.key) in WORDS.naming
 
 
-def _of_one_group(
-    ours: Iterable[Unit], theirs: Iterable[Unit], left: frozenset[str], other: frozenset[str]
-) -> tuple[str, ...]:
+def _of_one_group(ours: list[Unit], theirs: list[Unit], left: Keys, other: Keys) -> tuple[str, ...]:
     """Two words that answer one question ("tabs", "spaces"), of which each text has one, and one of them no more."""
     for one in ours if 1 in (len(left), len(other)) else ():
         group = WORDS.group(one) if _key(one.key) in left else None
