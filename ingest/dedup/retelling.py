@@ -139,8 +139,8 @@ def said(text: str) -> Said:
                         keys.add(_key(part))
                         if marked or named or any(map(str.isdigit, part)):
                             values.add(_key(part))
-    sets = map(frozenset, (keys, faint - keys, values, telling))
-    return Said(topic, rest, first, *sets, denied, says_it_replaces(rest))
+    content = frozenset(keys), frozenset(faint - keys), frozenset(values), frozenset(telling)
+    return Said(topic, rest, first, *content, denied, says_it_replaces(rest))
 
 
 def joining_keys(content: str, memory_type: str) -> tuple[int, ...]:
@@ -182,7 +182,7 @@ class Teller:
         if ours.topic != theirs.topic or not near:
             return None
         left, other = ours.keys - theirs.keys - theirs.faint, theirs.keys - ours.keys - ours.faint
-        changed, exchanged = (), False
+        changed, exchanged = tuple[str, ...](), False
         if 3 * shared >= fewest and min(len(left), len(other)) <= _MOST_LEFT:
             changed, exchanged = self._excluded(ours, theirs, left, other)
         if not changed and not (exchanged and other) and _adds_nothing(ours, theirs, left, other):
