@@ -69,10 +69,11 @@ def audited(name: str, *, held: bool | None) -> list[Told]:
         if status:
             raise RuntimeError(f"vouchgate {' '.join(command)}: exit status {status}")
         answers = [json.loads(line) for line in lines.read_text("utf-8").splitlines()]
+    places: dict[int | str, Row] = {}
     if name == "coding":  # a list item has one row a sentence, and no item of ours has two
-        places = {f"CLAUDE.md:{number}": row for number, row in enumerate(rows, 3)}
+        places.update((f"CLAUDE.md:{number}", row) for number, row in enumerate(rows, 3))
     else:
-        places = dict(enumerate(rows, 1))
+        places.update(enumerate(rows, 1))
     told = {answer["row"]: answer for answer in answers}
     if told.keys() != places.keys():
         raise RuntimeError(f"{name}: rows are missing or too many: {sorted(told.keys() ^ places.keys())}")

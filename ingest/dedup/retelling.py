@@ -29,7 +29,9 @@ from vouchgate.ingest.dedup.slot import Difference, difference
 from vouchgate.ingest.dedup.slot_words import WORDS
 from vouchgate.ingest.dedup.subject import COPULA, is_count, is_verb, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
-from vouchgate.ingest.language.words import MARKED_AS_CODE, split_words, tokens
+from vouchgate.ingest.language.words import MARKED_AS_CODE, RUN, split_words, tokens
+
+Keys = frozenset[str]  # words of content, each brought to one form
 
 _LONGEST = 400  # characters of a text that is compared; what is longer tells many things
 _PAIRED = 7  # words of content of a text of which each two are a key; of more some are drawn by a hash
@@ -52,13 +54,13 @@ class Retelling(NamedTuple):
 class Said(NamedTuple):
     """A text in words of content. `values` are those of them that are names, numbers or identifiers."""
 
-    topic: frozenset[str]
+    topic: Keys
     rest: str  # the text without its topic and without citations in brackets
     first: str  # root of the first word of content
-    keys: frozenset[str]
-    faint: frozenset[str]  # keys of words that say little of what it is about: have, use, …
-    values: frozenset[str]
-    telling: frozenset[str]  # what qualifies it: only, often, if, …
+    keys: Keys
+    faint: Keys  # keys of words that say little of what it is about: have, use, …
+    values: Keys
+    telling: Keys  # what qualifies it: only, often, if, …
     denied: bool
     replaces: bool  # there are words of change or time in it
 
@@ -80,7 +82,9 @@ class _Lists:
         self.phrase = _any_of(self.phrases)
         time = "(?:" + "|".join(own["since"]) + ")"
         dated = rf"|\bsince {time}|\bfrom {time}(?: \w+)? on(?:wards?)?\b|\bturned \d"
-        self.replacing = re.compile(_any_of(raw["replacing"]).pattern + dated, re.IGNORECASE)
+        self.replacing = re.compile(_any_of(raw["replacing"]).pattern + dated)
+        self.heads = {words.split()[0] for words in raw["replacing"]} | {"since", "from", "turned"}
+        self.openings = {RUN.findall(words)[0] for words in self.phrases}
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
@@ -95,7 +99,8 @@ _PAST = LISTS.tense.past_verbs - COPULA
 def says_it_replaces(text: str) -> bool:
     """Whether there are words that tell of a change: of two memories that say different things, one that has them is an
     update of the other."""
-    return _LISTS.replacing.search(" ".join(text.split())) is not None
+    low = " ".join(text.lower().split())
+    return not _LISTS.heads.isdisjoint(RUN.findall(low)) and _LISTS.replacing.search(low) is not None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -112,7 +117,9 @@ def said(text: str) -> Said:
     found = _TOPIC.match(text)
     topic = frozenset(map(_key, split_words(found[0].replace("(", " ")))) if found else frozenset[str]()
     rest = _CITED.sub("", text[found.end() :] if found else text)
-    plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases[match[0].lower()], rest.replace("’", "'"))
+    plain = rest.replace("’", "'")
+    if not _LISTS.openings.isdisjoint(RUN.findall(plain.lower())):
+        plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases[match[0].lower()], plain)
     keys, faint, values, telling = set[str](), set[str](), set[str](), set[str]()
     first, denied, opens = "", False, True
     for raw in plain.split():
@@ -132,8 +139,8 @@ def said(text: str) -> Said:
                         keys.add(_key(part))
                         if marked or named or any(map(str.isdigit, part)):
                             values.add(_key(part))
-    sets = map(frozenset, (keys, faint - keys, values, telling))
-    return Said(topic, rest, first, *sets, denied, says_it_replaces(rest))
+    content = frozenset(keys), frozenset(faint - keys), frozenset(values), frozenset(telling)
+    return Said(topic, rest, first, *content, denied, says_it_replaces(rest))
 
 
 def joining_keys(content: str, memory_type: str) -> tuple[int, ...]:
@@ -170,29 +177,24 @@ class Teller:
         ours, theirs = said(self._text), said(earlier)
         shared = _shared(ours, theirs)
         least = 1 if _may_be_of_one(ours, theirs) else 2
-        if ours.topic != theirs.topic or shared + len(ours.faint & theirs.faint) < least:
+        fewest = min(len(ours.keys), len(theirs.keys))
+        near = shared + len(ours.faint & theirs.faint) >= least and (least == 1 or 3 * shared >= fewest)
+        if ours.topic != theirs.topic or not near:
             return None
         left, other = ours.keys - theirs.keys - theirs.faint, theirs.keys - ours.keys - ours.faint
-        changed, exchanged = self._excluded(ours, theirs, left, other)
-        if (
-            not changed
-            and not (exchanged and other)
-            and shared > 1
-            and _adds_nothing(ours, theirs, left, other)
-        ):
+        changed, exchanged = tuple[str, ...](), False
+        if 3 * shared >= fewest and min(len(left), len(other)) <= _MOST_LEFT:
+            changed, exchanged = self._excluded(ours, theirs, left, other)
+        if not changed and not (exchanged and other) and _adds_nothing(ours, theirs, left, other):
             return Retelling(Relation.REPEAT, (), shared)
         more = ours.keys - theirs.keys and (shared > 1 or least == 1)
         if ours.replaces and (changed or more):
             return Retelling(Relation.UPDATE, changed, shared + bool(changed))
         return Retelling(Relation.CONFLICT, changed, shared) if changed else None
 
-    def _excluded(
-        self, ours: Said, theirs: Said, left: frozenset[str], other: frozenset[str]
-    ) -> tuple[tuple[str, ...], bool]:
+    def _excluded(self, ours: Said, theirs: Said, left: Keys, other: Keys) -> tuple[tuple[str, ...], bool]:
         """The words in which only one of two texts can be true, and whether they differ in one place alone, in which
         each has something else."""
-        if min(len(left), len(other)) > _MOST_LEFT:
-            return (), False
         claim, earlier = _sentence(ours), _sentence(theirs)
         self._rewritten = self._rewritten or RewrittenClaim(claim, self._words)
         mine, others = self._rewritten.beside(earlier)
@@ -235,13 +237,13 @@ def _may_be_of_one(ours: Said, theirs: Said) -> bool:
     return few or (bool(ours.first) and ours.first == theirs.first)
 
 
-def _adds_nothing(ours: Said, theirs: Said, left: frozenset[str], other: frozenset[str]) -> bool:
+def _adds_nothing(ours: Said, theirs: Said, left: Keys, other: Keys) -> bool:
     """Whether the later text says nothing that the earlier one does not say; or, of two that are built otherwise, says
     one thing in a word that no list knows."""
-    alike = ours.denied == theirs.denied and ours.telling == theirs.telling
+    shared = _shared(ours, theirs)
+    alike = ours.denied == theirs.denied and ours.telling == theirs.telling and shared > 1
     if not alike or not (ours.values <= theirs.keys and theirs.values <= ours.keys):
         return False
-    shared = _shared(ours, theirs)
     if left:
         return shared >= _ENOUGH and not ours.replaces and len(left) == 1 and len(other) <= 1
     return not other or (shared >= _ENOUGH and 2 * len(other) <= shared)
@@ -256,28 +258,24 @@ def _excludes(found: Difference, words: ValueWords) -> bool:
         roots = {root_of(found.ours[0].key), root_of(found.theirs[0].key)}
         return roots <= WORDS.fond and WORDS.opposed(found.ours[0], found.theirs[0])
     last = before[-1]
-    of = before[-2] if len(before) > 1 and last.key in COPULA else last
-    nearby = {root_of(unit.key) for unit in (last, of, *after[:1])} & (WORDS.single - WORDS.naming)
+    firm = all(any(unit.firm for unit in side) for side in (found.ours, found.theirs))
+    of = before[-2:-1] if last.key in COPULA else [last] if firm else []
+    nearby = {root_of(unit.key) for unit in (*of, *after[:1])} & (WORDS.single - WORDS.naming)
     if nearby and (even or max(len(found.ours), len(found.theirs)) <= 2):
         return True
     if all(map(is_count, (*found.ours, *found.theirs))):
         of_event = any(unit.key.endswith("ed") or unit.key in LISTS.tense.past_verbs for unit in before)
-        unit = None if of_event or last.firm or last.key in WORDS.numbered or not after else after[0]
-        no_unit = (
-            unit is None
-            or unit.firm
-            or unit.key in words.date_keys | WORDS.joints
-            or is_verb(unit, first=False)
-        )
-        return not no_unit or (last.key,) in WORDS.bounds
-    if not after and all(unit.firm for unit in (*found.ours, *found.theirs)):
+        listed, others = last.firm or last.key in WORDS.numbered, words.date_keys | WORDS.joints
+        units = [
+            each for each in after[:1] if not (each.firm or each.key in others or is_verb(each, first=False))
+        ]
+        return bool(units and not of_event and not listed) or (last.key,) in WORDS.bounds
+    if not after and firm:
         return last.key in COPULA and any(unit.article for unit in before[-3:-1])
     return even and len(found.ours) == 1 and bool(after) and root_of(last.key) in WORDS.naming
 
 
-def _of_one_group(
-    ours: Iterable[Unit], theirs: Iterable[Unit], left: frozenset[str], other: frozenset[str]
-) -> tuple[str, ...]:
+def _of_one_group(ours: list[Unit], theirs: list[Unit], left: Keys, other: Keys) -> tuple[str, ...]:
     """Two words that answer one question ("tabs", "spaces"), of which each text has one, and one of them no more."""
     for one in ours if 1 in (len(left), len(other)) else ():
         group = WORDS.group(one) if _key(one.key) in left else None

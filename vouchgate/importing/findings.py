@@ -62,8 +62,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class RowPair:
-    """Two rows of which only one can be true, or the later one replaces the other; `changed` are the words that differ
-    where a rule tells them."""
+    """Two rows of which only one can be true, or the later replaces the other; `changed` are words that differ."""
 
     earlier: AuditedRow
     later: AuditedRow

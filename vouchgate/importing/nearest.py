@@ -40,9 +40,8 @@ def keys_of(claim: Claim) -> tuple[int, ...]:
 def tell(
     text: str, at: datetime | None, near: Sequence[Near], words: ValueWords
 ) -> list[tuple[int, Retelling, bool]]:
-    """What a text is to those before it, by their numbers, the nearest first: all that say the same or otherwise, and
-    of those that one of two replaces the nearest. Where both have a time, it says which is the later one, else their
-    order does; true when it is not the text."""
+    """What a text is to those before it, by numbers, the nearest first: all that say the same or otherwise, and of
+    updates the nearest. The later text is it by their times, else by their order; true when it is not ours."""
     teller, found = Teller(text, words), list[tuple[int, Retelling, bool]]()
     for one in near:
         turned = at is not None and one.at is not None and at < one.at

@@ -53,6 +53,7 @@ def test_a_dry_run_needs_nothing_and_writes_a_report_alone(file: Path) -> None:
         "Credentials": 0,
         "Orders to a model": 0,
         "Updates": 0,
+        "Personal data": 0,
         "Technical hedges": 1,
         "Citations not checked": 1,
         "No citation": 10,
