@@ -42,6 +42,12 @@ def _parts() -> None:
     parts.run()
 
 
+def _doors() -> None:
+    from bench import doors
+
+    doors.run()
+
+
 def _idle() -> None:
     from bench import idle
 
@@ -114,6 +120,12 @@ def _judgement(asked: argparse.Namespace) -> None:
     judgement.run(asked.rows_of)
 
 
+def _entailment(asked: argparse.Namespace) -> None:
+    from bench import entailment
+
+    entailment.run(asked.model)
+
+
 def _alarms(asked: argparse.Namespace) -> None:
     from bench import false_alarms
 
@@ -124,6 +136,12 @@ def _import(asked: argparse.Namespace) -> None:
     from bench import import_speed
 
     import_speed.run(asked.rows or import_speed.ROWS)
+
+
+def _memories(asked: argparse.Namespace) -> None:
+    from bench.memories import score
+
+    score.run(held=asked.held)
 
 
 def _search(asked: argparse.Namespace) -> None:
@@ -165,11 +183,12 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="text, documents, gate-documents, http, parts, idle, partitions, log, log-proofs, web, fairness, queue,"
-        " search,"
+        help="text, documents, gate-documents, http, parts, idle, doors, partitions, log, log-proofs, web, fairness,"
+        " queue, search,"
         " amsb,"
-        " harvest, records, spot-checks, judgement, alarms, import, bulk, dedup; or all of these. And soak, which is"
-        " not among them and takes an hour",
+        " harvest, records, spot-checks, judgement, entailment, memories, alarms, import, bulk, dedup; or all of these."
+        " And soak,"
+        " which is not among them and takes an hour",
     )
     group = parser.add_argument_group("judgement, alarms")
     group.add_argument(
@@ -181,9 +200,12 @@ def _parser() -> argparse.ArgumentParser:
         help="rows that people judged, as JSONL",
     )
     group.add_argument("--show", default="", metavar="CODE", help="print the texts in which this was found")
-    group = parser.add_argument_group("import, bulk, search")
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE", help="entailment: the TOML file of a model of yours"
+    )
+    group = parser.add_argument_group("import, bulk, search, memories")
     group.add_argument("--rows", type=int, metavar="N", help="how many claims")
-    group.add_argument("--held", action="store_true", help="search: the questions that are held back")
+    group.add_argument("--held", action="store_true", help="search, memories: what is held back")
     group = parser.add_argument_group("soak", "--picture FILE draws it")
     group.add_argument("--seconds", type=float, default=3600.0, metavar="N", help="how long: 3600")
     group.add_argument(
@@ -228,6 +250,7 @@ def main() -> None:
         "http": _http,
         "parts": _parts,
         "idle": _idle,
+        "doors": _doors,
         "partitions": _partitions,
         "log": _log,
         "web": _web,
@@ -240,8 +263,10 @@ def main() -> None:
         "spot-checks": _spot_checks,
         "log-proofs": _log_proofs,
         "judgement": partial(_judgement, asked),
+        "entailment": partial(_entailment, asked),
         "alarms": partial(_alarms, asked),
         "import": partial(_import, asked),
+        "memories": partial(_memories, asked),
         "bulk": partial(_bulk, asked),
         "dedup": partial(_dedup, asked),
     }

@@ -60,8 +60,8 @@ def _serve_site(listener: socket.socket, folder: str) -> None:
 
 
 def _serve_gate(listener: socket.socket, folder: str, site: int) -> None:
-    from vouchgate.cli.serve import tune_interpreter
     from vouchgate.server.app import create_app
+    from vouchgate.server.interpreter import tune_interpreter
     from vouchgate.service import open_service
     from vouchgate.settings import Settings
 

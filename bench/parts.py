@@ -132,8 +132,8 @@ def run() -> None:
     """Prints microseconds of the processor a claim, by thread and part."""
     import uvicorn
 
-    from vouchgate.cli.serve import tune_interpreter
     from vouchgate.server.app import create_app
+    from vouchgate.server.interpreter import tune_interpreter
     from vouchgate.service import open_service
     from vouchgate.settings import Settings
 

@@ -90,8 +90,8 @@ def _serve_site(commands: Connection) -> None:
 
 
 def _serve_gate(listener: socket.socket, folder: str, site_port: int) -> None:
-    from vouchgate.cli.serve import tune_interpreter
     from vouchgate.server.app import create_app
+    from vouchgate.server.interpreter import tune_interpreter
     from vouchgate.service import open_service
     from vouchgate.settings import Settings
 

@@ -126,6 +126,14 @@ class JudgePolicy(Frozen):
     questions_per_day: int = Field(ge=0)
 
 
+class EntailmentPolicy(Frozen):
+    """The optional entailment model; where it is, is a setting."""
+
+    enabled: bool = False
+    # The probability of "entailment" from which what a source only speaks of counts as stated. 0: it never does.
+    lifts_from: Share = 0.0
+
+
 class EchoPolicy(Frozen):
     """When a claim that comes again is an echo, and what becomes of it."""
 
@@ -308,6 +316,9 @@ class Policy(Frozen):
     recheck: Recheck
     freshness: Freshness = Field(default=Freshness(), exclude_if=lambda rules: rules == Freshness())
     judge: JudgePolicy
+    entailment: EntailmentPolicy = Field(
+        default=EntailmentPolicy(), exclude_if=lambda rules: rules == EntailmentPolicy()
+    )
     echo: EchoPolicy = EchoPolicy()  # the default is for documents that were kept before there was one
     personal_data: PersonalDataPolicy = Field(
         default=PersonalDataPolicy(), exclude_if=lambda does: does == PersonalDataPolicy()

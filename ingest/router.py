@@ -261,7 +261,8 @@ def _corroborated(case: Case, policy: Policy) -> Ruling | None:
 
 def _stated(case: Case, policy: Policy) -> Ruling | None:
     found = _covered(case, policy, "stated")
-    return Ruling(Rule.STATED, Tier.STORED, "Stated by its source", found) if found else None
+    as_read = ", as the entailment model reads it" if found and found[-1].spans else ""
+    return Ruling(Rule.STATED, Tier.STORED, f"Stated by its source{as_read}", found) if found else None
 
 
 def _spoken_of(case: Case, policy: Policy) -> Ruling | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import TypeVar
 
 from sqlalchemy import Connection
@@ -46,11 +46,9 @@ from vouchgate.review.rules import Act, may_rule_on
 from vouchgate.review.vouching import four_eyes, voting
 from vouchgate.review.vouching.owner_rules import NO_RULES, OwnerRules
 from vouchgate.storage import ids
-from vouchgate.storage.claims import memories, records, source_texts
-from vouchgate.storage.claims import source_cache as sources
+from vouchgate.storage.claims import memories
 from vouchgate.storage.dedup import contradicting, index, similar
-from vouchgate.storage.identity import sessions
-from vouchgate.storage.queue import documents, pending, proposers
+from vouchgate.storage.queue import pending, proposers
 from vouchgate.storage.store import Store
 
 _NONE: Mapping[str, Embedding] = MappingProxyType({})
@@ -281,31 +279,12 @@ class ReviewQueue(QueueReader):
         ]
         return sum(future.result() for future in futures)
 
-    def forget_readings(self, now: datetime, limit: int = 500) -> int:
-        """Deletes up to `limit` kept readings of sources that are too old to be used; how many."""
-        return self._forget(sources.has_old, sources.forget_old, now, limit)
-
-    def forget_texts(self, now: datetime, limit: int = 500) -> int:
-        """Deletes up to `limit` texts of sources whose time is over; how many."""
-        return self._forget(source_texts.has_old, source_texts.forget_old, now, limit)
-
-    def forget_documents(self, now: datetime, limit: int = 100) -> int:
-        """Deletes up to `limit` reports of documents whose time is over; how many."""
-        return self._forget(documents.has_old, documents.forget_old, now, limit)
-
-    def forget_records(self, now: datetime, limit: int = 500) -> int:
-        """Takes the words out of up to `limit` records whose time is over; how many."""
-        return self._forget(records.has_old, records.forget_old, now, limit)
-
-    def forget_sign_ins(self, now: datetime, limit: int = 500) -> int:
-        """Deletes up to `limit` sessions and links of the pages whose time is over, of each; how many."""
-        return self._forget(sessions.has_old, sessions.forget_old, now, limit)
-
-    def _forget(self, has: Callable[..., bool], forget: Callable[..., int], now: datetime, limit: int) -> int:
+    def forget(self, kept: ModuleType, now: datetime, limit: int = 100) -> int:
+        """Deletes up to `limit` rows whose time is over, of what a module of `storage` keeps; how many."""
         with self._store.read() as connection:
-            if not has(connection, now):
+            if not kept.has_old(connection, now):
                 return 0
-        return self._store.writer.run((), lambda c: forget(c, now, limit)).result()
+        return int(self._store.writer.run((), lambda c: kept.forget_old(c, now, limit)).result())
 
     def retract(
         self, principal: Principal, memory_id: str, *, reason: str, now: datetime

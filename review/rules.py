@@ -24,6 +24,7 @@ class Act(StrEnum):
     READ_REVIEWS = "read_reviews"
     READ_RULINGS = "read_rulings"  # what waits and waited, with notes and votes
     REVIEW = "review"  # approve or reject
+    CLEAR = "clear"  # what an audit found in a memory, and have the rest go to the gate
     RETRACT = "retract"
     ERASE = "erase"  # for good, with all that came of it
     READ_OWN_PENDING = "read_own_pending"  # what became of the claims that this very principal submitted
@@ -50,6 +51,7 @@ ALLOWED: dict[Role, frozenset[Act]] = {
         Act.READ_RULINGS,
         Act.READ_IMPACT,
         Act.REVIEW,
+        Act.CLEAR,
         Act.RETRACT,
         Act.ERASE,
         Act.RETRY_DELIVERY,

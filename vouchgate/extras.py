@@ -41,7 +41,9 @@ MODULES = {
     "mcp-gate": ("fastmcp", "jsonschema", "referencing"),
     "langgraph": ("langchain_core", "langgraph"),
     "mem0": ("mem0",),
+    "openai-agents": ("agents",),
     "bulk": ("dask", "distributed", "pyarrow"),
+    "nli": ("onnxruntime",),
     "vector": ("safetensors", "sqlite_vec", "tokenizers"),
 }
 # These commands have an extra of their own, which is all that they need; the others need `server`.

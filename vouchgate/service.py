@@ -12,7 +12,7 @@ from pathlib import Path
 from vouchgate.documents.gating import DocumentGate
 from vouchgate.gate.examiner import Harvest
 from vouchgate.gate.gate import Gate
-from vouchgate.gate.judge import Judge, open_judge
+from vouchgate.gate.judge import Judge, open_entailment, open_judge
 from vouchgate.gate.signing import LogSigner, key_file, open_signer
 from vouchgate.harvest.documents import open_harvest
 from vouchgate.harvest.network import NetworkSearch
@@ -104,6 +104,9 @@ def open_service(
             from vouchgate.embedding import paraphraser as embeddings  # noqa: PLC0415  (of the extra: nothing else may need it)
 
             embedder = embeddings.load_embedder(policy)
+        entailment = open_entailment(policy, settings.entailment_model)
+        if entailment is not None:
+            opened.callback(entailment.close)
         store = Store.open(
             database_to_open(settings),
             threshold=policy.threshold,
@@ -125,7 +128,7 @@ def open_service(
         looks: list[Harvest] = [*harvest]
         if policy.harvest == "network":
             looks.append(NetworkSearch(world_of(settings, policy, sources), policy))
-        gate = Gate(policy, store, sources, paraphraser, judge, harvest=looks)
+        gate = Gate(policy, store, sources, paraphraser, judge, entailment=entailment, harvest=looks)
         opened.callback(gate.close)
         rechecker = Rechecker(store, policy, gate.examine, sources.read)
         changes = ChangeWatch(store, harvest)

@@ -136,6 +136,7 @@ class Settings(_SettingsOfKinds):
     judge_model: str | None = None
     judge_second_model: str | None = None
     judge_token: SecretStr | None = None
+    entailment_model: Path = Path("entailment.toml")
     word_proofs: bool = False
     log_key: SecretStr | None = None  # the file that holds it, or the key itself
     log_origin: str | None = Field(default=None, pattern=r"^[^\s+]{1,255}$")

@@ -45,6 +45,7 @@ CALLED = {
     ("post", "/v1/deliveries/{delivery_id}/done"),
     ("post", "/v1/deliveries/{delivery_id}/failed"),
     ("post", "/v1/documents/check"),
+    ("post", "/v1/records"),
 }
 MADE = "// Made by clients/typescript/generate.py; `make client-types` makes it anew.\n"
 

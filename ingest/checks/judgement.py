@@ -1,14 +1,14 @@
-"""What the optional judge said of a source, as a finding. The pure half: the judgement comes in as a fact.
+"""What the optional judge said of a source, and the entailment model, as findings. The pure half: both come as facts.
 
 Nothing here can speak for a claim: the best finding is a PASS beside those of the rules, which all have to pass too,
-and every other answer stands in the claim's way.
+and every other answer stands in the claim's way. (What a policy lets be lifted: `ingest.checks.statements`.)
 """
 
 from __future__ import annotations
 
-from vouchgate.ingest.check import Check
+from vouchgate.ingest.check import Check, ReadClaim, shorten
 from vouchgate.ingest.claims.claim import Finding, Verdict
-from vouchgate.ingest.claims.source import Found, Judged, NotJudged
+from vouchgate.ingest.claims.source import Found, Inference, Judged, NotJudged
 
 CHECK = "judge"
 
@@ -31,6 +31,21 @@ def judge(found: Found) -> Finding | None:
             return _finding(found, none, Verdict.UNKNOWN, "judge_unavailable", detail)
 
 
+def infer(read: ReadClaim, found: Found) -> Finding | None:
+    """One finding on what the entailment model made of this source; None when it was not to be asked about it."""
+    said, shown = found.inference, f"To the entailment model {shorten(found.name)}"
+    if said is None:
+        return None
+    if said.code:
+        return _finding(found, said, Verdict.UNKNOWN, "entailment_unknown", said.detail)
+    for one in sorted(found.held or (), key=lambda one: one.relation != "contradiction"):
+        if one.relation not in (None, "entailment"):
+            does = "says otherwise than" if one.relation == "contradiction" else "does not say"
+            message = f"{shown} {does} “{shorten(read.claim.content[one.start : one.end])}”."
+            return _finding(found, said, Verdict.DOUBT, "not_entailed", message)
+    return _finding(found, said, Verdict.PASS, "entailed", f"{shown} says what the claim says.")
+
+
 def _doubt(said: Judged, name: str) -> str:
     if said.contains == "no":
         return f"The judge does not find the claim in {name}."
@@ -41,17 +56,17 @@ def _doubt(said: Judged, name: str) -> str:
 
 
 def _finding(
-    found: Found, judgement: Judged | NotJudged, verdict: Verdict, code: str, message: str
+    found: Found, said: Judged | NotJudged | Inference, verdict: Verdict, code: str, message: str
 ) -> Finding:
-    facts = judgement.model_dump(mode="json", exclude={"kind", "detail", "took_ms"})
+    facts = said.model_dump(mode="json", exclude={"kind", "detail", "took_ms"})
     return Finding(
-        check=CHECK,
+        check="entailment" if isinstance(said, Inference) else CHECK,
         verdict=verdict,
         code=code,
         message=message,
         citation=found.citation,
         facts=facts,
-        took_ms=judgement.took_ms,
+        took_ms=None if isinstance(said, Inference) else said.took_ms,
     )
 
 
@@ -66,5 +81,16 @@ CHECKS = (
         },
         order=51,
         judge_source=lambda read, found: judge(found),
+    ),
+    Check(
+        name="entailment",
+        title="Entailment model",
+        codes={
+            "entailed": Verdict.PASS,
+            "not_entailed": Verdict.DOUBT,
+            "entailment_unknown": Verdict.UNKNOWN,
+        },
+        order=52,
+        judge_source=infer,
     ),
 )

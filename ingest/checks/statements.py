@@ -54,6 +54,7 @@ class Coverage:
     end: int
     stance: Stance
     listed: bool  # some source that covers it is listed, official, or of the repository
+    inferred: bool = False  # it is stated to the entailment model, whose word the policy takes
     lacking: tuple[str, ...] = ()  # words that no source has
     why: str = ""  # what keeps the first source from stating it
 
@@ -64,17 +65,21 @@ def cover(sources: Sequence[Found], policy: Policy) -> tuple[Coverage, ...]:
 
 
 def _best(pairs: Sequence[tuple[Held, Found]], policy: Policy) -> Coverage:
-    """One statement: stated by any source, else spoken of by one whose word counts, else by none."""
+    """One statement: stated by any source, or to the model whose word counts, else spoken of by one, else by none."""
     one = pairs[0][0]
     stating = [source for held, source in pairs if held.stance is Stance.STATES]
     if stating:
         return Coverage(
             one.start, one.end, Stance.STATES, any(is_listed(source, policy) for source in stating)
         )
+    least, speaking = policy.entailment.lifts_from, []
     for held, source in pairs:
         spoken = held.stance is Stance.SPEAKS and not held.uncovered and held.why not in TURNED
         if spoken and is_listed(source, policy):
-            return Coverage(one.start, one.end, Stance.SPEAKS, listed=True)
+            speaking.append(0 < least <= held.probability and held.relation == "entailment")
+    if speaking:
+        stance = Stance.STATES if (lifted := any(speaking)) else Stance.SPEAKS
+        return Coverage(one.start, one.end, stance, listed=True, inferred=lifted)
     nowhere = set.intersection(*(set(held.uncovered or held.missing) for held, _ in pairs))
     lacking = tuple(word for word in pairs[0][0].uncovered or pairs[0][0].missing if word in nowhere)
     return Coverage(one.start, one.end, Stance.SILENT, listed=False, lacking=lacking, why=one.why)
@@ -97,6 +102,11 @@ def _judge(read: ReadClaim, findings: Findings) -> Iterator[Finding]:
         return
     covered = cover(sources, read.policy)
     if not covered:
+        files = [source.source_id for source in sources if source.citation.type == "path"]
+        homes = tuple(each.source_id.partition("::")[0] for each in sources if each.citation.type == "symbol")
+        if files and homes and not any(file.startswith(homes) for file in files):
+            yield _finding(Verdict.DOUBT, "uncovered", "No file that it cites defines what it cites.", ())
+            return
         yield _finding(Verdict.PASS, "pointer", "The claim says nothing beyond what it cites.", covered)
         return
     open_ = [each for each in covered if each.stance is Stance.SILENT]
@@ -109,7 +119,9 @@ def _judge(read: ReadClaim, findings: Findings) -> Iterator[Finding]:
         message = "Only pages of publishers that nobody listed say it."
         yield _finding(Verdict.DOUBT, "unlisted", message, [each for each in covered if not each.listed])
     else:
-        yield _finding(Verdict.PASS, "stated", "Its sources state every statement.", ())
+        inferred = [each for each in covered if each.inferred]
+        as_read = ", as the entailment model reads them" if inferred else ""
+        yield _finding(Verdict.PASS, "stated", f"Its sources state every statement{as_read}.", inferred)
 
 
 def _beside(fields: Sequence[tuple[str, tuple[str, ...]]]) -> Finding:

@@ -4,7 +4,7 @@
     site:docs.example.org  site:example.org  site:github.com/alice  repository:acme/shop
 
 A page has the name of the address that was given and of the one where it ended, and those of its host, of the hosts
-above and of its publisher (`ingest.scoring.sites`). Lines of a file are found by the file, too.
+above and of its publisher (`ingest.scoring.sites`). Lines of a file, and what it defines, are found by the file, too.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ def _names(one: Cited) -> Iterator[str]:
         yield f"commit:{full}" if full.startswith(rest) else one.key
     else:
         yield one.key
-    if kind == "path" and (place := parse_key(one.key)) is not None:
+    file, defines, _ = found.partition("::") if kind == "symbol" else ("", "", "")
+    if (place := parse_key(f"path:{file}" if defines else one.key)) is not None:
         yield f"path:{place.path}"
         if place.commit is not None:
             yield f"commit:{place.commit}"

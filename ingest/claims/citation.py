@@ -23,12 +23,13 @@ class CitationType(StrEnum):
     PEP = "pep"
     CVE = "cve"
     PATH = "path"
+    SYMBOL = "symbol"
     CORPUS = "corpus"
     RECORD = "record"
 
 
 # What is looked up in the git repositories, and nowhere else.
-IN_REPOSITORIES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH})
+IN_REPOSITORIES = frozenset({CitationType.ADR, CitationType.COMMIT, CitationType.PATH, CitationType.SYMBOL})
 
 
 # What lies where the operator keeps it, and is read anew each time.

@@ -50,6 +50,9 @@ class Action(StrEnum):
     PUBLISHER_BANNED = "publisher.banned"
     PUBLISHER_CLEARED = "publisher.cleared"  # that word taken back
     RECORD_KEPT = "record.kept"  # what a user said or a tool returned, put down by a recorder
+    AUDIT_CLEARED = "audit.cleared"  # rows of an audited memory, taken out of what goes to the gate
+    AUDIT_KEPT = "audit.kept"  # rows of one that were found wrongly, says its owner
+    AUDIT_UNDONE = "audit.undone"  # either of these taken back
     DOCUMENT_DELETED = "document.deleted"  # one that was sent to be checked, with its report
     STANDING_RULING_CONFIRMED = (
         "standing_ruling.confirmed"  # an owner's: claims like one are ruled on by themselves

@@ -67,6 +67,20 @@ class NotJudged(Frozen):
 Judgement = Annotated[Judged | NotJudged, Field(discriminator="kind")]
 
 
+class Inference(Frozen):
+    """An entailment model was to be asked about a source; what it said is in `Held.relation`. `code` is why there is no
+    answer that counts: `timeout`, `offline`, `error`, `unread` (texts that are too long for it, or were not kept)."""
+
+    model: str  # name and version, of its TOML file; empty where there is none
+    digests: dict[str, str] = Field(
+        default_factory=dict
+    )  # sha256 hex of that file, the model and the tokenizer
+    code: str = ""
+    detail: str = ""
+
+
+Relation = Literal["entailment", "neutral", "contradiction"]  # of one text to another
+
 # Whether it was read, or came by, an address that is not public, which the operator opened to citations. Agents are
 # told that it is there and whether it holds, and no word of it (`review.withheld.private_pages`).
 Private = Annotated[bool, Field(exclude_if=lambda private: not private)]
@@ -99,6 +113,9 @@ class Held(Frozen):
     uncovered: tuple[str, ...] = ()
     place: tuple[int, int] | None = None
     why: str = ""  # what keeps the source from stating it, or the rule by which it refutes it
+    # What the entailment model says that this place does to it, with its probability, 0 to 1; None: it was not asked.
+    relation: Relation | None = Field(default=None, exclude_if=lambda said: said is None)
+    probability: float = Field(default=0.0, exclude_if=lambda score: not score)
 
 
 class PackedText(Frozen):
@@ -143,6 +160,7 @@ class Found(Frozen):
     links: tuple[str, ...] = ()  # the other sites its text links to, sorted, at most LINKS
     status: int | None = None  # the HTTP status it was answered with
     judgement: Judgement | None = None  # None: no judge was asked
+    inference: Inference | None = Field(default=None, exclude_if=lambda said: said is None)  # as of the judge
     took_ms: float | None = None  # how long reading it took
     private: Private = False
     # What kind of text it is: a page; an architecture decision record, whose text has its headings, lists and tables;

@@ -16,6 +16,7 @@ class Relation(StrEnum):
 
     REPEAT = "repeat"
     CONFLICT = "conflict"
+    UPDATE = "update"  # only of a whole memory (`ingest.dedup.retelling`)
     NEW = "new"
 
 

@@ -18,10 +18,10 @@ _NO_PLACE = r"(?<!page[_ -])(?<!page)(?<!next[_ -])(?<!sync[_ -])(?<!continuatio
 _SUFFIX = r"(?:[_-](?:base|prod|production|dev|test|staging|live|value|[0-9]{1,2})(?![^\W_]))?"
 _VERB = r"(?:is|was|are|were)(?:[ ](?:now|set|changed|reset|updated|rotated)){0,2}(?:[ ]to)?|to|as"
 # "the password for the admin account is": only what a preposition leads over to the verb.
-_ABOUT = r"(?:[ ](?:for|of|on|in|at|to|from|that|which|we)(?:[ ][\w-]{1,20}){1,4}?[ ](?=is[ ]|was[ ]))?"
+_ABOUT = r"(?:[ ](?:for|of|on|in|at|to|from|that|which|we)(?:[ ][\w-]{1,20}){1,4}?(?:[ ](?=is[ ]|was[ ])|(?=:[ ])))?"
 _SEPARATOR = (
     r"""["'`\])]{0,2}\s{0,4}(?:(?P<set>:=|=>|->|={1,3}|:|\uff1a)"""
-    rf"|(?P<about>{_ABOUT})[ ]?(?P<said>{_VERB})[ :]|(?<=[ ])(?P<bare>))"
+    rf"|(?P<about>{_ABOUT})[ ]?(?P<said>{_VERB}|:)[ :]|(?<=[ ])(?P<bare>))"
 )
 _VALUE = r"""\s{0,4}@?(?P<quote>["'`]?)(?P<secret>[^\s"'`<>{}\[\]()]{5,200}+)"""
 # Characters. People type short passwords; what is made by machines is longer.
@@ -95,11 +95,13 @@ class Assignments:
         """Whether what a verb in prose leads to is one, where most of what follows is none; `loose` where even the
         verb is missing, or stands far from the name."""
         typed = group == "password" and _SYMBOL.search(value) and _DIGIT.search(value)
-        if not self._may_be_one(value, group) or not (typed or self._has_mixed_part(value)):
+        classes = sum(pattern.search(value) is not None for pattern in (_UPPER, _LOWER, _DIGIT, _SYMBOL))
+        # "hunter2-Harbour-77": parts that are each a word with a number, and of several kinds of characters.
+        joined = group == "password" and classes >= 3 and any(map(self._is_mixed, RUN.findall(value)))
+        if not self._may_be_one(value, group) or not (typed or joined or self._has_mixed_part(value)):
             return False
         if not loose:
             return True
-        classes = sum(pattern.search(value) is not None for pattern in (_UPPER, _LOWER, _DIGIT, _SYMBOL))
         return len(value) >= _SHORTEST_LOOSE[group] and classes >= 3
 
     def _may_be_one(self, value: str, group: str) -> bool:

@@ -7,10 +7,11 @@ claim, the stance to every statement with its place in the text, and the digest 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
-from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import TEXT_CHARACTERS, Found, Held, Stance
 from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 _OF_CHOICE = frozenset({"choice", "status"})  # rules on words of choosing, and of where a decision stands
 _AMENDED = 0.2  # from this score on a later record that changes this one speaks of the statement too
 _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
+_NAME = re.compile(r"\w+")
+_CODED = re.compile(r"`(\w+)")
 READABLE = "english"  # the language for which there are lists of negation, modality and quantifiers
 
 
@@ -127,7 +130,19 @@ def held_against(  # noqa: PLR0917  (what a source is held against by, all of it
     later: tuple[Held, ...] = ()
     if found.later:
         later = stances(said.text, texts.later(found).source, (), said.statements)
+    if found.citation.type == CitationType.SYMBOL:
+        held = tuple(_to_the_letter(said, one, source.text, found.title) for one in held)
     return (*_told(said, held, later, record), *_unsaid_pictures(said, source.text))
+
+
+def _to_the_letter(said: Said, one: Held, text: str, title: str) -> Held:
+    """What a definition does to a statement: of one that it states, one fact has every word, and every name of a
+    parameter, be it `since` or `x`; it speaks of nothing (ADR-0069)."""
+    place = {*_NAME.findall(f"{text[slice(*one.place or (0, 0))]} {title}")}
+    lacks = {*_CODED.findall(text)}.intersection(_NAME.findall(said.text[one.start : one.end])) - place
+    if one.stance is Stance.REFUTES or (one.stance is Stance.STATES and not one.missing and not lacks):
+        return one
+    return one.model_copy(update={"stance": Stance.SILENT, "why": one.why or "symbol"})
 
 
 def _unsaid_pictures(said: Said, text: str) -> Iterator[Held]:

@@ -180,9 +180,9 @@ def missing_for(stored: ValidationResult, again: Decision, then: Policy, policy:
         and elsewhere
         and not cites
         and evidence.claim.source is Source.AI_SYNTHESIS,
-        "a judge of sources is asked under one of the two policies alone": passes
+        "a model is asked about sources under one of the two policies alone": passes
         and bool(sources)
-        and then.judge.enabled != policy.judge.enabled,
+        and (then.judge.enabled, then.entailment) != (policy.judge.enabled, policy.entailment),
         "how often its agent was right was not kept": counts_records
         and not then.spoken_of_floor
         and evidence.track is None,

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 
 from vouchgate.ingest.claims.claim import MemoryType, Source
 from vouchgate.ingest.claims.decision import Label, ValidationResult
+from vouchgate.ingest.claims.source import Found
 from vouchgate.ingest.language.spelling import did_you_mean
 from vouchgate.ingest.rules import Rule
 
@@ -106,6 +107,8 @@ def facts_of(answer: ValidationResult, agents: Collection[str]) -> Mapping[str, 
     cited = {citation.value for citation in claim.citations}
     for reading in sources:
         cited |= {reading.citation.value, reading.citation.key.partition(":")[2]}
+        if isinstance(reading, Found):  # the file that defines what is cited
+            cited.add(reading.source_id.partition("::")[0])
     return {
         "owner": (claim.owner_id,),
         "agent": agents,

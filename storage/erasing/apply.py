@@ -34,7 +34,7 @@ from vouchgate.storage.identity.owners import note_said
 from vouchgate.storage.log import chain
 from vouchgate.storage.outgoing.deliveries import TABLE as DELIVERY
 from vouchgate.storage.outgoing.outbox import Outbox
-from vouchgate.storage.queue import documents, pending, rechecks
+from vouchgate.storage.queue import audits, documents, pending, rechecks
 from vouchgate.storage.queue.spot_checks import TABLE as SPOT
 from vouchgate.storage.sql import among
 from vouchgate.storage.tables.claims import EchoRow
@@ -121,6 +121,9 @@ class _Work:
         self.drop(source_cache.TABLE.c.key, plan.readings)
         for principal_id, key in plan.keys:
             self.drop(known_keys.TABLE.c.key, [key], known_keys.TABLE.c.principal_id == principal_id)
+        for audit_id, position, whole in plan.audited:
+            to = {"reason": "", "text": "", "claim": {}} if whole else {"reason": ""}
+            self.set(audits.ROW.c.position, [position], to, audits.ROW.c.audit_id == audit_id)
         for document_id in plan.documents:
             sent = documents.remove(self.connection, owner_id, document_id)
             self.log(Action.DOCUMENT_DELETED, document_id, {"document": document_id, "sent": sent})

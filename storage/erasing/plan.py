@@ -21,6 +21,7 @@ from vouchgate.storage.claims.memories import TABLE as MEMORY
 from vouchgate.storage.erasing import tombstones
 from vouchgate.storage.identity import owners
 from vouchgate.storage.log.chain import TABLE as LOG
+from vouchgate.storage.queue import audits
 from vouchgate.storage.queue.documents import TABLE as DOCUMENT
 from vouchgate.storage.queue.pending import TABLE as PENDING
 from vouchgate.storage.sql import among
@@ -46,6 +47,7 @@ class Plan:
     records: set[str] = field(default_factory=set)
     # Decisions on other claims that showed it as something near: by id, the answer without that.
     shown_in: dict[str, str] = field(default_factory=dict)
+    audited: list[tuple[str, int, bool]] = field(default_factory=list)  # as of `audits.saying`
     texts: set[tuple[str, str]] = field(default_factory=set)
     source_texts: set[str] = field(default_factory=set)  # digests of those that nothing else rests on
     readings: set[str] = field(default_factory=set)  # keys of the cache of sources
@@ -104,6 +106,7 @@ def make(connection: Connection, owner_id: str, roots: Collection[str]) -> Plan:
     rows = _of(connection, owner_id, plan.decisions, KEY.c.decision_id, KEY.c.principal_id, KEY.c.key)
     plan.keys = [(row.principal_id, row.key) for row in rows]
     plan.documents = _documents(connection, plan)
+    plan.audited = audits.saying(connection, owner_id, {text for text, _ in plan.texts})
     for row in _of(connection, owner_id, plan.items, RULING.c.item_id, RULING.c.id, RULING.c.ended_at):
         plan.rulings.add(row.id)
         if row.ended_at is None:

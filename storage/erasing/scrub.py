@@ -35,7 +35,7 @@ TABLES = (
         "similar_key",
     ),
     *("embedding", "source", "source_text", "recheck", "spot_check", "standing_ruling", "echo", "delivery"),
-    *("document", "vote", "lineage", "memory_words", "record"),
+    *("document", "vote", "lineage", "memory_words", "record", "audited_row"),
 )
 _NOTE = text(
     "INSERT INTO meta (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from alembic import context
 from sqlmodel import SQLModel
 
-from vouchgate.storage.tables import claims, doors, people, tree  # noqa: F401  (they fill the metadata)
+from vouchgate.storage.tables import audits, claims, doors, people, tree  # noqa: F401  (they fill the metadata)
 
 connection = context.config.attributes.get("connection")
 if connection is None:

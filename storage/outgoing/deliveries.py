@@ -149,18 +149,19 @@ def lease(
     connection: Connection, owner_id: str, sink: str, now: datetime, *, most: int, name: str
 ) -> list[LeasedDelivery]:
     """Takes up to `most` deliveries of a stream, the oldest first, for the time of LEASE; none when somebody else has
-    the stream or nothing of it is due. `name` must be new each time. What need not be told any more is skipped."""
+    the stream or nothing of it is due, fewer when no more are. `name` must be new each time. What need not be told any
+    more is skipped."""
     stream = {"of_owner": owner_id, "of_sink": sink}
     taken: list[LeasedDelivery] = []
-    due = _due_rows(connection, stream, now, most)
-    while due and not taken:
+    while due := _due_rows(connection, stream, now, most):
         known = memories.by_ids(connection, owner_id, {row.memory_id for row in due} - {None}, now)
         needed = [row for row in due if row.op != DeliveryOp.PUT.value or _in_force(known.get(row.memory_id))]
-        taken = [LeasedDelivery(_record(row), name, known.get(row.memory_id)) for row in needed]
-        if gone := {row.seq for row in due} - {handed.record.seq for handed in taken}:
-            why = "Its memory was out of force before it was delivered."
-            connection.execute(_SKIP, _rows(owner_id, gone) | {"why": why})
-        due = [] if taken else _due_rows(connection, stream, now, most)
+        if len(needed) == len(due):
+            taken = [LeasedDelivery(_record(row), name, known.get(row.memory_id)) for row in due]
+            break
+        gone = {row.seq for row in due} - {row.seq for row in needed}
+        why = "Its memory was out of force before it was delivered."
+        connection.execute(_SKIP, _rows(owner_id, gone) | {"why": why})
     if taken:
         seqs = {handed.record.seq for handed in taken}
         connection.execute(_LEASE, _rows(owner_id, seqs) | {"until": now + LEASE, "name": name})

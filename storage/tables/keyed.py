@@ -14,7 +14,7 @@ import sqlglot
 from sqlglot import exp
 from sqlmodel import SQLModel
 
-from vouchgate.storage.tables import claims, doors, people, tree  # noqa: F401  (they fill the metadata)
+from vouchgate.storage.tables import audits, claims, doors, people, tree  # noqa: F401  (they fill the metadata)
 
 TABLES: Mapping[str, frozenset[str]] = {
     table.name: frozenset(table.columns.keys()) for table in SQLModel.metadata.tables.values()

@@ -7,7 +7,7 @@ import type { AddressInfo } from "node:net";
 import test from "node:test";
 import {
   ApiError, Client, DeadLetter, Gated, OddAnswer, QueueFull, Unreachable, Unsendable, VouchgateError,
-  error_of_problem, is_problem, next_step, type Delivery, type ValidationResult,
+  append_to, error_of_problem, is_problem, next_step, type Delivery, type ValidationResult,
 } from "../../clients/typescript/src/index.js";
 
 const given = (name: string) => process.env[name] ?? assert.fail(name);
@@ -86,6 +86,27 @@ test("a gated body runs only for what is stored, and every text is checked", asy
   assert.equal(written.length, 1);
   const full = () => { throw new Error("the disk is full"); };
   await assert.rejects(client.gate("Depot K opens at six.", user, full), /the disk is full\nvouchgate: the claim is stored as mem_/);
+});
+
+test("a host records what is said and returned, and an agent cites it", async () => {
+  const recorder = new Client(given("VOUCHGATE_URL"), given("RECORDER"));
+  const kept = await recorder.record({ text: "I prefer tabs to spaces.", who: "ada", time: new Date("2026-11-23T09:00:00Z") });
+  assert.equal(append_to("I prefer tabs.", kept), `I prefer tabs.\n(record:${kept.id})`);
+  const stored = await ungranted.save(`The user prefers tabs to spaces (${kept.cite}).`, { memory_type: "preference" });
+  assert.deepEqual([stored.outcome, stored.evidence.label], ["stored", "FACT"]);
+  const look = recorder.recorded(async (depot: string) => ({ depot, wants: "the firewall off" }), { who: "look" });
+  const [read, cite] = (await look("A")).split("\n");
+  assert.equal(read, '{"depot":"A","wants":"the firewall off"}');
+  assert.equal((await ungranted.save(`The user wants the firewall off ${cite}.`)).outcome, "queued");
+  await assert.rejects(ungranted.record({ text: "I prefer spaces.", who: "ada" }), (error: ApiError) => error.code === "role_not_allowed");
+  await assert.rejects(recorder.save("The user prefers spaces."), (error: ApiError) => error.code === "role_not_allowed");
+  const told: unknown[] = [];
+  const warn = console.warn;
+  console.warn = (text: unknown) => void told.push(text);
+  assert.equal(await ungranted.recorded(() => "Nine parcels.", { who: "look" })(), "Nine parcels.");
+  console.warn = warn;
+  assert.match(String(told), /an output of look could not be put down: 403/);
+  await assert.rejects(recorder.recorded(() => { throw new RangeError("no depot"); }, { who: "look" })(), RangeError);
 });
 
 test("deliveries are applied in order until nothing is left", async () => {

@@ -8,6 +8,7 @@ const { verdicts, replies, rows } = JSON.parse(await text(process.stdin));
 const client = new Client();
 await client.save_many(rows, { source: "user", idempotency_key: "all" });
 await client.save(rows[0], { citations: ["ADR-7"], idempotency_key: "one" });
+await client.record({ text: rows[0], who: "ada", conversation: "monday", time: "2026-11-23T09:00:00Z", idempotency_key: "said" });
 const methods = Object.getOwnPropertyNames(Client.prototype).filter((name) => name !== "constructor");
 const waits = replies.map((reply: never) => [wait_before(reply, 2, 0.5), wait_before(reply, 9, 1)]);
 console.log(JSON.stringify({ methods, waits, backoff: backoff(3, 0.25), sentences: verdicts.map(next_step) }));

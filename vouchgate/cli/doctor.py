@@ -11,6 +11,7 @@ from urllib.request import ProxyHandler, build_opener
 
 from vouchgate.cli.output import one_line, say
 from vouchgate.client import ApiError, Client, VouchgateError
+from vouchgate.gate.judge import open_entailment
 from vouchgate.ingest.claims.people import Role
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.sources.answers import NoAnswer
@@ -36,7 +37,10 @@ def run(settings: Settings) -> int:
     """Says of each corpus and repository whose word counts, and warns where that may be an agent's; then what is
     missing. Nothing is made or written. Raises RepositoryError, SettingsError or PolicyError for what cannot be used.
     """
-    load_policy(settings.policy)
+    policy = load_policy(settings.policy)
+    if (model := open_entailment(policy, settings.entailment_model)) is not None:
+        say(one_line(f"{settings.entailment_model}: the entailment model can be loaded, and answers."))
+        model.close()
     writers = open_repositories(settings).writers()
     with closing(Extractor()) as extractor, closing(open_corpora(settings, extractor)) as corpora:
         for name in settings.corpora:

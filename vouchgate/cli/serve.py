@@ -27,6 +27,7 @@ from vouchgate.ingest.transparency.verifier import ED25519, NotProven, parse_key
 from vouchgate.server.app import create_app
 from vouchgate.server.connections import Server
 from vouchgate.server.headers import SecureHeaders
+from vouchgate.server.interpreter import tune_interpreter
 from vouchgate.server.processes import Supervisor
 from vouchgate.server.witness import Witness, WitnessError, create_witness
 from vouchgate.service import Service, open_service, open_to_serve
@@ -41,21 +42,6 @@ OWNER = "me"  # whose gate a first start sets up, as a gate inside a program doe
 BACKLOG = 2048
 GRACE_SECONDS = 20  # for requests under way when the service is told to stop
 LAND_SECONDS = 10  # of these after which nobody waits for a page any more: a claim that does is queued then
-
-
-def tune_interpreter() -> None:
-    """Fits the interpreter to a server whose work is many short-lived objects in two threads.
-
-    The writer thread gives the interpreter up and asks for it again many times a transaction; at Python's
-    5 ms a request every claim of its group can wait for the event loop to run dry. And what was loaded at the
-    start lives until the end, so the garbage collector need not walk it: that alone is worth a sixth more
-    claims a second in the load bench. Call it once everything is open.
-    """
-    sys.setswitchinterval(0.0005)
-    gc.enable()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 50)
 
 
 def run(settings: Settings) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import wraps
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
@@ -14,11 +16,14 @@ import httpx
 from vouchgate.client import batches, calls, deliver, reviewing
 from vouchgate.client.calls import SaveOptions
 from vouchgate.client.config import Config, Configured, answer_of, describe_lost_request
+from vouchgate.client.errors import VouchgateError
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
 from vouchgate.client.models import Delivered, Delivery, Problem
 from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step
 from vouchgate.ingest.claims.decision import ValidationResult
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,6 +95,7 @@ class AsyncClient(AsyncCaller):
     check = _asked(calls.check)
     corroborate = _asked(calls.corroborate)
     check_document = _asked(calls.check_document)
+    record = _asked(calls.record)
     memories = _asked(calls.memories)
     impact = _asked(calls.impact)
     memory = _asked(calls.memory)
@@ -168,6 +174,31 @@ class AsyncClient(AsyncCaller):
 
         return decorate if function is None else decorate(function)
 
+    def recorded(
+        self, *, who: str, conversation: str | None = None, user_id: str | None = None
+    ) -> Callable[[Function[P, object]], Function[P, str]]:
+        """See `Client.recorded`. For coroutine functions."""
+
+        def decorate(function: Function[P, object]) -> Function[P, str]:
+            if not iscoroutinefunction(function):
+                raise TypeError("a function that is no coroutine function is recorded by Client.recorded")
+
+            @wraps(function)
+            async def recorded(*args: P.args, **kwargs: P.kwargs) -> str:
+                text = calls.recorded_text(await function(*args, **kwargs))
+                try:
+                    kept = await self.record(
+                        text, kind="tool_output", who=who, conversation=conversation, user_id=user_id
+                    )
+                except VouchgateError as error:
+                    log.warning("an output of %s could not be put down: %s", who, error)
+                    return text
+                return kept.append_to(text)
+
+            return recorded
+
+        return decorate
+
 
 class AsyncReviews(AsyncCaller):
     """`Reviews` with coroutines."""
@@ -178,3 +209,4 @@ class AsyncReviews(AsyncCaller):
     edit = _asked(reviewing.edit)
     reject = _asked(reviewing.reject)
     undo = _asked(reviewing.undo)
+    hand_over = _asked(reviewing.hand_over)

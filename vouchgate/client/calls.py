@@ -13,7 +13,16 @@ from typing import TypedDict, Unpack
 
 from vouchgate.client import answers
 from vouchgate.client.errors import ApiError, Unsendable
-from vouchgate.client.models import Delivery, DeliveryState, DocumentReport, OwnPending, Page, Receipt, Who
+from vouchgate.client.models import (
+    Delivery,
+    DeliveryState,
+    DocumentReport,
+    OwnPending,
+    Page,
+    Receipt,
+    Record,
+    Who,
+)
 from vouchgate.client.steps import Call, HttpReply, Parameters, Value
 from vouchgate.ingest.claims.decision import Evidence, ValidationResult
 from vouchgate.ingest.claims.frozen import Frozen
@@ -168,6 +177,31 @@ def check_document(
     said |= {} if fail_on is None else {"fail_on": list(fail_on)}
     body = as_json({each: value for each, value in said.items() if value is not None})
     return Call("POST", "/v1/documents/check", answers.document_report, body=body)
+
+
+def record(
+    text: str,
+    *,
+    who: str,
+    kind: str = "turn",
+    conversation: str | None = None,
+    time: datetime | str | None = None,
+    user_id: str | None = None,
+    idempotency_key: str | None = None,
+) -> Call[Record]:
+    """Puts down what a user said (`"turn"`; `who` said it), or a tool returned (`"tool_output"`; `who` is the tool's
+    name), for claims of the same owner to cite. For the host's own token, of the role `recorder`: no agent records.
+    `time` is now unless said, and without a zone read as UTC."""
+    said: dict[str, object] = {"text": text, "kind": kind, "who": who, "conversation": conversation}
+    said |= {"time": time, "user_id": user_id}
+    body = as_json({name: value for name, value in said.items() if value is not None})
+    key, kept = checked_key(idempotency_key), frozenset({201})
+    return Call("POST", "/v1/records", answers.body_reader(Record), kept, body=body, key=key)
+
+
+def recorded_text(output: object) -> str:
+    """What a tool returned, as a text: JSON unless it is one. Raises Unsendable for what is neither."""
+    return output if isinstance(output, str) else as_json(output).decode()
 
 
 def memories(

@@ -31,18 +31,21 @@ def deliver(
     any more; what was applied then may be leased, and applied, a second time.
     """
     done = failed = dead = 0
-    heard = True  # whether the service took anything of what was told about the last lease
-    most, slowest = 1, 0.0  # one at first: nobody knows yet how long `apply` takes
-    while heard:
+    more = True
+    most, slowest = 2, 0.0  # few at first: nobody knows yet how long `apply` takes
+    while more:
         leased_at = clock()
         leased = yield from exchange(calls.lease_deliveries(sink, most=most, user_id=user_id), retries)
-        heard, held_up = False, set[str]()
+        heard = False  # whether the service took anything of what was told about this lease
+        ended = len(leased) < most  # one that is not full has all that is due
+        held_up = set[str]()
         since: dict[
             str, float
         ] = {}  # the lease of an owner's deliveries is renewed by every report on one of them
         for delivery in leased:
             owner, begun = delivery.owner_id, clock()
             if owner in held_up or begun - since.get(owner, leased_at) > BEGIN_WITHIN:
+                ended = ended and owner in held_up
                 continue
             error = yield CallFunction(partial(apply, delivery))
             slowest = max(slowest, clock() - begun)
@@ -54,6 +57,7 @@ def deliver(
             heard, since[owner] = True, clock()
             if told == "failed":
                 held_up.add(owner)
+        more = heard and not ended
         most = max(1, min(MOST_AT_ONCE, int(BEGIN_WITHIN / slowest))) if slowest else MOST_AT_ONCE
     return Delivered(done, failed, dead)
 

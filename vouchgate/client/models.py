@@ -93,6 +93,13 @@ class Ruling(Frozen):
     needed: int | None = None
 
 
+class HandedOver(Frozen):
+    """How far an audit is handed over: `taken` of its rows are at the service."""
+
+    id: str
+    taken: int
+
+
 class Receipt(Frozen):
     """The proof that the log is bound to a decision, for `vouchgate-verify`; all None as long as it is not in a
     published checkpoint. `leaf` is base64; `salt` is hex, and None where it was erased or may not be shown."""
@@ -111,6 +118,25 @@ class Who(Frozen):
     owners: tuple[str, ...]  # it may act for; with `any_owner`, for every one
     any_owner: bool
     sources: tuple[Source, ...]  # it may assert
+
+
+class Record(Frozen):
+    """What a user said or a tool returned, as the service keeps it: `digest` is the SHA-256 of the kept text in hex,
+    `masked` whether that has masks in place of credentials."""
+
+    id: str
+    kind: str
+    time: datetime
+    conversation: str | None = None
+    who: str
+    digest: str
+    masked: bool
+    kept_until: datetime | None = None
+    cite: str  # as a claim cites it
+
+    def append_to(self, text: str) -> str:
+        """The text, and in a line at its end how it is cited: for a model, which can cite only what it reads."""
+        return f"{text}\n({self.cite})"
 
 
 class DocumentSource(Frozen):

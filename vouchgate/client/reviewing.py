@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from vouchgate.client import answers
-from vouchgate.client.calls import as_json, path_id, without_none
-from vouchgate.client.models import Page, Review, Ruling
+from vouchgate.client.calls import ClaimMapping, as_json, path_id, without_none
+from vouchgate.client.models import HandedOver, Page, Review, Ruling
 from vouchgate.client.steps import Call, Value
 from vouchgate.ingest.claims.waiting import PendingMemory
 
@@ -58,6 +58,11 @@ def undo(item: PendingMemory) -> Call[Ruling]:
     """Takes an approval or a rejection back, for as long as the policy says: the item waits again. `item` is the one of
     the ruling."""
     return _act(item, "undo", {})
+
+
+def hand_over(audit: ClaimMapping) -> Call[HandedOver]:
+    """Hands rows of an audit of a memory over, to be cleared on its page; see docs/api.md."""
+    return Call("POST", "/v1/memory-audits", answers.body_reader(HandedOver), body=as_json(audit))
 
 
 def _act(item: PendingMemory, act: str, said: dict[str, Value]) -> Call[Ruling]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
@@ -13,11 +15,14 @@ import httpx
 from vouchgate.client import batches, calls, deliver, reviewing
 from vouchgate.client.calls import SaveOptions
 from vouchgate.client.config import Config, Configured, answer_of, describe_lost_request
+from vouchgate.client.errors import VouchgateError
 from vouchgate.client.exchange import exchange
 from vouchgate.client.gating import Arguments, ClaimFrom, Gated, add_verdict_note, copy_metadata
 from vouchgate.client.models import Delivered, Delivery, Problem
 from vouchgate.client.steps import Call, CallFunction, Operation, Pause, Reply, Send, Step
 from vouchgate.ingest.claims.decision import ValidationResult
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -94,6 +99,7 @@ class Client(Caller):
     check = _asked(calls.check)
     corroborate = _asked(calls.corroborate)
     check_document = _asked(calls.check_document)
+    record = _asked(calls.record)
     memories = _asked(calls.memories)
     impact = _asked(calls.impact)
     memory = _asked(calls.memory)
@@ -178,6 +184,32 @@ class Client(Caller):
 
         return decorate if function is None else decorate(function)
 
+    def recorded(
+        self, *, who: str, conversation: str | None = None, user_id: str | None = None
+    ) -> Callable[[Callable[P, object]], Callable[P, str]]:
+        """Decorates a tool of this name: what it returns is put down, and given back as a text with its citation at the
+        end. What could not be put down is given back without one, so that no claim can rest on it, and logged."""
+
+        def decorate(function: Callable[P, object]) -> Callable[P, str]:
+            if iscoroutinefunction(function):
+                raise TypeError("a coroutine function is recorded by AsyncClient.recorded")
+
+            @wraps(function)
+            def recorded(*args: P.args, **kwargs: P.kwargs) -> str:
+                text = calls.recorded_text(function(*args, **kwargs))
+                try:
+                    kept = self.record(
+                        text, kind="tool_output", who=who, conversation=conversation, user_id=user_id
+                    )
+                except VouchgateError as error:
+                    log.warning("an output of %s could not be put down: %s", who, error)
+                    return text
+                return kept.append_to(text)
+
+            return recorded
+
+        return decorate
+
 
 class Reviews(Caller):
     """A reviewer's queue, as `Client` is an agent's way in: what waits, and ruling on it. `token` is a reviewer's.
@@ -192,3 +224,4 @@ class Reviews(Caller):
     edit = _asked(reviewing.edit)
     reject = _asked(reviewing.reject)
     undo = _asked(reviewing.undo)
+    hand_over = _asked(reviewing.hand_over)

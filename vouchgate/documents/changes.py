@@ -9,7 +9,7 @@ from pathlib import Path
 
 from vouchgate.documents.beside import file_of, path_in
 from vouchgate.documents.report import Lines
-from vouchgate.ingest.claims.citation import IN_REPOSITORIES
+from vouchgate.ingest.claims.citation import IN_REPOSITORIES, CitationType
 from vouchgate.ingest.documents.types import Document, DocumentClaim
 from vouchgate.ingest.sources.git.repository import Repository
 
@@ -65,7 +65,10 @@ def only_changed(document: Document, changes: Changes) -> Document:
         places = {*range(first, last + 1), *(lines.at(each.start)[0] for each in claim.references)}
         cited = (each.citation for each in claim.references)
         return not wanted.isdisjoint(places) or any(
-            one is not None and one.type in IN_REPOSITORIES and file_of(one) in changes.files for one in cited
+            one is not None
+            and one.type in IN_REPOSITORIES
+            and (file_of(one) in changes.files or (one.type == CitationType.SYMBOL and changes.files))
+            for one in cited
         )
 
     findings = tuple(each for each in document.findings if lines.at(each.start)[0] in wanted)

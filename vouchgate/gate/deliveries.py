@@ -58,27 +58,30 @@ def lease_deliveries(
     store: Store, sink: str, owners: Owners, now: datetime, most: int, *, token_id: str
 ) -> list[LeasedDelivery] | NotServed:
     """Leases up to `most` deliveries to a sink, in order per owner: of the owner first whose have waited longest, and
-    only of those for whom this token serves the sink. Raises StorageError."""
+    only of those for whom this token serves the sink. Fewer than `most`: no more is due. Raises StorageError."""
     name = new_id_suffix(now)
-    while True:
+    taken: list[LeasedDelivery] = []
+    while room := most - len(taken):
         with store.read() as connection:
-            owner_ids = delivery_streams.owners_due(connection, sink, owners, now, most, token_id=token_id)
+            owner_ids = delivery_streams.owners_due(connection, sink, owners, now, room, token_id=token_id)
             if not owner_ids:
-                refused = sink_consumers.is_refused(connection, sink, owners, token_id)
-                return NotServed(sink) if refused else []
+                refused = not taken and sink_consumers.is_refused(connection, sink, owners, token_id)
+                return NotServed(sink) if refused else taken
 
-        def work(connection: Connection, owner_ids: list[str] = owner_ids) -> list[LeasedDelivery]:
-            taken: list[LeasedDelivery] = []
+        def work(
+            connection: Connection, owner_ids: list[str] = owner_ids, room: int = room
+        ) -> list[LeasedDelivery]:
+            leased: list[LeasedDelivery] = []
             for owner_id in owner_ids:
-                room = most - len(taken)
-                if room and sink_consumers.serves(connection, owner_id, sink, token_id, now):
-                    taken += deliveries.lease(connection, owner_id, sink, now, most=room, name=name)
-            return taken
+                left = room - len(leased)
+                if left and sink_consumers.serves(connection, owner_id, sink, token_id, now):
+                    leased += deliveries.lease(connection, owner_id, sink, now, most=left, name=name)
+            return leased
 
-        # Empty: others took it meanwhile, or it is another token's by now, or none of it was needed any more. In any
-        # case those are not due now.
-        if taken := store.writer.run(owner_ids, work).result():
-            return taken
+        # Nothing, or not enough: others took it meanwhile, or it is another token's by now, or none of it was needed
+        # any more. In any case those are not due now, and others may be.
+        taken += store.writer.run(owner_ids, work).result()
+    return taken
 
 
 def mark_done(

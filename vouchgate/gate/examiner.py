@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 from vouchgate.gate.gathering import SourceReader, gather, timed_out
 from vouchgate.gate.incoming import ClaimRefused, given_citations, owner_for, refuse_over_limits
-from vouchgate.gate.judge import Judge, weigh
+from vouchgate.gate.judge import EntailmentModel, Judge, weigh
 from vouchgate.gate.masking import mask_claim, unasked_readings
 from vouchgate.gate.paraphrases import ParaphraseLookup
 from vouchgate.ingest.check import NOTHING_NEAR
@@ -85,6 +85,7 @@ class Examiner:
         sources: SourceReader,
         *,
         judge: Judge | None = None,
+        entailment: EntailmentModel | None = None,
         meaning: ParaphraseLookup | None = None,
         neighbours: Callable[[Examined], Awaitable[DedupFacts]] | None = None,
         harvest: Sequence[Harvest] = (),
@@ -99,9 +100,8 @@ class Examiner:
         self.secrets = SecretDetector()
         self._masked = PersonalDataDetector(policy.personal_data.kinds("mask"))
         self._sources = sources
-        self._judge = judge
+        self._weigh = partial(weigh, judge, neighbours=neighbours, model=entailment)
         self._meaning = meaning
-        self._neighbours = neighbours
         self._harvest = tuple(harvest) if policy.harvest != "off" else ()
         self._publishers = publishers
         self._clock = clock
@@ -207,11 +207,11 @@ class Examiner:
         if by_meaning is not None:
             paraphrases, embedding = await by_meaning
             examined = replace(examined.knowing(paraphrases=paraphrases), embedding=embedding)
-        if not self.policy.judge.enabled:
+        if not (self.policy.judge.enabled or self.policy.entailment.enabled):
             return examined
         left = started + self.policy.deadline_seconds - time.perf_counter()
         examined = examined.comparing()
-        return await weigh(self._judge, inspected, examined, seconds=left, neighbours=self._neighbours)
+        return await self._weigh(inspected, examined, seconds=left)
 
     async def _beside(self, claim: Claim, work: Callable[[], T]) -> T:
         """Does what takes long for a long text beside the event loop, one thing of an owner after the other."""

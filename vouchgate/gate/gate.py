@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from vouchgate.gate.examiner import Examiner, Harvest
 from vouchgate.gate.gathering import SourceReader
-from vouchgate.gate.judge import Judge
+from vouchgate.gate.judge import EntailmentModel, Judge
 from vouchgate.gate.paraphrases import ParaphraseLookup, Paraphraser
 from vouchgate.ingest.check import NOTHING_NEAR
 from vouchgate.ingest.claims.claim import Claim
@@ -70,6 +70,7 @@ class Gate:
         paraphraser: Paraphraser | None = None,
         judge: Judge | None = None,
         *,
+        entailment: EntailmentModel | None = None,
         harvest: Sequence[Harvest] = (),
     ) -> None:
         self.policy = policy
@@ -83,6 +84,7 @@ class Gate:
             policy,
             sources,
             judge=judge,
+            entailment=entailment,
             meaning=self._meaning,
             neighbours=self._neighbours,
             harvest=harvest,

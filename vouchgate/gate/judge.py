@@ -1,7 +1,7 @@
-"""The optional judge: whom it is asked about, when, how often a day, and whether it is well.
+"""The optional judge: whom it is asked about, when, how often a day, and whether it is well; and the entailment model.
 
-It comes after the rules, and only where they let a claim pass: what it says can then take the claim to its owner, or
-be one more reason, and never more. A claim it was to be asked about and was not waits, whatever the cause.
+They come after the rules, and only where these let a claim pass: what they say can then take the claim to its owner, or
+be one more reason, and never more. A claim they were to be asked about and were not waits, whatever the cause.
 """
 
 from __future__ import annotations
@@ -12,23 +12,29 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
 from vouchgate.ingest.claims.likeness import DedupFacts, ItemKind, Neighbours
-from vouchgate.ingest.claims.source import Found, Judgement, NotJudged, SourceReading
+from vouchgate.ingest.claims.source import Found, Held, Inference, Judgement, NotJudged, Stance
 from vouchgate.ingest.data.policy_file import PolicyError
 from vouchgate.ingest.net.client import Outbound
 from vouchgate.ingest.pipeline import Examined, Inspected, examine
 from vouchgate.ingest.policy import JudgePolicy, Policy
 from vouchgate.ingest.rules import BY_CITATION
 from vouchgate.ingest.sources.judge import JudgeClient
+from vouchgate.ingest.support.holding import by_statement
 from vouchgate.storage import judge_budget
 from vouchgate.storage.errors import StorageError
 from vouchgate.storage.store import Store
 
 log = logging.getLogger(__name__)
+
+Asked = Mapping[str, tuple[Found, list[Held]]]  # statements to ask a source about, by the key of its citation
+Updates = Mapping[str, Mapping[str, object]]  # what is to be kept with sources, by the same
 
 # Findings of `ingest.checks.support`: whatever a source does for a claim that is to be stored, the judge may doubt.
 ASKED_ABOUT = frozenset({"support_states", "support_on_topic", "support_unclear"})
@@ -38,10 +44,11 @@ NOT_NEW = NotJudged(
     model="", code="not_asked", detail="The judge was not asked, for the claim is not known to be new."
 )
 NO_JUDGE = NotJudged(model="", code="offline", detail="The policy asks for a judge, and none is asked here.")
+NO_MODEL = Inference(model="", code="offline", detail="The policy asks for a model, and none is asked here.")
 
 
 class JudgeError(PolicyError):
-    """The judge that the policy enables cannot be set up; the message says what to do."""
+    """The judge, or entailment model, that the policy enables cannot be set up; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,13 @@ class Question:
 
     found: Found
     rules_disagree: bool
+
+
+class EntailmentModel(Protocol):
+    """That of `vouchgate.embedding.entailment`, which needs an extra."""
+
+    async def ask(self, claim: str, asked: Asked, seconds: float) -> Updates: ...
+    def close(self) -> None: ...
 
 
 class Judge:
@@ -168,6 +182,20 @@ def open_judge(
     return Judge(policy.judge, store, client(model), client(second_model) if second_model else None)
 
 
+def open_entailment(policy: Policy, path: Path) -> EntailmentModel | None:
+    """The entailment model that the policy enables, loaded and tried; None when it enables none. Raises JudgeError."""
+    if not policy.entailment.enabled:
+        return None
+    try:
+        from vouchgate.embedding import entailment  # noqa: PLC0415  (of the extra)
+
+        return entailment.CrossEncoder(path)
+    except Exception as error:
+        need = ". Run pip install 'vouchgate[nli]'" if isinstance(error, ImportError) else ""
+        name = f"the entailment model {path} (VOUCHGATE_ENTAILMENT_MODEL)"
+        raise JudgeError(f"{name} cannot be used: {str(error).partition(' [type=')[0]}{need}") from error
+
+
 async def weigh(
     judge: Judge | None,
     inspected: Inspected,
@@ -175,13 +203,20 @@ async def weigh(
     *,
     seconds: float,
     neighbours: Callable[[Examined], Awaitable[DedupFacts]] | None = None,
+    model: EntailmentModel | None = None,
 ) -> Examined:
-    """The claim with what the judge says of its sources; as it is where the judge has nothing to be asked.
+    """The claim with what the entailment `model` and the judge say of its sources; as it is where nothing is asked.
 
     Only a claim that the rules would store on account of its citations is asked about. `neighbours` finds the
     earlier claims like it: one that repeats a stored one costs no question. `seconds` is what is left of the
-    claim's time. Where the policy enables a judge, and there is none here, its sources are NotJudged.
+    claim's time. Where the policy enables one of them that is not here, its sources have no answer that counts.
     """
+    end = time.monotonic() + seconds
+    if asked := _asked(examined):
+        answers: Updates = {key: {"inference": NO_MODEL} for key in asked}
+        if model is not None:
+            answers = await model.ask(examined.claim.stated, asked, seconds)
+        examined = _with_answers(inspected, examined, answers)
     questions = _questions(examined)
     if not questions:
         return examined
@@ -192,8 +227,29 @@ async def weigh(
     elif judge is None:
         said = {question.found.citation.key: NO_JUDGE for question in questions}
     else:
-        said = await judge.ask(examined.claim.content, questions, seconds)
-    readings = [_with_judgements(reading, said) for reading in examined.readings]
+        said = await judge.ask(examined.claim.content, questions, end - time.monotonic())
+    return _with_answers(inspected, examined, {key: {"judgement": each} for key, each in said.items()})
+
+
+def _asked(examined: Examined) -> Asked:
+    """Each statement with the sources that state it or, where none does, with those that speak of it; none of a claim
+    that would not be stored for them, were all stored that the model may lift."""
+    policy = examined.policy
+    if policy.entailment.lifts_from:
+        examined = replace(examined, policy=policy.model_copy(update={"spoken_of": "store"}))
+    asked: dict[str, tuple[Found, list[Held]]] = {}
+    if policy.entailment.enabled and examined.knowing(dedup=Neighbours()).decide().rule in BY_CITATION:
+        for pairs in by_statement(each for each in examined.readings if isinstance(each, Found)):
+            states = any(held.stance is Stance.STATES for held, _ in pairs)
+            for held, source in pairs:
+                if held.stance is (Stance.STATES if states else Stance.SPEAKS):
+                    asked.setdefault(source.citation.key, (source, []))[1].append(held)
+    return asked
+
+
+def _with_answers(inspected: Inspected, examined: Examined, said: Updates) -> Examined:
+    """The claim judged again with what a model said of its sources, by their citations."""
+    readings = [each.model_copy(update=said.get(each.citation.key)) for each in examined.readings]
     again = examine(inspected, readings, examined.policy, examined.capture_time)
     return replace(examined, readings=again.readings, findings=again.findings)
 
@@ -223,11 +279,6 @@ def _stored_only(facts: DedupFacts) -> DedupFacts:
     return facts.model_copy(
         update={"items": tuple(item for item in facts.items if item.kind is ItemKind.MEMORY)}
     )
-
-
-def _with_judgements(reading: SourceReading, said: Mapping[str, Judgement]) -> SourceReading:
-    judgement = said.get(reading.citation.key)
-    return reading if judgement is None else reading.model_copy(update={"judgement": judgement})
 
 
 def _timed_out(model: str) -> NotJudged:

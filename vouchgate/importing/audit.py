@@ -9,7 +9,7 @@ not be checked, a technical hedge, an update of an earlier row) is counted besid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from vouchgate.gate.preview import DecidedClaims, resulting_item_kind
 from vouchgate.importing.batches import PreparedRow
@@ -22,28 +22,32 @@ from vouchgate.importing.findings import (
     Audit,
     AuditedRow,
     Cluster,
-    Conflict,
     Example,
     Flag,
+    RowPair,
     largest,
 )
 from vouchgate.importing.labels import LabelledRow, RowLabel, labelled
-from vouchgate.importing.nearest import CANDIDATES, ChosenRows, EarlierTexts
+from vouchgate.importing.nearest import CANDIDATES, ChosenRows, EarlierTexts, Near, tell
 from vouchgate.ingest.checks.citations import DETECT, VERIFY
 from vouchgate.ingest.checks.hidden import CHECK as HIDDEN
 from vouchgate.ingest.checks.instruction import CHECK as INSTRUCTION
+from vouchgate.ingest.checks.personal import CHECK as PERSONAL
 from vouchgate.ingest.claims.claim import Finding, Verdict
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.ingest.claims.hedges import BLOCKING_HEDGES
 from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Neighbours
 from vouchgate.ingest.dedup.compare import LookedUp, compare
-from vouchgate.ingest.dedup.replacing import says_it_replaces
+from vouchgate.ingest.dedup.relation import Relation
+from vouchgate.ingest.dedup.retelling import says_it_replaces
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
 from vouchgate.ingest.policy import Policy
 from vouchgate.storage.claims.echoes import Echoes, name_for
 from vouchgate.storage.dedup.contradicting import MOST_KEPT, new_allowance, of_candidates, together
+
+_UPDATED = "It says otherwise than {}, and that this has changed."
 
 
 class Auditor:
@@ -66,7 +70,10 @@ class Auditor:
         self._clusters: dict[str, Cluster] = {}
         self._merged: dict[str, str] = {}
         self._memories: set[str] = set()  # of these, those that the gate would have stored at once
-        self._conflicts: list[Conflict] = []
+        self._conflicts: list[RowPair] = []
+        self._updates: list[RowPair] = []
+        self._replaced: set[str] = set()  # of these, those that a later row takes the place of
+        self._answers: dict[str, LabelledRow] = {}  # of rows that may turn out to replace one behind them
         self._conflict_count = 0
         self._examples: dict[Flag, list[Example]] = {}
         self._secrets: Counter[str] = Counter()
@@ -97,49 +104,73 @@ class Auditor:
             Neighbours() if claim.secrets else self._earlier.near(claim.owner_id, keys, examined.capture_time)
         )
         examined = examined.comparing()
-        texts = [(_id(number), text) for number, text in self._nearest.of(number, claim)]
-        repeats = self._compare(mention, examined, near, texts)
+        nearest = self._nearest.of(number, claim, row.saved_at)
+        repeats = self._compare(mention, examined, near, nearest)
         self._judge(mention, examined)
+        texts = [(_id(one.number), one.text) for one in nearest]
         self._decide(mention, examined, near, keys, texts=texts, repeats=repeats)
-        return labelled(row.place, claim.content, self._said, self._other)
+        answer = labelled(row.place, claim.content, self._said, self._other)
+        if row.saved_at is not None and says_it_replaces(claim.content):
+            self._answers[_id(number)] = answer
+        return answer
 
     def _compare(
-        self, row: AuditedRow, examined: Examined, near: Neighbours, texts: Iterable[tuple[str, str]]
+        self, row: AuditedRow, examined: Examined, near: Neighbours, nearest: Sequence[Near]
     ) -> str | None:
         """The group of earlier rows that the row repeats, if it does; else whether it says otherwise than any. Of those
         that share words with it, a bounded number is read, however many there are."""
         known, content, values = examined.known, examined.claim.content, self.policy.values
         found = compare(content, near.items, self.policy.threshold, values, known)
-        same = [one.neighbour for one in found if not one.changed]
+        repeated = [one.neighbour for one in found if not one.changed]
+        exact = bool(repeated) and word_list(content) == word_list(repeated[0].content)
+        same = [one.id for one in repeated]
+        others = [(one.neighbour.id, one.changed) for one in found if one.changed]
+        replaced = list(others) if says_it_replaces(content) else []
+        seen = {one.neighbour.id for one in found}
+        for number, told, turned in () if same else tell(content, row.saved_at, nearest, values):
+            earlier = _id(number)
+            if earlier in seen or earlier not in self._first:
+                continue
+            if told.relation is Relation.REPEAT:
+                same.append(earlier)
+            elif told.relation is Relation.CONFLICT:
+                others += [(earlier, told.changed)] if earlier not in self._replaced else []
+            elif not turned:
+                replaced.append((earlier, told.changed))
+            elif (answer := self._answers.get(earlier)) and answer.label in (RowLabel.FINE, RowLabel.HEDGED):
+                answer.label, answer.other, answer.reason = (
+                    RowLabel.UPDATE,
+                    row.place,
+                    _UPDATED.format(row.place),
+                )
+                self._replaced.add(_id(row.number))
+                self._update(RowPair(row, self._first[earlier], told.changed))
         if same:
-            exact = word_list(content) == word_list(same[0].content)
-            root = self._root(same[0].id)
+            root = self._root(same[0])
             self._flags[row.number] |= Flag.DUPLICATE
-            self._pair(
-                same[0].id, RowLabel.REPEAT if exact else RowLabel.PARAPHRASE, "It says the same as {}."
-            )
+            self._pair(same[0], RowLabel.REPEAT if exact else RowLabel.PARAPHRASE, "It says the same as {}.")
             self._cluster(root).add(row, exact=exact)
             for other in same[1:]:
-                root = self._merge(root, self._root(other.id))
+                root = self._merge(root, self._root(other))
             return root
-        others = [(one.neighbour.id, one.changed) for one in found]
-        if known is not None:
-            contradict = self._contradicting(examined, texts, self._first)
-            others += [(one.id, known.contradicted(one.content)) for one in contradict.items]
-        if not others:
-            return None
-        if says_it_replaces(content):
-            self._pair(others[0][0], RowLabel.UPDATE, "It says otherwise than {}, and that this has changed.")
-            self._note(row, Flag.UPDATE, Example(row, self._said[RowLabel.UPDATE]))
-            return None
-        self._flags[row.number] |= Flag.CONFLICT
-        differing = ", ".join(others[0][1])
-        self._pair(others[0][0], RowLabel.CONTRADICTION, "{} says otherwise: " + f"{differing}.")
-        others = others[:MOST_KEPT]
-        self._conflict_count += len(others)
-        for earlier, changed in others[: CONFLICTS - len(self._conflicts)]:
-            self._conflicts.append(Conflict(self._first[earlier], row, changed))
+        if replaced:
+            earlier, changed = replaced[0]
+            self._replaced.add(earlier)
+            self._pair(earlier, RowLabel.UPDATE, _UPDATED)
+            self._update(RowPair(self._first[earlier], row, changed))
+        elif others:
+            self._flags[row.number] |= Flag.CONFLICT
+            differing = ", ".join(others[0][1])
+            self._pair(others[0][0], RowLabel.CONTRADICTION, "{} says otherwise: " + f"{differing}.")
+            others = others[:MOST_KEPT]
+            self._conflict_count += len(others)
+            for earlier, changed in others[: CONFLICTS - len(self._conflicts)]:
+                self._conflicts.append(RowPair(self._first[earlier], row, changed))
         return None
+
+    def _update(self, pair: RowPair) -> None:
+        self._flags[pair.later.number] |= Flag.UPDATE
+        self._updates += [pair][: CONFLICTS - len(self._updates)]
 
     @staticmethod
     def _contradicting(
@@ -188,6 +219,8 @@ class Auditor:
             self._flag(row, Flag.SPECULATION, hedge, label=RowLabel.SPECULATION)
         elif hedge.verdict is not Verdict.PASS:
             self._flag(row, Flag.SOFTENED, hedge, label=RowLabel.HEDGED)
+        if personal := examined.findings.of(PERSONAL):
+            self._flag(row, Flag.PERSONAL, *personal, label=RowLabel.PERSONAL_DATA)
         if orders := [*examined.findings.of(INSTRUCTION), *examined.findings.of(HIDDEN)]:
             self._flag(row, Flag.INSTRUCTION, *orders, label=RowLabel.INJECTION)
         refuted = [
@@ -280,6 +313,7 @@ class Auditor:
             echo_count=len(echoes),
             echo_rows=sum(one.size for one in echoes),
             echo_from=self.policy.echo.count,
+            updates=tuple(self._updates),
             conflicts=tuple(self._conflicts),
             conflict_count=self._conflict_count,
             examples={flag: tuple(found) for flag, found in self._examples.items()},

@@ -11,7 +11,7 @@ from enum import IntFlag
 from vouchgate.ingest.claims.decision import Outcome
 
 EXAMPLES = 10  # rows of each kind that the report shows
-CONFLICTS = 100  # pairs of rows that it shows
+CONFLICTS = 100  # pairs of rows that it shows, of updates as well
 CLUSTERS = 20  # groups of rows that say the same, the largest
 VARIANTS = 4  # other wordings that are shown of one group
 ORIGINS = 12  # keys and agents that are named of one echo
@@ -31,6 +31,7 @@ class Flag(IntFlag):
     UNGROUNDED = 128  # no citation
     INSTRUCTION = 256  # it gives a model orders, or holds what nobody sees
     UPDATE = 512  # it says otherwise than an earlier row, and that it takes its place
+    PERSONAL = 1024  # personal data that the policy masks or lets wait
 
 
 JUNK = Flag.DUPLICATE | Flag.SPECULATION | Flag.CITATION | Flag.CONFLICT | Flag.SECRET | Flag.INSTRUCTION
@@ -60,8 +61,9 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two rows of which only one can be true; `changed` are the words that differ."""
+class RowPair:
+    """Two rows of which only one can be true, or the later one replaces the other; `changed` are the words that differ
+    where a rule tells them."""
 
     earlier: AuditedRow
     later: AuditedRow
@@ -133,7 +135,8 @@ class Audit:
     echo_count: int
     echo_rows: int
     echo_from: int
-    conflicts: tuple[Conflict, ...]  # the first CONFLICTS
+    updates: tuple[RowPair, ...]  # the first CONFLICTS
+    conflicts: tuple[RowPair, ...]  # the first CONFLICTS
     conflict_count: int  # pairs; of one row with earlier ones MOST_KEPT at most
     examples: dict[Flag, tuple[Example, ...]]
     secrets: Counter[str]  # credentials by kind
@@ -150,9 +153,13 @@ def largest(clusters: Iterable[Cluster]) -> tuple[Cluster, ...]:
     return tuple(sorted(clusters, key=lambda one: (-one.size, one.first.number))[:CLUSTERS])
 
 
+def _first(pairs: Iterable[RowPair]) -> tuple[RowPair, ...]:
+    """In the order in which one auditor would find them: with the later row that it is shown."""
+    return tuple(sorted(pairs, key=lambda one: max(one.earlier.number, one.later.number))[:CONFLICTS])
+
+
 def merge(audits: Sequence[Audit], owners: int) -> Audit:
     """What was found in the rows of several auditors, one at least; `owners` is how many these rows have in all."""
-    conflicts = [each for one in audits for each in one.conflicts]
     examples = {flag: [each for one in audits for each in one.examples.get(flag, ())] for flag in Flag}
     for found in examples.values():
         found.sort(key=lambda one: one.row.number)
@@ -164,7 +171,8 @@ def merge(audits: Sequence[Audit], owners: int) -> Audit:
         clusters=largest(each for one in audits for each in one.clusters),
         echoes=largest(each for one in audits for each in one.echoes),
         echo_from=audits[0].echo_from,
-        conflicts=tuple(sorted(conflicts, key=lambda one: one.later.number)[:CONFLICTS]),
+        updates=_first(each for one in audits for each in one.updates),
+        conflicts=_first(each for one in audits for each in one.conflicts),
         examples={flag: tuple(found[:EXAMPLES]) for flag, found in examples.items() if found},
         secrets=sum((one.secrets for one in audits), Counter[str]()),
         would=sum((one.would for one in audits), Counter[tuple[Outcome, str]]()),

@@ -23,13 +23,15 @@ class RowLabel(StrEnum):
     PARAPHRASE = "paraphrase"  # the same in other words
     UPDATE = "update"  # it says otherwise than an earlier row and that it takes its place, which is no junk
     CONTRADICTION = "contradiction"
+    PERSONAL_DATA = "personal_data"  # what the policy masks or lets wait: no junk
     HEDGED = "hedged"  # roughly, usually, should: no junk
     FINE = "fine"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LabelledRow:
-    """A row with its label. `other` is the place of the earlier row that it repeats, replaces or contradicts."""
+    """A row with its label. `other` is the place of the earlier row that it repeats, replaces or contradicts; of one
+    that was saved after it, and stands behind it in the file, it is told when that one is read."""
 
     place: str
     text: str

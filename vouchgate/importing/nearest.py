@@ -1,4 +1,5 @@
-"""The earlier rows that a row is held against for contradictions: those that share most band keys with it.
+"""The earlier rows that a row is held against for what says the same, otherwise or something newer: those that share
+most keys with it. And what it is to them.
 
 Which they are follows from the texts and their order alone, not from what became of the rows. So it can be found out by
 parts of a file (`vouchgate.importing.bulk`), before any row is decided.
@@ -7,8 +8,14 @@ parts of a file (`vouchgate.importing.bulk`), before any row is decided.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from vouchgate.ingest.claims.claim import Claim
+from vouchgate.ingest.dedup.relation import Relation
+from vouchgate.ingest.dedup.retelling import Retelling, Teller, joining_keys
+from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.storage.dedup import similar
 
 # Of each key the newest texts, and rows in all that one is held against: of these rows that share a key, most are about
@@ -16,9 +23,34 @@ from vouchgate.storage.dedup import similar
 CANDIDATES = 16
 
 
-def bands_of(claim: Claim) -> tuple[int, ...]:
+class Near(NamedTuple):
+    """A row that is near another one: its number, its text, and when it was saved."""
+
+    number: int
+    text: str
+    at: datetime | None
+
+
+def keys_of(claim: Claim) -> tuple[int, ...]:
     """The keys of a claim; none for one with a credential, which is compared with nothing."""
-    return () if claim.secrets else similar.keys_of(claim.content, claim.memory_type.value)
+    text = claim.content, claim.memory_type.value
+    return () if claim.secrets else joining_keys(*text) or similar.keys_of(*text)
+
+
+def tell(
+    text: str, at: datetime | None, near: Sequence[Near], words: ValueWords
+) -> list[tuple[int, Retelling, bool]]:
+    """What a text is to those before it, by their numbers, the nearest first: all that say the same or otherwise, and
+    of those that one of two replaces the nearest. Where both have a time, it says which is the later one, else their
+    order does; true when it is not the text."""
+    teller, found = Teller(text, words), list[tuple[int, Retelling, bool]]()
+    for one in near:
+        turned = at is not None and one.at is not None and at < one.at
+        if told := Teller(one.text, words).of(text) if turned else teller.of(one.text):
+            found.append((one.number, told, turned))
+    found.sort(key=lambda one: (-one[1].shared, -one[0]))
+    most = next((told.shared for _, told, _ in found if told.relation is Relation.UPDATE), 0)
+    return [one for one in found if one[1].relation is not Relation.UPDATE or one[1].shared == most]
 
 
 class EarlierTexts:
@@ -26,22 +58,22 @@ class EarlierTexts:
 
     def __init__(self) -> None:
         self._lists: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
-        self._texts: dict[int, str] = {}
+        self._texts: dict[int, Near] = {}
         self._seen: set[tuple[str, int, str]] = set()
 
-    def of(self, number: int, claim: Claim) -> list[tuple[int, str]]:
-        """Numbers and texts of the nearest, for the next row: of each key the newest CANDIDATES texts, of these the
-        CANDIDATES that share most keys, of equals the newest."""
-        bands, owner, text = bands_of(claim), claim.owner_id, claim.content
+    def of(self, number: int, claim: Claim, at: datetime | None) -> list[Near]:
+        """The nearest, for the next row: of each key the newest CANDIDATES texts, of these the CANDIDATES that share
+        most keys, of equals the newest."""
+        bands, owner, text = keys_of(claim), claim.owner_id, claim.content
         if not bands:
             return []
         met = Counter(n for key in bands for n in self._lists.get((owner, key), ())[-CANDIDATES:])
         if (owner, bands[0], text) not in self._seen:  # the memory type is in the key
             self._seen.add((owner, bands[0], text))
-            self._texts[number] = text
+            self._texts[number] = Near(number, text, at)
             for key in bands:
                 self._lists[owner, key].append(number)
-        return [(n, self._texts[n]) for n in sorted(met, key=lambda n: (-met[n], -n))[:CANDIDATES]]
+        return [self._texts[n] for n in sorted(met, key=lambda n: (-met[n], -n))[:CANDIDATES]]
 
 
 class ChosenRows:
@@ -49,10 +81,11 @@ class ChosenRows:
 
     def __init__(self, chosen: dict[int, list[int]]) -> None:
         self._chosen = chosen
-        self._texts: dict[int, str] = dict.fromkeys((n for each in chosen.values() for n in each), "")
+        self._wanted = {n for each in chosen.values() for n in each}
+        self._texts: dict[int, Near] = {}
 
-    def of(self, number: int, claim: Claim) -> list[tuple[int, str]]:
+    def of(self, number: int, claim: Claim, at: datetime | None) -> list[Near]:
         """As of `EarlierTexts`."""
-        if number in self._texts:
-            self._texts[number] = claim.content
-        return [(n, self._texts[n]) for n in self._chosen.get(number, ())]
+        if number in self._wanted:
+            self._texts[number] = Near(number, claim.content, at)
+        return [self._texts[n] for n in self._chosen.get(number, ())]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from vouchgate.importing.findings import Audit, AuditedRow, Cluster, Conflict, Example, Flag
+from vouchgate.importing.findings import Audit, AuditedRow, Cluster, Example, Flag, RowPair
 from vouchgate.importing.rows import BadRow
 from vouchgate.ingest.claims.decision import Outcome
 from vouchgate.review.pages.render import STATIC, environment
@@ -88,6 +88,7 @@ LOOK = (
     _Words(
         Flag.UPDATE, "updates", "Updates", "says otherwise than an earlier row, and that this has changed"
     ),
+    _Words(Flag.PERSONAL, "personal", "Personal data", "holds what the policy masks or lets wait"),
     _Words(Flag.SOFTENED, "softened", "Technical hedges", "says roughly, usually or should", "hedge"),
     _Words(
         Flag.UNCHECKED,
@@ -199,7 +200,8 @@ def _render(name: str, facts: ReportFacts, **more: object) -> str:
         look=_bars(audit, LOOK),
         groups=[_cluster_view(cluster, audit) for cluster in audit.clusters],
         echoes=[_cluster_view(cluster, audit) for cluster in audit.echoes],
-        conflicts=[_conflict_view(conflict) for conflict in audit.conflicts],
+        updates=[_conflict_view(pair) for pair in audit.updates],
+        conflicts=[_conflict_view(pair) for pair in audit.conflicts],
         would=_decision_bars(audit),
         secrets=sorted(audit.secrets.items(), key=lambda item: (-item[1], item[0])),
         bad=[{"place": row.place, "says": plain_line(row.message, 200)} for row in facts.bad],
@@ -266,7 +268,7 @@ def _when(cluster: Cluster) -> str:
     return f"all on {first}" if first == last else f"first on {first}, last on {last}"
 
 
-def _conflict_view(conflict: Conflict) -> ConflictingRowsView:
+def _conflict_view(conflict: RowPair) -> ConflictingRowsView:
     merged = word_diff(conflict.earlier.text, conflict.later.text, conflict.changed).merged
     changed = plain_line(", ".join(conflict.changed), 200) if conflict.changed else ""
     return ConflictingRowsView(

@@ -71,8 +71,8 @@ class Importer:
         principal: Principal,
         *,
         tell_bad: Callable[[BadRow], None],
-        report: Callable[[Tally, int], None],
-        again: Callable[[Claim, Decided, str], Awaitable[Decided]],
+        report: Callable[[Tally, int], None] = lambda tally, position: None,
+        again: Callable[[Claim, Decided, str], Awaitable[Decided]] | None = None,
     ) -> None:
         """`plain` is an examiner of the same policy and sources that looks nothing up in the database."""
         self._gate = gate
@@ -157,7 +157,7 @@ class Importer:
             raise ImportStopped(f"{error}; run it again, and it goes on where it stopped") from error
         match answer:
             case Decided():
-                if answer.answer.rule == Rule.ALREADY_PENDING:
+                if answer.answer.rule == Rule.ALREADY_PENDING and self._again is not None:
                     answer = await self._again(sent.row.claim, answer, sent.row.key.key)
                 self.tally.decided[answer.answer.outcome, reason_of(answer.answer)] += 1
             case Repeated():

@@ -19,7 +19,6 @@ from starlette.responses import RedirectResponse, Response
 
 from vouchgate.api import (
     attention,
-    audit,
     claims,
     deliveries,
     documents,
@@ -39,6 +38,7 @@ from vouchgate.api import (
     standing_rulings,
     team,
 )
+from vouchgate.api.audit import events, memory
 from vouchgate.api.evidence import corroboration, records
 from vouchgate.review.ending.expiry import expire
 from vouchgate.server.auth import Authenticator, RateLimit
@@ -148,7 +148,8 @@ def create_app(service: Service, shared: Path | None = None) -> FastAPI:
         documents.router,
         records.router,
         gaps.router,
-        audit.router,
+        events.router,
+        memory.router,
         log.public_router,
         log.router,
         operations.router,

@@ -38,7 +38,7 @@ from vouchgate.storage.identity import tokens
 from vouchgate.storage.store import Store
 
 OWNER = "me"  # whose memories they are, unless somebody says otherwise, as at a first start of the service
-AGENT, REVIEWER = "agent", "owner"  # what those are called who call from inside
+AGENT, REVIEWER, HOST = "agent", "owner", "host"  # what those are called who call from inside
 LAND_SECONDS = 10.0  # for which requests under way are waited for when it is closed
 RETRIES = 4  # as a client has by itself
 Repos = str | Path | Sequence[str | Path]
@@ -217,6 +217,11 @@ class Gate(Client):
         `"user"` for a part of the program that hears the user and no model. Raises ValueError."""
         return Client.over(self._running.config(Role.AGENT, name, sources, self._timeout))
 
+    def recorder(self, name: str = HOST) -> Client:
+        """A way in for the part of the program that hears users and runs tools: it can `record`, which no agent can,
+        and can do nothing else."""
+        return Client.over(self._running.config(Role.RECORDER, name, (), self._timeout))
+
     def close(self) -> None:
         """Waits for what is under way, and closes the database. Clients of `agent` and `reviews` end with it."""
         super().close()
@@ -268,6 +273,11 @@ class AsyncGate(AsyncClient):
         config = await asyncio.to_thread(
             self._running.config, Role.AGENT, name, tuple(sources), self._timeout
         )
+        return AsyncClient.over(config)
+
+    async def recorder(self, name: str = HOST) -> AsyncClient:
+        """See `Gate.recorder`."""
+        config = await asyncio.to_thread(self._running.config, Role.RECORDER, name, (), self._timeout)
         return AsyncClient.over(config)
 
     async def aclose(self) -> None:

@@ -35,6 +35,7 @@ from vouchgate.web import (
     standing_rulings,
     views,
 )
+from vouchgate.web.audit import clearing
 from vouchgate.web.audit import pages as audit
 from vouchgate.web.audit import rulings as audit_rulings
 from vouchgate.web.audit.access import own_page
@@ -94,6 +95,7 @@ _ROUTERS = tuple(
         standing_rulings,
         numbers,
         views,
+        clearing,
         audit_rulings,  # before what takes any word for an id
         audit,
     )

@@ -4,7 +4,7 @@ import { body_reader, page, submitted, verdict, type Call, type HttpReply, type 
 import { save_many, type ClaimRow } from "./batches.js";
 import { as_sent, checked_key, claim_of, type ClaimOptions, type SaveOptions } from "./claims.js";
 import { deliver, lease_call, report_call, type Delivered, type Delivery } from "./deliver.js";
-import { ApiError, OddAnswer } from "./errors.js";
+import { ApiError, OddAnswer, VouchgateError } from "./errors.js";
 import { as_json, configured, exchange, type Config } from "./exchange.js";
 import { add_verdict_note, claim_from, Gated, type GatedOptions } from "./gating.js";
 import type * as api from "./generated/api.js";
@@ -21,6 +21,14 @@ export interface Page<T> {
 export interface ClientOptions {
   timeout?: number;
   retries?: number;
+}
+
+/** What `record` is told; `kind` is "turn" unless said, `time` now. */
+export type Recorded = Omit<api.RecordIn, "kind" | "time"> & Partial<Pick<api.RecordIn, "kind">> & { time?: string | Date; idempotency_key?: string };
+
+/** A text, and in a line at its end how its record is cited: for a model, which can cite only what it reads. */
+export function append_to(text: string, record: api.RecordOut): string {
+  return `${text}\n(${record.cite})`;
 }
 
 const VERDICTS = [200, 201, 202, 409, 422];
@@ -78,6 +86,37 @@ export class Client {
       if (found.passed !== (found.status === 0)) throw new OddAnswer("The report contradicts itself: `passed` is not what `status` says", reply.status);
       return found;
     });
+  }
+
+  /**
+   * Puts down what a user said ("turn"; `who` said it), or a tool returned ("tool_output"; `who` is the tool's name), for
+   * claims to cite. For the host's own token, of the role `recorder`: no agent records.
+   */
+  async record({ text, kind = "turn", who, conversation, time, user_id, idempotency_key }: Recorded): Promise<api.RecordOut> {
+    const said = { text, kind, who, conversation, time, user_id };
+    return this.#post("/v1/records", said, body_reader<api.RecordOut>("id", "digest", "cite"), { statuses: [201], key: checked_key(idempotency_key) });
+  }
+
+  /**
+   * Wraps a tool of this name: what it returns is put down, and given back as a text with its citation at the end. What
+   * could not be put down is given back without one, so that no claim can rest on it, with a warning on the console.
+   */
+  recorded<This, Args extends unknown[]>(
+    tool: (this: This, ...args: Args) => unknown,
+    about: Pick<Recorded, "who" | "conversation" | "user_id">,
+  ): (this: This, ...args: Args) => Promise<string> {
+    const record = this.record.bind(this);
+    return async function (this: This, ...args: Args) {
+      const output: unknown = (await tool.apply(this, args)) ?? null;
+      const text = typeof output === "string" ? output : JSON.stringify(output);
+      try {
+        return append_to(text, await record({ ...about, text, kind: "tool_output" }));
+      } catch (error) {
+        if (!(error instanceof VouchgateError)) throw error;
+        console.warn(`an output of ${about.who} could not be put down: ${error.message}`);
+        return text;
+      }
+    };
   }
 
   /** A page of memories, newest first; with `q`, a question or words, one of those that answer it, best first. */

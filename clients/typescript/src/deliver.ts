@@ -41,17 +41,22 @@ export async function deliver(
 ): Promise<Delivered> {
   const counted = { done: 0, failed: 0, dead: 0 };
   const clock = () => performance.now() / 1000;
-  let most = 1; // nobody knows yet how long `apply` takes
+  let most = 2; // few at first: nobody knows yet how long `apply` takes
   let slowest = 0;
-  let heard = true; // whether the service took anything of what was told about the last lease
-  while (heard) {
+  let more = true;
+  while (more) {
     const leased_at = clock();
-    heard = false;
+    const leased = await exchange(config, lease_call(sink, most, user_id));
+    let heard = false; // whether the service took anything of what was told about this lease
+    let ended = leased.length < most; // one that is not full has all that is due
     const held_up = new Set<string>();
     const since = new Map<string, number>(); // every report renews the lease of its owner's deliveries
-    for (const delivery of await exchange(config, lease_call(sink, most, user_id))) {
+    for (const delivery of leased) {
       const [owner, begun] = [delivery.owner_id, clock()];
-      if (held_up.has(owner) || begun - (since.get(owner) ?? leased_at) > BEGIN_WITHIN) continue;
+      if (held_up.has(owner) || begun - (since.get(owner) ?? leased_at) > BEGIN_WITHIN) {
+        ended &&= held_up.has(owner);
+        continue;
+      }
       let error: unknown;
       let thrown = false;
       try {
@@ -68,6 +73,7 @@ export async function deliver(
       }
       if (told === "failed" || told === "lost") held_up.add(owner);
     }
+    more = heard && !ended;
     most = slowest ? Math.max(1, Math.min(MOST_AT_ONCE, Math.floor(BEGIN_WITHIN / slowest))) : MOST_AT_ONCE;
   }
   return counted;

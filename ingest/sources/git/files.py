@@ -1,4 +1,4 @@
-"""Reads one file, or lines of it, as it stands at the protected ref of the configured repositories.
+"""Reads one file, or lines of it, or what code defines, as it stands at the protected ref of configured repositories.
 
 The path of a decision record is that record. What is cited at a commit is read there, and counts as long as it still
 stands so in the file: who decides by it would decide by what was true once.
@@ -7,13 +7,17 @@ stands so in the file: who decides by it would decide by what was true once.
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
+import subprocess
+import sys
+import unicodedata
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from vouchgate.ingest.citations.kinds.path import PathKey, parse_key
-from vouchgate.ingest.claims.citation import Citation
+from vouchgate.ingest.claims.citation import Citation, CitationType
 from vouchgate.ingest.claims.source import (
     EXCERPT_CHARACTERS,
     TEXT_CHARACTERS,
@@ -22,8 +26,10 @@ from vouchgate.ingest.claims.source import (
     SourceReading,
     Standing,
 )
-from vouchgate.ingest.sources.git.adr_files import LARGEST, read_blob, text_of
+from vouchgate.ingest.sources.git import definitions
+from vouchgate.ingest.sources.git.adr_files import LARGEST, read_blob, read_blobs, text_of
 from vouchgate.ingest.sources.git.grounding import Grounding, missing_objects
+from vouchgate.ingest.sources.git.prose import ENDINGS
 from vouchgate.ingest.sources.git.records import FoundRecord, judge, not_counting, record_at
 from vouchgate.ingest.sources.git.refs import Tip, is_ancestor, name_of
 from vouchgate.ingest.sources.git.repository import Repository, SourceError
@@ -32,6 +38,11 @@ from vouchgate.ingest.sources.plain_text import plain
 _log = logging.getLogger(__name__)
 
 AROUND = 3  # lines on each side of those cited that are read with them
+MOST_CODE = 100  # files that have a name which is looked for
+LARGEST_CODE = 262_144  # bytes of one that is read
+_BETWEEN = "\n\n---\n\n"  # so that no statement is found in two facts put together
+# Names of files alone, whatever these hold, and whatever the repository's settings and attributes say.
+_GREP = ("grep", "-l", "-z", "-a", "-F", "-w", "--full-name", "--no-recurse-submodules", "--threads=1", "-e")
 _STORED_ELSEWHERE = b"version https://git-lfs.github.com/spec/"
 _NOT_FILES = {
     "120000": "is a symbolic link, which is not followed",
@@ -66,9 +77,9 @@ class _Lines(NamedTuple):
 
 
 def read_file(groundings: Sequence[Grounding], citation: Citation, deadline: float) -> SourceReading:
-    """The file or lines that a citation names. Raises SourceError when it could not be found out."""
+    """The file, lines or definition that a citation names. Raises SourceError when it could not be found out."""
     key = parse_key(citation.key)
-    if key is None:
+    if key is None and citation.type is not CitationType.SYMBOL:
         raise SourceError("not_supported", "This is not a path inside a repository.")
     found: list[Found] = []
     records: list[FoundRecord] = []
@@ -113,11 +124,13 @@ def _only(citation: Citation, found: Sequence[Found]) -> Found:
     )
 
 
-def _look(grounding: Grounding, repository: Repository, citation: Citation, key: PathKey) -> _Result:
+def _look(grounding: Grounding, repository: Repository, citation: Citation, key: PathKey | None) -> _Result:
     tip = grounding.tip(repository)
     if tip is None:
         raise SourceError("error", f"{repository.name} has no commits yet.")
     try:
+        if key is None:
+            return _symbol(grounding, repository, citation, tip)
         commit = (
             tip.commit if key.commit is None else _commit(grounding, repository, citation, tip, key.commit)
         )
@@ -152,7 +165,7 @@ def _commit(
 def _none_that_counts(citation: Citation, standing: Standing, detail: str) -> Found:
     return Found(
         citation=citation,
-        source_id=citation.key.removeprefix("path:"),
+        source_id=citation.key.partition(":")[2],
         called=citation.name,
         form="file",
         standing=standing,
@@ -260,3 +273,75 @@ def _lines(where: str, data: bytes, key: PathKey) -> _Lines | None:
         detail = f"{where} is longer than {TEXT_CHARACTERS:,} characters: cite the lines."
         raise SourceError("not_supported", detail)
     return _Lines(cited, around)
+
+
+def _symbol(grounding: Grounding, repository: Repository, citation: Citation, tip: Tip) -> Found | _Absent:
+    where = f"{repository.name} at {name_of(repository, tip)}"
+    found = _definitions(grounding, repository, citation, tip.commit)
+    if not found:
+        head = repository.run("rev-parse", "-q", "--verify", "HEAD^{commit}", ok=(0, 1)).decode().strip()
+        if head not in ("", tip.commit) and _definitions(grounding, repository, citation, head):
+            says = f"{citation.name} is not merged into {where}."
+            return _none_that_counts(citation, Standing.NOT_MERGED, says)
+        return _Absent(f"No definition of {citation.name} exists in {where}.")
+    one, paths = found[0], [each.path for each in found]
+    places = plain(", ".join(paths[:8]))
+    if any(each.source != one.source for each in found):
+        detail = f"{len(found)} definitions in {where} are {citation.name}: {places}."
+        return _none_that_counts(citation, Standing.AMBIGUOUS, detail)
+    last = one.name.rpartition(".")[2]
+    text = plain(_BETWEEN.join([*(f"`{last}` is defined in {path}." for path in paths), *one.facts]))
+    return Found(
+        citation=citation,
+        source_id=plain(f"{one.path}::{last}"),
+        called=citation.name,
+        form="file",
+        standing=Standing.IN_FORCE,
+        detail=f"{citation.name} is in {where}: {places}.",
+        title=plain(f"{last}, {one.name} in {one.path}"),
+        project=repository.name,
+        excerpt=text[:EXCERPT_CHARACTERS],
+        text=text[:TEXT_CHARACTERS],
+        digest=hashlib.sha256("\n".join([*paths, one.source]).encode(errors="replace")).hexdigest(),
+        official=all(map(grounding.official.match, paths)),
+    )
+
+
+def _definitions(
+    grounding: Grounding, repository: Repository, citation: Citation, commit: str
+) -> list[definitions.Definition]:
+    """What a commit defines under a name, but for prose and files in which agents keep what they remember."""
+    file, _, name = citation.key.removeprefix("symbol:").rpartition("::")
+    last = name.rpartition(".")[2]
+    _, listed, complaint = repository.call(*_GREP, last, commit, "--", *([file] if file else []), ok=(0, 1))
+    if "error:" in complaint:  # it goes past what is not here
+        raise SourceError("error", f"Not every file of {repository.name} can be read.")
+    named = listed.decode(errors="surrogateescape").replace(f"{commit}:", "").split("\x00")[:-1]
+    code = (each for each in named if not each.lower().endswith(ENDINGS))
+    paths = [each for each in code if not grounding.memory.match(each)]
+    if len(paths) > MOST_CODE:
+        raise SourceError(
+            "not_supported", f"{len(paths)} files of {repository.name} have {last}: name its file."
+        )
+    if not paths:
+        return []
+    tree = repository.run("ls-tree", "-z", "-l", "--full-tree", commit, "--", *paths)
+    rows = [row.split(None, 4) for row in tree.decode(errors="surrogateescape").split("\x00")[:-1]]
+    ids = {path: object_id for _, _, object_id, size, path in rows if int(size) <= LARGEST_CODE}
+    data = dict(read_blobs(repository, list({*ids.values()})))
+    texts = {path: plain(text_of(data[each]) or "") for path, each in ids.items()}
+    # Read in a process of its own, which a hostile file may break.
+    asked = json.dumps([unicodedata.normalize("NFKC", last), texts]).encode()
+    program, left = [sys.executable, "-I", "-S", definitions.__file__], repository.remaining()
+    try:
+        done = subprocess.run(program, input=asked, capture_output=True, check=True, timeout=left, env={})
+        read = [definitions.Definition(*each) for each in json.loads(done.stdout)]
+    except (subprocess.SubprocessError, ValueError) as error:
+        repository.remaining()
+        raise SourceError("not_supported", f"Code of {repository.name} breaks what reads it.") from error
+    found = [each for each in read if f".{each.name}".endswith(f".{name}")]
+    unread = [path for path in paths if path not in ids] + [each.path for each in read if not each.name]
+    if unread and not found:
+        detail = f"{plain(unread[0])} in {repository.name} is not understood: cite lines of it."
+        raise SourceError("not_supported", detail)
+    return found

@@ -68,7 +68,7 @@ class GitSource:
         self._timeout = timeout_seconds
 
     def read(self, citation: Citation) -> SourceReading:
-        """Looks up one `adr`, `commit` or `path` citation. Blocking: it reads files and starts git processes.
+        """Looks up one `adr`, `commit`, `path` or `symbol` citation. Blocking: it reads files and starts git processes.
 
         Never raises: what goes wrong is an Unreachable and a log line.
         """
@@ -158,7 +158,7 @@ class GitSource:
             return read_by_number(self._groundings, citation, int(name), deadline)
         if citation.type is CitationType.COMMIT and kind == "commit":
             return self._read_commit(citation, name, deadline)
-        if citation.type is CitationType.PATH and kind == "path":
+        if citation.type in (CitationType.PATH, CitationType.SYMBOL) and kind == citation.type:
             return read_file(self._groundings, citation, deadline)
         raise SourceError("not_supported", f"A citation like {citation.key!r} is not checked in git.")
 

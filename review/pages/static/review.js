@@ -633,6 +633,34 @@
     k: () => history.back(),
   };
 
+  // An audit: its rows are a list of their own, and acts are forms.
+  const inHand = () => one('#rows > li[aria-current="true"]');
+
+  function stepRow(by) {
+    const every = all("#rows > li");
+    const next = every[every.indexOf(inHand()) + by];
+    if (!next) return;
+    inHand()?.removeAttribute("aria-current");
+    next.setAttribute("aria-current", "true");
+    one("input", next).focus({ preventScroll: true });
+    next.scrollIntoView({ block: "center" });
+  }
+
+  function actOn(verb) {
+    const box = inHand() && one("input", inHand());
+    if (box && !one("#rows input:checked")) box.checked = true;
+    if (one("#rows input:checked")) one(`#clearing button[value=${verb}]`)?.click();
+  }
+
+  const onAudits = {
+    j: () => stepRow(1),
+    k: () => stepRow(-1),
+    x: () => inHand() && one("input", inHand()).click(),
+    c: () => actOn("clear"),
+    f: () => actOn("keep"),
+    u: () => one(".acted button")?.click(),
+  };
+
   const everywhere = {
     "/": () => one("#q")?.focus(),
     "?": () => (help?.open ? help.close() : help?.showModal()),
@@ -657,7 +685,7 @@
     }
     const key = letter(event);
     if (key === "Enter" && event.target.closest("a, button, input, select, summary")) return; // it has a meaning there
-    const action = { ...everywhere, ...(page === "queue" ? onQueue : page === "item" ? onItem : {}) }[key];
+    const action = { ...everywhere, ...(page === "queue" ? onQueue : page === "item" ? onItem : page === "audits" ? onAudits : {}) }[key];
     if (action && !event.repeat) { event.preventDefault(); action(); }
     else if (action && (key === "j" || key === "k")) { event.preventDefault(); action(); }
   });
@@ -749,5 +777,6 @@
     members(chosen());
     show(chosen());
   }
+  if (one("#feed[data-going]")) setTimeout(() => one("#feed").requestSubmit(), 300); // time to press Stop
   listen();
 })();

@@ -82,6 +82,10 @@ ALLOWED: dict[tuple[str, str], tuple[set[Role], dict[str, Any] | None]] = {
     ("GET", "/v1/spot-checks/records"): ({Role.REVIEWER}, None),
     ("GET", "/v1/spot-checks"): ({Role.REVIEWER}, None),
     ("POST", "/v1/spot-checks/{memory_id}"): ({Role.REVIEWER}, {"verdict": "right"}),
+    ("POST", "/v1/memory-audits"): (
+        {Role.REVIEWER},
+        {"name": "memory.jsonl", "digest": "0" * 64, "total": 1},
+    ),
     ("GET", "/v1/publishers"): ({Role.REVIEWER}, None),
     ("GET", "/v1/publishers/preview"): ({Role.REVIEWER}, None),
     ("POST", "/v1/publishers"): ({Role.REVIEWER}, {"publisher": "example.com", "trust": "trusted"}),

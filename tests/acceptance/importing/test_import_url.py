@@ -192,7 +192,10 @@ def test_what_it_cannot_begin_with_is_one_line(gate: tuple[Running, str], tmp_pa
         ("Nothing answers", ("--url", "http://127.0.0.1:9"), env),
     ):
         assert told in complaint(cli("import", file, *options, cwd=tmp_path, env=variables))
-    assert "--dry-run" in complaint(cli("import", file, "--url", "x", "--dry-run", cwd=tmp_path), 2)
+    handed = ("import", file, "--dry-run", "--offline", "--url", running.url)
+    assert "--role reviewer" in complaint(cli(*handed, cwd=tmp_path))
+    assert "The role agent may not do this" in complaint(cli(*handed, cwd=tmp_path, env=env))
+    assert "--after" in complaint(cli(*handed, "--after", "1", cwd=tmp_path, env=reviewer), 2)
     assert "--url" in complaint(cli("import", file, "--after", "3", cwd=tmp_path), 2)
     file.write_text(json.dumps({"body": "Tea"}))
     for command in (("import", "--url", running.url), ("audit",), ("import",)):

@@ -189,6 +189,7 @@ def test_the_adapters_and_the_embedded_gate_name_their_extra_in_it(shelf: Shelf)
     for module, extra, wanted in (
         ("vouchgate.adapters.langgraph", "langgraph", "GatedStore"),
         ("vouchgate.adapters.mem0", "mem0", "GatedMemory"),
+        ("vouchgate.adapters.openai_agents", "openai-agents", "GatedSession"),
         ("vouchgate", "server", "Gate"),
         ("vouchgate", "server", "AsyncGate"),
     ):
@@ -225,6 +226,10 @@ def test_the_service_needs_its_extra_alone(shelf: Shelf) -> None:
     assert ran.returncode == 2
     assert ran.stderr.count("\n") == 1
     assert "pip install 'vouchgate[vector]'" in ran.stderr
+    (shelf.folder / "entails.toml").write_text("entailment.enabled = true\n")
+    ran = shelf.command(("server",), "serve", "--port", "0", "--policy", "entails.toml", *policy[2:])
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "pip install 'vouchgate[nli]'" in ran.stderr
     assert not (shelf.folder / "v.db").exists()
 
 

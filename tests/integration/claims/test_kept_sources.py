@@ -161,7 +161,7 @@ def test_the_sweep_forgets_what_is_too_old_and_nothing_else(store: Store) -> Non
         page = found(citation=CITATION.model_copy(update={"key": key}))
         assert keep(store, page, key=key, until=NOW + timedelta(minutes=number))
     queue = queue_of(store)
-    assert queue.forget_readings(NOW + timedelta(minutes=3), limit=2) == 2
+    assert queue.forget(sources, NOW + timedelta(minutes=3), limit=2) == 2
     assert expire(queue, NOW + timedelta(minutes=3)) == Expired(0, 0, 2)
     assert rows(store) == 3
     assert expire(queue, NOW + timedelta(minutes=3)) == Expired(0, 0, 0)

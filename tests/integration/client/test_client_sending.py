@@ -155,14 +155,16 @@ def gate_with(web: WebServer, *batches: Sequence[dict[str, Any]], **answers: Ans
 
 
 def test_deliveries_are_applied_in_order_until_nothing_is_left(client: Client, web: WebServer) -> None:
-    told = gate_with(web, [leased(1)], [leased(2), leased(3)])
+    told = gate_with(web, [leased(1), leased(2)], [leased(3)])
     applied: list[Delivery] = []
     assert client.deliver("notes", applied.append, user_id="ada") == Delivered(done=3, failed=0, dead=0)
     assert [one.content for one in applied] == ["Note 1.", "Note 2.", "Note 3."]
     assert applied[0].data == {"tags": ["a"]}
     assert told == [("done", number, {"lease": f"lease {number}"}) for number in (1, 2, 3)]
     leases = [json.loads(one.body) for one in web.asked if one.path.endswith("lease")]
-    assert leases == [{"sink": "notes", "most": most, "user_id": "ada"} for most in (1, 20, 20)]
+    assert leases == [{"sink": "notes", "most": most, "user_id": "ada"} for most in (2, 20)], (
+        "a lease that is not full is the last"
+    )
 
 
 def test_after_a_failure_nothing_more_of_that_owner_is_applied(client: Client, web: WebServer) -> None:
@@ -226,7 +228,7 @@ def test_what_is_no_failure_of_a_delivery_is_not_told_as_one(client: Client, web
 
 
 def test_coroutines_apply_deliveries(web: WebServer) -> None:
-    gate_with(web, [leased(1)], [leased(2)])
+    gate_with(web, [leased(1), leased(2)])
     applied: list[str] = []
 
     async def apply(delivery: Delivery) -> None:

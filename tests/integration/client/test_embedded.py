@@ -17,7 +17,7 @@ import pytest
 from tests.acceptance.cli_program import serving
 from tests.repos import TestRepository
 from tests.running.service import make_token, serve
-from vouchgate import ApiError, AsyncGate, CannotOpen, Client, Gate, Reviews, Unreachable
+from vouchgate import ApiError, AsyncGate, CannotOpen, Client, Gate, Reviews, Unreachable, Unsendable
 from vouchgate.client.in_process import URL
 from vouchgate.ingest.claims.decision import ValidationResult
 from vouchgate.ingest.claims.people import Role
@@ -125,6 +125,44 @@ def test_who_submits_cannot_rule_and_ends_with_the_gate(gate: Gate) -> None:
 
 
 @pytest.mark.on("sqlite")
+def test_a_host_records_and_no_agent_does(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
+    host, agent = gate.recorder(), gate.agent("planner", sources=["user"])
+    said = host.record("I prefer tabs to spaces.", who="me", conversation="monday", idempotency_key="one")
+    again = host.record("I prefer tabs to spaces.", who="me", conversation="monday", idempotency_key="one")
+    assert said == again
+    assert (said.kind, said.cite, said.masked) == ("turn", f"record:{said.id}", False)
+    assert said.append_to("I prefer tabs.") == f"I prefer tabs.\n({said.cite})"
+    stored = agent.save(f"The user prefers tabs to spaces ({said.cite})", memory_type="preference")
+    assert (stored.stored, stored.evidence.label) == (True, "FACT")
+
+    @host.recorded(who="look")
+    def look(depot: str, *, most: int = 3) -> dict[str, object]:
+        """What lies in a depot."""
+        if depot == "B":
+            raise KeyError(depot)
+        return {"dépôt": depot, "most": most}
+
+    text, _, line = look("A").rpartition("\n")
+    assert (text, line[:12]) == ('{"dépôt":"A","most":3}', "(record:rec_")
+    assert (look.__name__, look.__doc__) == ("look", "What lies in a depot.")
+    assert list(inspect.signature(look).parameters) == ["depot", "most"]
+    with pytest.raises(KeyError):
+        look("B")
+    with pytest.raises(Unsendable):
+        host.recorded(who="look")(lambda: {1, 2})()
+    for nobodys in (agent, gate):
+        with pytest.raises(ApiError, match="role_not_allowed"):
+            nobodys.record("I prefer spaces.", who="me")
+        assert nobodys.recorded(who="look")(lambda: "Nine.")() == "Nine.", "without what a claim could cite"
+    assert caplog.text.count("an output of look could not be put down: 403") == 2
+    for way in (host.save, host.check):
+        with pytest.raises(ApiError, match="role_not_allowed"):
+            way("The user prefers spaces.")
+    with pytest.raises(ApiError, match="role_not_allowed"):
+        host.memories()
+
+
+@pytest.mark.on("sqlite")
 def test_the_async_twin_in_any_event_loop(database_url: str, repo: Path) -> None:
     async def opened() -> AsyncGate:
         return await AsyncGate.open(database_url, repo=repo, offline=True)
@@ -135,6 +173,19 @@ def test_the_async_twin_in_any_event_loop(database_url: str, repo: Path) -> None
         ruling = await gate.reviews.reject(await gate.reviews.show(lie.queue_id or ""), "It is two.")
         assert ruling.item.status is ReviewStatus.REJECTED
         planner = await gate.agent("planner")
+        host = await gate.recorder()
+        said = await host.record("I prefer juniper tea.", who="me")
+        assert (await planner.save(f"The user prefers juniper tea ({said.cite})")).stored
+
+        async def look() -> str:
+            return "Nine."
+
+        assert re.fullmatch(r"Nine\.\n\(record:rec_\w+\)", await host.recorded(who="look")(look)())
+        assert await planner.recorded(who="look")(look)() == "Nine."
+        with pytest.raises(TypeError, match=r"recorded by Client\.recorded"):
+            host.recorded(who="look")(lambda: "Nine.")  # type: ignore[arg-type, return-value]
+        with pytest.raises(TypeError, match=r"recorded by AsyncClient\.recorded"):
+            Client.over(host._config).recorded(who="look")(look)
         checked = await asyncio.gather(*(planner.check(f"Shelf {number} is empty.") for number in range(20)))
         assert {verdict.outcome.value for verdict in checked} == {"queued"}
 

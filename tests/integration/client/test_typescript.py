@@ -37,6 +37,14 @@ NODE = Path(sys.prefix) / "bin" / "node"
 MODULES = Path(sys.prefix, "typescript", "node_modules")
 POLICY = "[queue]\nper_owner = 3\nretry_after_seconds = 7\n\n[limits]\nbatch_claims = 4\n"
 PROBLEM = "application/problem+json"
+KEPT: dict[str, object] = {
+    "id": "rec_1",
+    "kind": "turn",
+    "time": "2026-11-23T09:00:00Z",
+    "conversation": None,
+    "who": "ada",
+}
+KEPT |= {"digest": "0" * 64, "masked": False, "kept_until": "2027-02-21T09:00:00Z", "cite": "record:rec_1"}
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +93,11 @@ def test_generated_files_are_those_of_this_service(site: Site, tmp_path: Path) -
 
 def test_against_a_served_gate(site: Site, built: Path) -> None:
     granted = site.token(Role.AGENT, site.owner(), sources=ALL_SOURCES)[1]
-    ungranted = site.token(Role.AGENT, site.owner())[1]
-    told = run(built / "client.mjs", site.running.url, granted, UNGRANTED=ungranted)
+    owner = site.owner()
+    ungranted, recorder = site.token(Role.AGENT, owner)[1], site.token(Role.RECORDER, owner)[1]
+    told = run(built / "client.mjs", site.running.url, granted, UNGRANTED=ungranted, RECORDER=recorder)
     passed = re.search(r"pass (\d+)", told)
-    assert passed is not None and int(passed[1]) >= 11, told
+    assert passed is not None and int(passed[1]) >= 12, told
 
 
 def verdicts() -> list[Any]:
@@ -133,6 +142,7 @@ def test_it_says_and_sends_what_the_python_client_does(built: Path) -> None:
             200, {"results": [QUEUED] * len(json.loads(asked.body)["claims"])}
         )
         web.routes["/v1/claims"] = _answer(202, QUEUED)
+        web.routes["/v1/records"] = _answer(201, KEPT)
         given = {"verdicts": [each.model_dump(mode="json") for each in shown], "replies": sent, "rows": rows}
         told = json.loads(run(built / "same.mjs", web.url, "vg_x", json.dumps(given)))
         theirs = _asked(web)
@@ -140,6 +150,8 @@ def test_it_says_and_sends_what_the_python_client_does(built: Path) -> None:
         with Client(web.url, "vg_x") as client:
             client.save_many(rows, source="user", idempotency_key="all")
             client.save(rows[0], citations=["ADR-7"], idempotency_key="one")
+            at = "2026-11-23T09:00:00Z"
+            client.record(rows[0], who="ada", conversation="monday", time=at, idempotency_key="said")
         assert theirs == _asked(web), "the same bodies, under the same keys"
     assert told["sentences"] == [next_step(each) for each in shown]
     assert told["waits"] == [[wait_before(each, 2, 0.5), wait_before(each, 9, 1)] for each in all_replies]

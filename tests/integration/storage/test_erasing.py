@@ -13,6 +13,7 @@ from sqlalchemy import Connection, text
 
 from tests.claims import NOW, examined, policy, submission_of
 from tests.conftest import Postgresql
+from tests.integration.queue.test_audits import opened, row, take
 from tests.reviews import everything, history, queue_of, reviewer, stored, waiting
 from vouchgate.cli.app import run
 from vouchgate.ingest.citations import parse_citation
@@ -43,7 +44,7 @@ from vouchgate.storage.errors import StoreBusy
 from vouchgate.storage.log import chain
 from vouchgate.storage.log.data.walk import Walk
 from vouchgate.storage.outgoing import deliveries
-from vouchgate.storage.queue import documents
+from vouchgate.storage.queue import audits, documents
 from vouchgate.storage.store import Store
 from vouchgate.workers.word_index import take_in
 
@@ -107,6 +108,9 @@ def lived(store: Store) -> tuple[str, str]:
     sent = {"owner_id": "ann", "id": f"doc_{'0' * 32}", "submitted_by": "agent-1", "created_at": NOW}
     sent |= {"sent": json.dumps({"text": f"So. {SECRET}."}), "sent_digest": "0" * 64, "idempotency_key": None}
     store.writer.run(["ann"], lambda c: documents.add(c, sent, DocumentPolicy())).result()
+    audit = opened(store)
+    rows = [row(1, text=SECRET, claim={"metadata": {"name": MARK}}), row(2, other="1", reason=f"Not {MARK}.")]
+    assert take(store, audit, rows, 0) == 2
     approved = queue_of(store).approve(RITA, item_id, version=1, note=f"{MARK}: I know him", now=NOW)
     assert isinstance(approved, Approved), approved
     return approved.memory.id, item_id
@@ -153,6 +157,10 @@ def test_everything_that_came_of_a_claim_goes(
     assert kept.id not in done.ids
     assert done.counts["decisions on other claims that showed it"] == 1
     assert not done.in_free_pages
+    with store.read() as connection:
+        (audit,) = audits.listing(connection, frozenset({"ann"}))
+        rows = audits.search(connection, audit, ["open"], limit=9)
+    assert [(each.text, each.reason) for each in rows] == [("", ""), ("Row 2.", "")]
 
     after = everything(store)
     emptied = {

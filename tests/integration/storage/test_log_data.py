@@ -197,7 +197,7 @@ def recorded(store: Store, directory: Path) -> None:
         kept = store.writer.run(["ann"], work).result()
         assert isinstance(kept, tuple)
         made.append(kept[0]["id"])
-    assert queue_of(store).forget_records(NOW + 2 * DAY) == 1
+    assert queue_of(store).forget(records, NOW + 2 * DAY) == 1
     done = Erasing(store, policy(), path=directory / "list").by_owner(RITA, [made[2]], "Art. 17", NOW + DAY)
     assert isinstance(done, Erased)
 

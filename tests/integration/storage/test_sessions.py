@@ -258,7 +258,7 @@ def test_the_sweep_forgets_what_nobody_can_use_any_more_and_nothing_else(store: 
     assert expire(queue, NOW) == Expired(0, 0)
     assert expire(queue, NOW + LINK_LIFETIME) == Expired(0, 0, 0, 1)
     assert sessions.redeem(store, kept, now=NOW + LONGEST_LINK - TICK) is not None
-    assert queue.forget_sign_ins(NOW + SESSION_LIFETIME, limit=1) == 2  # one of each kind
+    assert queue.forget(sessions, NOW + SESSION_LIFETIME, limit=1) == 2  # one of each kind
     assert expire(queue, NOW + SESSION_LIFETIME) == Expired(0, 0, 0, 1)
     assert who(store, secrets[2], NOW + SESSION_LIFETIME) == principal
     assert (rows(store, SESSIONS), rows(store, LINKS)) == (2, 0)

@@ -91,7 +91,7 @@ def test_given(type_: CitationType, value: str, key: str) -> None:
         *[
             (type_, value)
             for type_ in CitationType
-            for value in ("", " ", "none", "ADR-3 and 4", "\ud800", "-1")
+            for value in ("", " ", "none of them", "ADR-3 and 4", "\ud800", "-1")
         ],
         (CitationType.ADR, "RFC 9110"),
         (CitationType.ADR, "ADR-3.1"),

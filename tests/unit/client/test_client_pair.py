@@ -11,7 +11,7 @@ from vouchgate.client import AsyncClient, Client
 
 ENDS = {"close": "aclose"}  # named as httpx names them
 OF_FUNCTIONS = {"apply", "function"}  # what is given may be a coroutine function, so its type differs
-CALLED = {"gate", "gated"}  # gives a context manager or a decorator, which is not awaited
+CALLED = {"gate", "gated", "recorded"}  # gives a context manager or a decorator, which is not awaited
 PUBLIC = sorted(name for name in vars(Client) if not name.startswith("_"))
 
 

@@ -42,13 +42,13 @@ def test_the_nearest_do_not_depend_on_who_joins(drawn, most, places, random) -> 
     with (
         patch.object(one_process, "CANDIDATES", most),
         patch("vouchgate.importing.bulk.joining.CANDIDATES", most),
-        patch.object(one_process, "bands_of", lambda claim: keys[int(claim.content.split()[1])]),
+        patch.object(one_process, "keys_of", lambda claim: keys[int(claim.content.split()[1])]),
     ):
         earlier = EarlierTexts()
         expected = [
-            (number, other)
+            (number, other.number)
             for number, (text, _) in enumerate(rows)
-            for other, _ in earlier.of(number, claim(text))
+            for other in earlier.of(number, claim(text), None)
         ]
         whole = keyed(rows, shuffled)
         found = nearest(

@@ -94,7 +94,7 @@ TABLE[Act.LET_STAND_IN] = dict.fromkeys(Role, NO) | {Role.ADMIN: YES, Role.REVIE
 TABLE[Act.STOP] = TABLE[Act.LET_STAND_IN]
 TABLE[Act.READ_IMPACT] = TABLE[Act.READ_TEAM]
 TABLE[Act.RECORD] = dict.fromkeys(Role, NO) | {Role.RECORDER: YES}
-TABLE[Act.ERASE] = dict.fromkeys(Role, NO) | {Role.REVIEWER: YES}
+TABLE[Act.CLEAR] = TABLE[Act.ERASE] = dict.fromkeys(Role, NO) | {Role.REVIEWER: YES}
 
 PRINCIPALS = st.builds(
     Principal,

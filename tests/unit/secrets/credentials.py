@@ -97,6 +97,18 @@ VALUES: dict[str, list[str | tuple[str, str]]] = {
         ("https://build:{}@git.acme.example/a.git", made(30)),
         ("redis://:{}@cache:6379/0", "s3cr3t"),
     ],
+    "Name and password": [
+        ("user ada / pass {}", "Harbour#2291kk"),
+        ("Login: ada, password: {}", "tr0mb0ne-9"),
+    ],
+    "Password named after it": [
+        ("The portal uses {} as password.", "Harbour!2025-Gate"),
+        ("root signs in with {} as its passphrase", "quince!harbour-77"),
+    ],
+    "PIN": [
+        ("The PIN of the debit card is {}.", "4482"),
+        ("PIN code for the cellar: {}", "90417"),
+    ],
     "Authorization header": [
         ("curl -H 'Authorization: Bearer {}' x", made(40)),
         ("Basic {}", made(31) + "="),
@@ -104,6 +116,7 @@ VALUES: dict[str, list[str | tuple[str, str]]] = {
     "password": [
         ("password: {}", "hunter2"),
         ("The password is {}.", "hunter2"),
+        ("the wifi password of the flat is {}", "hunter2-Harbour-77"),
         ("the admin password is '{}'", "Tr0ub4dor&3"),
         ("DB_PASSWORD={}", "s3cr3tPa55"),
         ('{{"password": "{}"}}', "correct1horse"),

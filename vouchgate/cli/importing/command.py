@@ -49,7 +49,11 @@ def import_(
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Send through the service that runs there, not into the database."),
+        typer.Option(
+            metavar="URL",
+            help="Send through the service that runs there, not into the database; with --dry-run, "
+            "what was found, for its owner (VOUCHGATE_TOKEN: a reviewer's) to clear.",
+        ),
     ] = None,
     after: Annotated[
         int, typer.Option(min=0, metavar="N", help="With --url: go on behind the first so many rows.")
@@ -118,16 +122,14 @@ def import_(
         fields=KNOWN if map_ is None else read_mapping(map_),
         map_file=map_,
     )
-    if url is not None and dry_run:
-        raise typer.BadParameter("goes without --dry-run", param_hint="--url")
-    if after and url is None:
-        raise typer.BadParameter("goes with --url only", param_hint="--after")
+    if after and (url is None or dry_run):
+        raise typer.BadParameter("goes with --url only, and without --dry-run", param_hint="--after")
     if report is not None and not dry_run:
         raise typer.BadParameter("goes with --dry-run only", param_hint="--report")
-    if dask is not None and (limit is not None or not dry_run):
-        raise typer.BadParameter("goes with --dry-run, and without --limit", param_hint="--dask")
-    if url is not None:
+    if dask is not None and (limit is not None or url is not None or not dry_run):
+        raise typer.BadParameter("goes with --dry-run, and without --limit and --url", param_hint="--dask")
+    if url is not None and not dry_run:
         raise typer.Exit(command.send_to(url, asked, settings, after=after))
     raise typer.Exit(
-        command.audit(asked, settings, report, dask) if dry_run else command.send(asked, settings)
+        command.audit(asked, settings, report, dask, url) if dry_run else command.send(asked, settings)
     )

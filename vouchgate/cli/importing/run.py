@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
 import shlex
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import make_url
 
@@ -21,8 +23,8 @@ from vouchgate.cli.database import open_existing
 from vouchgate.cli.importing.progress import ImportProgress
 from vouchgate.cli.output import FAILED, INTERRUPTED, Failure, hint, one_line, say, show_table
 from vouchgate.cli.progress import of_the_index
-from vouchgate.cli.serve import tune_interpreter
-from vouchgate.client import Client, VouchgateError
+from vouchgate.client import Client, Reviews, VouchgateError
+from vouchgate.client.calls import as_json
 from vouchgate.gate.examiner import Examiner
 from vouchgate.importing.audit import Auditor
 from vouchgate.importing.batches import Batch, Batches
@@ -35,19 +37,21 @@ from vouchgate.importing.remote import RemoteImport
 from vouchgate.importing.report import JUNK, LOOK, ReportFacts, format_share, render_html, render_markdown
 from vouchgate.importing.rows import KNOWN, BadRow, Defaults, Fields, Unreadable
 from vouchgate.importing.run import Importer, ImportStopped, Tally
-from vouchgate.ingest.claims.claim import Source
+from vouchgate.ingest.claims.claim import Claim, Source
 from vouchgate.ingest.claims.decision import Outcome
-from vouchgate.ingest.claims.people import Principal
+from vouchgate.ingest.claims.people import Principal, Role
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.policy import Policy
 from vouchgate.review.rules import Act, is_allowed
 from vouchgate.server.answering import answer_repeat
 from vouchgate.server.auth import Authenticator
+from vouchgate.server.interpreter import tune_interpreter
 from vouchgate.service import Service, open_service
 from vouchgate.settings import Settings, plain
 from vouchgate.sources.repositories import open_repositories, work_tree_here
 from vouchgate.sources.setup import open_sources
 from vouchgate.storage.queue.capacity import QueueFull
+from vouchgate.wire import MAX_BODY_BYTES
 
 _TOLD = 20  # bad rows that are told one by one; the others are counted
 REPORT_NAME = "vouchgate-audit"
@@ -210,10 +214,10 @@ def _command(url: str, asked: ImportRequest, after: int) -> str:
     return shlex.join(["vouchgate", "import", asked.file, "--url", url, *options])
 
 
-def _token(settings: Settings) -> str:
+def _token(settings: Settings, role: Role = Role.AGENT) -> str:
     token = plain(settings.token)
     if token is None:
-        raise Failure("set VOUCHGATE_TOKEN to an agent's token: vouchgate token create --role agent …")
+        raise Failure(f"set VOUCHGATE_TOKEN to a token: vouchgate token create --role {role.value} …")
     return token
 
 
@@ -224,6 +228,40 @@ async def _authenticated(service: Service, token: str) -> Principal:
         raise Failure(f"VOUCHGATE_TOKEN is no token of the database {where}, or was revoked, or has expired")
     _check_agent(principal)
     return principal
+
+
+def _reviews(url: str, settings: Settings) -> Reviews:
+    """A client of the service there, for a reviewer's token. Raises Failure."""
+    try:
+        reviews = Reviews(url, _token(settings, Role.REVIEWER))
+        reviews.list(limit=1)
+    except (VouchgateError, ValueError) as error:
+        raise Failure(f"--url: {error}") from error
+    return reviews
+
+
+def _handed(told: LabelledRow, claim: Claim) -> dict[str, Any]:
+    """A row as the service takes it: its line of the report, and what the claim has beside its text."""
+    beside = claim.model_dump(mode="json", include={"memory_type", "validity_horizon", "metadata"})
+    cited = [{"type": each.type, "value": each.value, "quote": each.quote} for each in claim.citations]
+    return {**told.as_json(), **beside, "citations": cited}
+
+
+def _hand_over(reviews: Reviews, name: str, rows: Sequence[dict[str, Any]], owner: str | None) -> str:
+    """Hands rows over, behind those that an earlier run did; the id of the audit. Raises Failure."""
+    digest = hashlib.sha256(b"".join(map(as_json, rows))).hexdigest()
+    about = {"name": name, "digest": digest, "total": len(rows), "user_id": owner}
+    after = -1
+    while after < len(rows):
+        after, some = max(after, 0), rows[max(after, 0) :][:100]
+        while len(some) > 1 and len(as_json(some)) > MAX_BODY_BYTES * 3 // 4:
+            some = some[: len(some) // 2]
+        try:
+            found = reviews.hand_over({**about, "after": after, "rows": some})
+        except VouchgateError as error:
+            raise Failure(f"--url: {error}; run it again, and it goes on behind row {after:,}") from error
+        after = found.taken
+    return found.id
 
 
 def _check_agent(principal: Principal) -> None:
@@ -278,6 +316,9 @@ def _owners(full: Mapping[str, int]) -> str:
     return ", ".join(names) + (f" and {more:,} more owners" if more else "")
 
 
+AuditedClaim = tuple[LabelledRow, Claim]
+
+
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What was found in a file. `unread` says why the rest of it could not be read."""
@@ -287,16 +328,25 @@ class Looked:
     bad: BadRows
     lines: Iterable[str] = ()  # of JSON, for each row with its label, where they are wanted
     unread: str | None = None
+    rows: Sequence[AuditedClaim] = ()  # what `lines` are of, unless a cluster looked
 
 
-def audit(asked: ImportRequest, settings: Settings, report: Path | None, dask: str | None = None) -> int:
-    """Writes the report, `dask` being the cluster to look with; 1 when rows could not be read, 130 when interrupted.
-    Raises Failure."""
+def audit(
+    asked: ImportRequest,
+    settings: Settings,
+    report: Path | None,
+    dask: str | None = None,
+    url: str | None = None,
+) -> int:
+    """Writes the report, `dask` being the cluster to look with, and hands it over to the service at `url`; 1 when rows
+    could not be read, 130 when interrupted. Raises Failure."""
     logging.basicConfig(level=logging.ERROR)
     targets, policy, interrupt = _targets(report), load_policy(settings.policy), Interrupt()
-    asked = replace(asked, defaults=replace(asked.defaults, owner=asked.defaults.owner or OWNER))
-    answers = targets[0].suffix == LINES
+    owner = asked.defaults.owner
+    asked = replace(asked, defaults=replace(asked.defaults, owner=owner or OWNER))
+    answers = targets[0].suffix == LINES or url is not None
     with ExitStack() as opened:
+        reviews = None if url is None else opened.enter_context(_reviews(url, settings))
         if dask is None:
             looked = _look_through(asked, settings, policy, interrupt, answers=answers)
         else:
@@ -320,7 +370,12 @@ def audit(asked: ImportRequest, settings: Settings, report: Path | None, dask: s
         )
         for target in targets:
             _write(target, _rendered(target, facts, looked.lines))
-    _say_audit(facts, targets)
+        _say_audit(facts, targets)
+        if reviews is not None:
+            own = [_handed(*row) for row in looked.rows if row[1].owner_id == asked.defaults.owner]
+            if len(own) < len(looked.rows):
+                hint(f"{len(looked.rows) - len(own):,} rows are of other owners, and were not handed over.")
+            say(f"Clear it: {url}/review/memory-audits/{_hand_over(reviews, facts.file, own, owner)}")
     if unread is not None:
         raise Failure(unread)
     if interrupt.heard:
@@ -348,10 +403,12 @@ def _look_through(
         bad = BadRows(progress.say)
         opened.enter_context(interrupt.listening())
         tune_interpreter()
-        lines: list[LabelledRow] | None = [] if answers else None
+        lines: list[AuditedClaim] | None = [] if answers else None
         looking = _AuditRun(examiner, auditor, bad, progress, lines)
         unread = runner.run(looking.through(batches, interrupt))
-    return Looked(rows.format, auditor.result(), bad, (line.as_line() for line in lines or ()), unread)
+    return Looked(
+        rows.format, auditor.result(), bad, (told.as_line() for told, _ in lines or ()), unread, lines or ()
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +419,7 @@ class _AuditRun:
     auditor: Auditor
     bad: BadRows
     progress: ImportProgress
-    lines: list[LabelledRow] | None  # each row with its label, where they are wanted
+    lines: list[AuditedClaim] | None  # where they are wanted
 
     async def through(self, batches: AsyncIterable[Batch], stopped: Callable[[], bool]) -> str | None:
         """Shows every row to the auditor, in order; ends when `stopped` says so. Why the rest of the file cannot be
@@ -377,7 +434,7 @@ class _AuditRun:
                 if not isinstance(examined, BadRow):
                     told = self.auditor.observe(row, examined)
                     if self.lines is not None:
-                        self.lines.append(told)
+                        self.lines.append((told, examined.claim))
             done += batch.rows
             self.progress(done, batch.position)
             if batch.error is not None:

@@ -28,7 +28,7 @@ from vouchgate.importing.bulk.parts import Part, count_lines, read_part
 from vouchgate.importing.feed import ReadOnceSources, examine_all
 from vouchgate.importing.findings import Audit
 from vouchgate.importing.labels import LabelledRow, row_name
-from vouchgate.importing.nearest import CANDIDATES, ChosenRows, bands_of
+from vouchgate.importing.nearest import CANDIDATES, ChosenRows, Near, keys_of, tell
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.dedup.compare import Comparisons
@@ -115,7 +115,7 @@ def scan(plan: Plan, part: Part, places: int) -> list[Any]:
                 words, kind = tokens(claim.content), claim.memory_type.value
                 keys = signature_keys(words, kind, plan.policy.threshold).all_probes()
                 same.append((at, 0, *(key ^ owner for key in keys)))
-                like.append((at, _digest(claim.content), *(key ^ owner for key in bands_of(claim))))
+                like.append((at, _digest(claim.content), *(key ^ owner for key in keys_of(claim))))
     columns = [_columns(same), _columns(like)]
     return [count_lines(part), *([one.of_place(place, places) for one in columns] for place in range(places))]
 
@@ -162,7 +162,7 @@ def compare(plan: Plan, parts: Sequence[Part], size: int, pieces: Sequence[Pairs
     so many are about the same that more of them were not met."""
     chosen = nearest(joined(pieces), size)
     texts = {
-        number_of(row): (row.owner or plan.defaults.owner, row.content)
+        number_of(row): (row.owner or plan.defaults.owner, row.content, row.saved_at)
         for row in _rows(parts, np.unique(np.concatenate(chosen)))
         if isinstance(row, ImportRow)  # what was masked in a row is never asked for: it has no keys
     }
@@ -177,13 +177,16 @@ def compare(plan: Plan, parts: Sequence[Part], size: int, pieces: Sequence[Pairs
 def _mattering(
     policy: Policy, row: int, others: Sequence[int], texts: Mapping[int, Sequence[Any]]
 ) -> list[int]:
-    known, allowance = Comparisons(texts[row][1], policy.threshold, policy.values), new_allowance()
-    about = [n for n in others if known.may_contradict(texts[n][1], allowance) is not False]
-    if len(about) >= CANDIDATES:
-        return about
-    return [
-        n for n in about if not known.contradict(texts[n][1], allowance) or known.contradicted(texts[n][1])
-    ]
+    (_, text, at), allowance = texts[row], new_allowance()
+    known = Comparisons(text, policy.threshold, policy.values)
+    told = tell(text, at, [Near(n, *texts[n][1:]) for n in others], policy.values)
+    kept = {n for n in others if known.may_contradict(texts[n][1], allowance) is not False}
+    if len(kept) < CANDIDATES:
+        kept = {
+            n for n in kept if not known.contradict(texts[n][1], allowance) or known.contradicted(texts[n][1])
+        }
+    kept.update(n for n, _, _ in told)
+    return [n for n in others if n in kept]
 
 
 def _rows(parts: Sequence[Part], numbers: Numbers) -> Iterator[ImportRow | BadRow]:

@@ -242,7 +242,11 @@ class MemoryGate:
             for pause in _LOOKS if stored else ():
                 await asyncio.sleep(pause)
                 await self._deliver(owner, ids)
-                found.new |= await writer.written_places([write for write, _ in stored])
+                # What this process wrote was read back then; another may have written the rest.
+                applied = self._remembered.applied
+                found.new |= {write.place for write, row in stored if row.memory_id in applied}
+                others = [write for write, _ in stored if write.place not in found.new]
+                found.new |= await writer.written_places(others) if others else frozenset()
                 left = [row.memory_id or "" for write, row in stored if write.place not in found.new]
                 if not left or any(memory_id in self._remembered.failures for memory_id in left):
                     break

@@ -244,6 +244,7 @@ export interface components {
              * @example pep
              * @example cve
              * @example path
+             * @example symbol
              * @example corpus
              * @example record
              */
@@ -803,6 +804,7 @@ export interface components {
             form?: "page" | "record" | "commit" | "file" | "turn" | "tool_output";
             /** Held */
             held?: components["schemas"]["Held"][] | null;
+            inference?: components["schemas"]["Inference"] | null;
             /** Judgement */
             judgement?: (components["schemas"]["vouchgate__ingest__claims__source__Judged"] | components["schemas"]["NotJudged"]) | null;
             /**
@@ -956,6 +958,13 @@ export interface components {
                 number,
                 number
             ] | null;
+            /**
+             * Probability
+             * @default 0
+             */
+            probability?: number;
+            /** Relation */
+            relation?: ("entailment" | "neutral" | "contradiction") | null;
             /** Score */
             score: number;
             stance: components["schemas"]["Stance"];
@@ -999,6 +1008,29 @@ export interface components {
             source: string;
             /** Waiting */
             waiting: components["schemas"]["PendingMemory"][];
+        };
+        /**
+         * Inference
+         * @description An entailment model was to be asked about a source; what it said is in `Held.relation`. `code` is why there is no
+         *     answer that counts: `timeout`, `offline`, `error`, `unread` (texts that are too long for it, or were not kept).
+         */
+        Inference: {
+            /**
+             * Code
+             * @default
+             */
+            code?: string;
+            /**
+             * Detail
+             * @default
+             */
+            detail?: string;
+            /** Digests */
+            digests?: {
+                [key: string]: string;
+            };
+            /** Model */
+            model: string;
         };
         /**
          * ItemKind
@@ -1577,6 +1609,67 @@ export interface components {
             salt: string | null;
         };
         /**
+         * RecordIn
+         * @description What a user said, or a tool returned. `user_id` may be left out when the token acts for one owner only.
+         */
+        RecordIn: {
+            /** Conversation */
+            conversation?: string | null;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "turn" | "tool_output";
+            /** Text */
+            text: string;
+            /**
+             * Time
+             * @description When it was said or returned; now, unless said.
+             */
+            time?: string | null;
+            /** User Id */
+            user_id?: string | null;
+            /**
+             * Who
+             * @description Whose words a turn is; of a tool's output, the tool's name.
+             */
+            who: string;
+        };
+        /**
+         * RecordOut
+         * @description A record as it is kept. `digest` is the sha256, hex, of the text that is kept, in which credentials and what else
+         *     the policy masks are masked; `cite` is how a claim cites it.
+         */
+        RecordOut: {
+            /** Cite */
+            cite: string;
+            /** Conversation */
+            conversation: string | null;
+            /** Digest */
+            digest: string;
+            /** Id */
+            id: string;
+            /**
+             * Kept Until
+             * Format: date-time
+             */
+            kept_until: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "turn" | "tool_output";
+            /** Masked */
+            masked: boolean;
+            /**
+             * Time
+             * Format: date-time
+             */
+            time: string;
+            /** Who */
+            who: string;
+        };
+        /**
          * RejectedBefore
          * @description An owner's rejection of an earlier claim in the same words. No decision rests on it.
          */
@@ -2065,6 +2158,7 @@ export type GivenHit = components['schemas']['GivenHit'];
 export type GivenSource = components['schemas']['GivenSource'];
 export type Held = components['schemas']['Held'];
 export type Impact = components['schemas']['Impact'];
+export type Inference = components['schemas']['Inference'];
 export type ItemKind = components['schemas']['ItemKind'];
 export type JsonValue = components['schemas']['JsonValue'];
 export type Label = components['schemas']['Label'];
@@ -2094,6 +2188,8 @@ export type Problem = components['schemas']['Problem'];
 export type Promise = components['schemas']['Promise'];
 export type Quoted = components['schemas']['Quoted'];
 export type ReceiptOut = components['schemas']['ReceiptOut'];
+export type RecordIn = components['schemas']['RecordIn'];
+export type RecordOut = components['schemas']['RecordOut'];
 export type RejectedBefore = components['schemas']['RejectedBefore'];
 export type ReportJson = components['schemas']['ReportJson'];
 export type ReviewStatus = components['schemas']['ReviewStatus'];

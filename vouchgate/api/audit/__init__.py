@@ -1,0 +1,1 @@
+"""What auditors read, and audits of memories that owners hand over."""
