@@ -28,6 +28,7 @@ _UNIT = "%|[A-Za-z\u00b5]{1,12}"
 
 # Letters and digits and nothing else: to count words, or to compare them whatever stands between.
 RUN = re.compile(r"[^\W_]+")
+NAME = re.compile(r"\w+")  # a name of code, underscores and all
 # A word of prose, for rules on phrases: no digit, an apostrophe or hyphen only inside.
 PROSE = re.compile(_JOINED_WORD)
 # A word as a sign of a subject: numbers, names in code, paths, "C++" and "F#" are one word each.

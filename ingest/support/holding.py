@@ -17,6 +17,7 @@ from vouchgate.ingest.contradictions.match import Contradiction
 from vouchgate.ingest.contradictions.rules import contradictions
 from vouchgate.ingest.language.languages import load_languages
 from vouchgate.ingest.language.terms import ENGLISH, language_of
+from vouchgate.ingest.language.words import NAME
 from vouchgate.ingest.support import passages, turns
 from vouchgate.ingest.support.address import unsaid
 from vouchgate.ingest.support.alignment import SourceText
@@ -33,7 +34,6 @@ log = logging.getLogger(__name__)
 _OF_CHOICE = frozenset({"choice", "status"})  # rules on words of choosing, and of where a decision stands
 _AMENDED = 0.2  # from this score on a later record that changes this one speaks of the statement too
 _SAYS = {Stance.UNKNOWN: 0, Stance.SILENT: 1, Stance.SPEAKS: 2, Stance.STATES: 3, Stance.REFUTES: 4}
-_NAME = re.compile(r"\w+")
 _CODED, _OUTER = re.compile(r"`(\w+)"), re.compile(r"(\w+)\[")
 _WAYS = re.compile(r"\b(above|after|before|below|from|into|over|than|to|under|until) (?:an? |the )?`?(\w+)")
 _BOUNDS = {"about", "exactly", "fewer", "least", "less", "more", "most", "only", "up", "without"}
@@ -147,8 +147,8 @@ def _to_the_letter(said: Said, one: Held, text: str, title: str) -> Held:
     """What a definition does to a statement: one fact has every word of one that it states, with the same bounds and
     directions, every name of a parameter, be it `since` or `x`, and the outer type. It speaks of nothing (ADR-0069)."""
     statement, place = said.text[one.start : one.end], text[slice(*one.place or (0, 0))]
-    ours, theirs = ({*_NAME.findall(each)} for each in (statement, place))
-    lacks = ({*_CODED.findall(text)} & ours) - theirs - {*_NAME.findall(title)}
+    ours, theirs = ({*NAME.findall(each)} for each in (statement, place))
+    lacks = ({*_CODED.findall(text)} & ours) - theirs - {*NAME.findall(title)}
     lacks |= {*_OUTER.findall(place)} - ours
     turned = {*_WAYS.findall(statement)} - {*_WAYS.findall(place)}
     bounds = {word.lower() for word in ours ^ theirs} & (LISTS.modals | _BOUNDS)

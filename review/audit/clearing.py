@@ -3,9 +3,8 @@ found wrongly, and takes either back. Nothing here stores a claim. Rights are th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -16,7 +15,7 @@ from vouchgate.review.answers import NotFound
 from vouchgate.review.reading import own_owners
 from vouchgate.review.rules import Act
 from vouchgate.storage.queue import audits, proposers
-from vouchgate.storage.queue.audits import AT_ONCE, Audit, RowState
+from vouchgate.storage.queue.audits import AT_ONCE, Audit, Chosen, RowState
 from vouchgate.storage.store import Store
 
 _ACTIONS = {
@@ -38,7 +37,7 @@ def move(
     principal: Principal,
     audit_id: str,
     to: RowState,
-    chosen: Mapping[str, Collection[Any]],
+    chosen: Mapping[str, Chosen],
     *,
     now: datetime,
 ) -> int | NotFound:

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, and_, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, delete, func, select, update
 
 from vouchgate.storage.sql import BulkInsert, among
 from vouchgate.storage.tables.audits import AuditedRow, MemoryAuditRow
@@ -20,6 +20,7 @@ ROW: Table = AuditedRow.metadata.tables["audited_row"]
 _ROWS = BulkInsert(ROW)
 
 Audit = Row[Any]  # of AUDIT
+Chosen = Collection[Any] | Select[tuple[str | None]]  # values of a column
 
 
 class RowState(StrEnum):
@@ -42,6 +43,9 @@ _ACT = (ROW.c.act, ROW.c.state, ROW.c.acted_by)
 _ACTS = select(*_ACT, func.count().label("rows")).where(_ITS, ROW.c.act.is_not(None)).group_by(*_ACT)
 _OLD = select(AUDIT).where(AUDIT.c.kept_until <= bindparam("now")).limit(1)
 _LAST = select(func.max(ROW.c.position)).where(_ITS)
+REPLACED = select(ROW.c.other).where(
+    _ITS, ROW.c.label == "update"
+)  # the names of rows that others take the place of
 
 
 def listing(connection: Connection, owners: frozenset[str]) -> Sequence[Audit]:
@@ -98,7 +102,7 @@ def acts(connection: Connection, audit: Audit, limit: int) -> Sequence[Row[Any]]
 
 
 def move(
-    connection: Connection, audit: Audit, to: RowState, chosen: Mapping[str, Collection[Any]], **values: Any
+    connection: Connection, audit: Audit, to: RowState, chosen: Mapping[str, Chosen], **values: Any
 ) -> int:
     """Puts up to AT_ONCE rows that have one of the chosen values in each of these columns into another state, and gives
     other columns these values; how many."""

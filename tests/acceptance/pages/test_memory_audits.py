@@ -167,6 +167,18 @@ def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path)
     expect(page.locator(".said")).to_contain_text("All that was left is at the gate")
     assert numbers(page)["Blocked"] == "120"
 
+    # Of an update the earlier row is cleared, as the later one takes its place.
+    pair = [
+        {"row": 1, "text": "Ada lives in Paris.", "label": "fine", "reason": "-"},
+        {"row": 2, "text": "Ada lives in Lyon now.", "label": "update", "other_row": 1, "reason": "-"},
+    ]
+    reviewer.post("/v1/memory-audits", json=handed(pair)).raise_for_status()
+    page = window.go("/review/memory-audits")
+    page.get_by_role("link", name="Update").click()
+    page.get_by_role("button", name="Clear all 1").click()
+    expect(page.locator(".sides")).to_contain_text("line 1, earlier, cleared")
+    assert numbers(page)["Fine"] == "0 of 1"
+
     phone = windows.window(site.running.url, phone=True)
     sign_in_with(site, phone, token)
     page = phone.go(f"{home}?label=contradiction&state=queued")

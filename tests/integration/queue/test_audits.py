@@ -104,3 +104,13 @@ def test_rows_are_cleared_kept_and_put_back(store: Store) -> None:
     assert expire(queue_of(store), NOW + timedelta(days=29)).audited == 0
     assert expire(queue_of(store), NOW + timedelta(days=30)).audited == MANY + 3  # with both audits
     assert counts(store, audit) == counts(store, bobs) == {}
+
+
+def test_of_an_update_the_row_that_it_replaces_is_cleared(store: Store) -> None:
+    audit = opened(store)
+    take(store, audit, [row(1, "fine"), row(2, "update", other="1"), row(3, "update", other="2"), row(4)], 0)
+    chosen = {"name": audits.REPLACED}
+    assert clearing.move(store, RITA, audit.id, RowState.CLEARED, chosen, now=NOW) == 2
+    with store.read() as connection:
+        cleared = audits.search(connection, audit, [RowState.CLEARED], limit=9)
+    assert [each.position for each in cleared] == [1, 2]

@@ -148,6 +148,10 @@ async def act(request: Request, visitor: SignedIn, audit_id: str) -> Response:
     chosen: dict[str, Any] = {"act" if verb == "undo" else "position": [int(each) for each in numbers]}
     if which == "all":
         chosen = {"label": [fields.get("label", "")], "state": ["open"]}
+        if verb == "clear" and chosen["label"] == [
+            RowLabel.UPDATE
+        ]:  # it is the earlier row that does not hold any more
+            chosen = {"name": audits.REPLACED}
     move = partial(clearing.move, service_of(request).store, visitor.principal, audit_id)
     if isinstance(await run_in_threadpool(move, _VERBS[verb], chosen, now=datetime.now(UTC)), NotFound):
         raise PageProblem(404, "There is no such audit, or its 30 days are over.")
