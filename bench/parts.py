@@ -143,12 +143,13 @@ def run() -> None:
     fork = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory() as folder, socket.socket() as listener:
         token = http_load.token_for(folder)
+        settings = Settings(database_url=f"sqlite:///{folder}/gate.db", policy=http_load.unlimited(folder))
         listener.bind(("127.0.0.1", 0))
         listener.listen(128)
         done = fork.Event()
         client = fork.Process(target=_client, args=(listener.getsockname()[1], token, REQUESTS, done))
         client.start()
-        with open_service(Settings(database_url=f"sqlite:///{folder}/gate.db")) as service:
+        with open_service(settings) as service:
             app = create_app(service)
             tune_interpreter()
             _clocks.clear()
