@@ -232,8 +232,14 @@ def test_equal_claims_in_one_group_are_as_if_sent_one_by_one(store: Store) -> No
 
 def _in_one_group(store: Store, submissions: list[Any]) -> list[SubmitAnswer]:
     """Sends them while the writer is kept busy, so that they wait together."""
-    go = threading.Event()
-    store.writer.run([], lambda connection: go.wait(120))
+    busy, go = threading.Event(), threading.Event()
+
+    def hold(connection: Any) -> None:
+        busy.set()
+        go.wait(120)
+
+    store.writer.run([], hold)
+    assert busy.wait(120)  # else the first of them are written with it
     futures = [store.writer.submit(submission) for submission in submissions]
     go.set()
     return [future.result(120) for future in futures]
