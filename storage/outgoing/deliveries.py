@@ -21,6 +21,7 @@ from sqlalchemy import Connection, Select, Table, and_, bindparam, func, select,
 
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.frozen import Frozen
+from vouchgate.ingest.claims.leased import Delivery
 from vouchgate.ingest.claims.memory import Memory, MemoryStatus
 from vouchgate.storage.claims import memories
 from vouchgate.storage.erasing import scrub, tombstones
@@ -132,6 +133,16 @@ class LeasedDelivery:
     lease: str
     memory: Memory | None
 
+    def told(self) -> Delivery:
+        """As it is told to who leased it."""
+        memory = self.memory
+        return Delivery(
+            **{name: value for name, value in self.record if name in Delivery.model_fields},
+            lease=self.lease,
+            content="" if memory is None else memory.content,
+            memory_type=None if memory is None else memory.memory_type,
+        )
+
 
 class DeliveryFilter(Frozen):
     """Which deliveries to list. What is None does not restrict; `owners` None means every owner and is only for a
@@ -166,6 +177,24 @@ def lease(
         seqs = {handed.record.seq for handed in taken}
         connection.execute(_LEASE, _rows(owner_id, seqs) | {"until": now + LEASE, "name": name})
     return taken
+
+
+def lease_with_answer(
+    connection: Connection, owner_id: str, sink: str, now: datetime, *, memory_id: str, name: str
+) -> LeasedDelivery | None:
+    """As `lease`, of the delivery of this memory alone, if it is the head of its stream: to go with the answer to its
+    claim. What an earlier answer to the same claim told of, which was lost then, is taken anew. `name` must be new."""
+    head = connection.execute(_FIRST.limit(1), {"of_owner": owner_id, "of_sink": sink}).first()
+    if head is None or head.memory_id != memory_id:
+        return None
+    name = f"{memory_id}.{name}"
+    if head.due_at > now and not str(head.lease).startswith(f"{memory_id}."):
+        return None
+    memory = memories.by_ids(connection, owner_id, {memory_id}, now).get(memory_id)
+    if not _in_force(memory):
+        return None
+    connection.execute(_LEASE, _rows(owner_id, [head.seq]) | {"until": now + LEASE, "name": name})
+    return LeasedDelivery(_record(head), name, memory)
 
 
 def _rows(owner_id: str, seqs: Collection[int]) -> dict[str, Any]:
