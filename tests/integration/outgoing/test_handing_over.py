@@ -91,12 +91,10 @@ def test_nothing_comes_before_what_was_stored_earlier(store: Store) -> None:
     )
     assert isinstance(failed, DeliveryRecord) and failed.due_at == due
     assert ask(store, 7) is None, "the one that failed is tried again first"
-    handed = take(store, due)
-    assert [one.record.place for one in handed] == ["row 6", "row 7"]
-    dead = acts.mark_failed(
-        store, ANN, sixth.id, handed[0].lease, due, error="no", final=True, token_id=AGENT
-    )
-    assert isinstance(dead, DeliveryRecord) and report(store, handed[1].told())
+    both = take(store, due)
+    assert [one.record.place for one in both] == ["row 6", "row 7"]
+    dead = acts.mark_failed(store, ANN, sixth.id, both[0].lease, due, error="no", final=True, token_id=AGENT)
+    assert isinstance(dead, DeliveryRecord) and report(store, both[1].told())
     assert given(ask(store, 8)).place == "row 8", "a dead letter holds nothing up"
 
 
