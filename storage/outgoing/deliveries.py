@@ -17,7 +17,7 @@ from itertools import takewhile
 from typing import Any
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, Select, Table, and_, bindparam, func, select, tuple_, update
+from sqlalchemy import Connection, Select, Table, and_, bindparam, func, or_, select, tuple_, update
 
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.frozen import Frozen
@@ -53,6 +53,18 @@ _IN_BACKOFF = select(TABLE.c.attempts, TABLE.c.due_at).where(
 )
 _SET = update(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"))
 _LEASE = _SET.where(among(TABLE.c.seq, "seqs")).values(due_at=bindparam("until"), lease=bindparam("name"))
+_OF_MEMORY = bindparam("of_memory")
+_LEASE_HEAD = (
+    _SET.where(TABLE.c.seq == _HEAD_SEQ, TABLE.c.memory_id == _OF_MEMORY)
+    .where(
+        or_(
+            TABLE.c.due_at <= bindparam("now"),
+            func.substr(TABLE.c.lease, 1, func.length(_OF_MEMORY)) == _OF_MEMORY,
+        )
+    )
+    .values(due_at=bindparam("until"), lease=bindparam("name"))
+    .returning(TABLE)
+)
 _SKIP = _SET.where(among(TABLE.c.seq, "seqs")).values(
     state="skipped", lease=None, last_error=bindparam("why")
 )
@@ -184,17 +196,13 @@ def lease_with_answer(
 ) -> LeasedDelivery | None:
     """As `lease`, of the delivery of this memory alone, if it is the head of its stream: to go with the answer to its
     claim. What an earlier answer to the same claim told of, which was lost then, is taken anew. `name` must be new."""
-    head = connection.execute(_FIRST.limit(1), {"of_owner": owner_id, "of_sink": sink}).first()
-    if head is None or head.memory_id != memory_id:
-        return None
-    name = f"{memory_id}.{name}"
-    if head.due_at > now and not str(head.lease).startswith(f"{memory_id}."):
-        return None
     memory = memories.by_ids(connection, owner_id, {memory_id}, now).get(memory_id)
     if not _in_force(memory):
         return None
-    connection.execute(_LEASE, _rows(owner_id, [head.seq]) | {"until": now + LEASE, "name": name})
-    return LeasedDelivery(_record(head), name, memory)
+    asked = {"of_owner": owner_id, "of_sink": sink, "of_memory": memory_id, "now": now}
+    name = f"{memory_id}.{name}"
+    row = connection.execute(_LEASE_HEAD, asked | {"until": now + LEASE, "name": name}).one_or_none()
+    return None if row is None else LeasedDelivery(_record(row), name, memory)
 
 
 def _rows(owner_id: str, seqs: Collection[int]) -> dict[str, Any]:

@@ -169,4 +169,4 @@ def test_what_it_costs(store: Store) -> None:
     with counting(store) as handed:
         given(ask(store, 3))
     assert len(handed.writes) == len(plain.writes) + 1
-    assert len(handed.reads) <= len(plain.reads) + 4
+    assert len(handed.reads) == len(plain.reads) + 2
