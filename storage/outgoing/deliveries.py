@@ -17,7 +17,7 @@ from itertools import takewhile
 from typing import Any
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, Select, Table, and_, bindparam, func, or_, select, tuple_, update
+from sqlalchemy import Connection, Select, String, Table, and_, bindparam, func, or_, select, tuple_, update
 
 from vouchgate.ingest.claims.delivery import DeliveryOp
 from vouchgate.ingest.claims.frozen import Frozen
@@ -53,7 +53,7 @@ _IN_BACKOFF = select(TABLE.c.attempts, TABLE.c.due_at).where(
 )
 _SET = update(TABLE).where(TABLE.c.owner_id == bindparam("of_owner"))
 _LEASE = _SET.where(among(TABLE.c.seq, "seqs")).values(due_at=bindparam("until"), lease=bindparam("name"))
-_OF_MEMORY = bindparam("of_memory")
+_OF_MEMORY = bindparam("of_memory", type_=String())
 _LEASE_HEAD = (
     _SET.where(TABLE.c.seq == _HEAD_SEQ, TABLE.c.memory_id == _OF_MEMORY)
     .where(

@@ -168,5 +168,7 @@ def test_what_it_costs(store: Store) -> None:
     assert report(store, two.told())
     with counting(store) as handed:
         given(ask(store, 3))
-    assert len(handed.writes) == len(plain.writes) + 1
+    # But for a spot check, which is drawn by chance.
+    before, after = (sum("spot_check" not in each for each in one.writes) for one in (plain, handed))
+    assert after == before + 1
     assert len(handed.reads) == len(plain.reads) + 2
