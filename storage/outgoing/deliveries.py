@@ -176,15 +176,17 @@ def lease(
     more is skipped."""
     stream = {"of_owner": owner_id, "of_sink": sink}
     taken: list[LeasedDelivery] = []
-    while due := _due_rows(connection, stream, now, most):
+    window = most
+    while due := _due_rows(connection, stream, now, window):
         known = memories.by_ids(connection, owner_id, {row.memory_id for row in due} - {None}, now)
         needed = [row for row in due if row.op != DeliveryOp.PUT.value or _in_force(known.get(row.memory_id))]
         if len(needed) == len(due):
-            taken = [LeasedDelivery(_record(row), name, known.get(row.memory_id)) for row in due]
+            taken = [LeasedDelivery(_record(row), name, known.get(row.memory_id)) for row in due[:most]]
             break
         gone = {row.seq for row in due} - {row.seq for row in needed}
         why = "Its memory was out of force before it was delivered."
         connection.execute(_SKIP, _rows(owner_id, gone) | {"why": why})
+        window = MOST  # what follows one that went out of force often did so too
     if taken:
         seqs = {handed.record.seq for handed in taken}
         connection.execute(_LEASE, _rows(owner_id, seqs) | {"until": now + LEASE, "name": name})
