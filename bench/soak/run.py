@@ -282,6 +282,9 @@ def main(options: Options) -> int:
                 databases.append((kind, f"sqlite:///{made}/vouchgate.db", None))
             else:
                 server = stack.enter_context(postgresql())
+                # At its default of 1 GiB an hour does not fill it, and nothing would show that it fills for good.
+                server.run("ALTER SYSTEM SET max_wal_size = '128MB'")
+                server.run("SELECT pg_reload_conf()")
                 server.run("CREATE DATABASE soak")
                 databases.append((kind, server.url("soak"), server))
         soaks = run(options, databases, Path(made))
