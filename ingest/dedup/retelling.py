@@ -119,7 +119,7 @@ def said(text: str) -> Said:
     rest = _CITED.sub("", text[found.end() :] if found else text)
     plain = rest.replace("’", "'")
     if not _LISTS.openings.isdisjoint(RUN.findall(plain.lower())):
-        plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases[match[0].lower()], plain)
+        plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases.get(match[0].lower(), match[0]), plain)
     keys, faint, values, telling = set[str](), set[str](), set[str](), set[str]()
     first, denied, opens = "", False, True
     for raw in plain.split():
