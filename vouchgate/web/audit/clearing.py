@@ -84,7 +84,7 @@ def _page(
             raise PageProblem(422, "This address names rows that there are not.")
         rows = audits.search(connection, audit, [state], label, after=int(after), limit=PAGE)
         acts = audits.acts(connection, audit, 10)
-        others = audits.named(connection, audit, [row.other for row in rows if row.other])
+        others = audits.others(connection, audit, [row.position for row in rows])
         names = tokens.names(connection, {each.acted_by for each in acts})
         became = _answers(connection, audit, rows)
     every = clearing.listing(store, visitor.principal)
@@ -112,6 +112,8 @@ def _moment(act: int) -> Moment:
 @router.get(f"{PATH}/{{audit_id}}/{{what}}.jsonl")
 def download(request: Request, visitor: Reader, audit_id: str, what: str) -> Response:
     """The memory without what was cleared, or what was: JSON lines that `vouchgate import` reads."""
+    if what not in ("cleaned", "cleared"):
+        raise PageProblem(404, "An audit has no such file.")
     audit, cleared = _find(request, visitor, audit_id), what == "cleared"
     states = [each.value for each in RowState if (each is RowState.CLEARED) == cleared]
 
@@ -147,11 +149,10 @@ async def act(request: Request, visitor: SignedIn, audit_id: str) -> Response:
         raise PageProblem(422, "This form asks for nothing that can be done here.")
     chosen: dict[str, Any] = {"act" if verb == "undo" else "position": [int(each) for each in numbers]}
     if which == "all":
-        chosen = {"label": [fields.get("label", "")], "state": ["open"]}
-        if verb == "clear" and chosen["label"] == [
-            RowLabel.UPDATE
-        ]:  # it is the earlier row that does not hold any more
-            chosen = {"name": audits.REPLACED}
+        label = fields.get("label", "")
+        # Of an update that was cleared, as a later one replaces it, the row that it replaces is to go, too.
+        again = ["cleared"] if (verb, label) == ("clear", RowLabel.UPDATE) else []
+        chosen = {"label": [label], "state": ["open", *again]}
     move = partial(clearing.move, service_of(request).store, visitor.principal, audit_id)
     if isinstance(await run_in_threadpool(move, _VERBS[verb], chosen, now=datetime.now(UTC)), NotFound):
         raise PageProblem(404, "There is no such audit, or its 30 days are over.")
