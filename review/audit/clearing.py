@@ -34,13 +34,7 @@ def listing(store: Store, principal: Principal, act: Act = Act.READ_RULINGS) -> 
 
 
 def move(
-    store: Store,
-    principal: Principal,
-    audit_id: str,
-    to: RowState,
-    chosen: Chosen,
-    *,
-    now: datetime,
+    store: Store, principal: Principal, audit_id: str, to: RowState, chosen: Chosen, *, now: datetime
 ) -> int | NotFound:
     """Puts rows into another state, as one act, or in place of an update that is cleared the row that it replaces; to
     RowState.OPEN takes the chosen act back. How many rows it was. Those at the gate stay as they are. Many are done in

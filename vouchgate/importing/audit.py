@@ -40,6 +40,7 @@ from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Ne
 from vouchgate.ingest.dedup.compare import LookedUp, compare
 from vouchgate.ingest.dedup.relation import Relation
 from vouchgate.ingest.dedup.retelling import says_it_replaces
+from vouchgate.ingest.dedup.rewording import Rewriter
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
@@ -63,6 +64,7 @@ class Auditor:
         """`nearest` is who knows the earlier rows that may contradict one, where not all rows are shown."""
         self.policy = policy
         self.owners: set[str] = set()
+        self._rewriter = Rewriter(policy.values)
         self._nearest: EarlierTexts | ChosenRows = nearest or EarlierTexts()
         self._earlier = DecidedClaims()
         self._echoes = Echoes(None)
@@ -121,8 +123,8 @@ class Auditor:
     ) -> str | None:
         """The group of earlier rows that the row repeats, if it does; else whether it says otherwise than any. Of those
         that share words with it, a bounded number is read, however many there are."""
-        known, content, values = examined.known, examined.claim.content, self.policy.values
-        found = compare(content, near.items, self.policy.threshold, values, known)
+        known, content = examined.known, examined.claim.content
+        found = compare(content, near.items, self.policy.threshold, self.policy.values, known)
         repeated = [one.neighbour for one in found if not one.changed]
         exact = bool(repeated) and word_list(content) == word_list(repeated[0].content)
         same = [one.id for one in repeated]
@@ -134,7 +136,7 @@ class Auditor:
             changes = earlier in self._answers if turned else says_it_replaces(content)
             kind = (newer if turned else replaced) if changes else others
             kind += [(earlier, one.changed)] if earlier not in self._replaced else []
-        for number, told, turned in () if same else tell(content, row.saved_at, nearest, values):
+        for number, told, turned in () if same else tell(content, row.saved_at, nearest, self._rewriter):
             earlier = _id(number)
             if earlier in seen or earlier not in self._first:
                 continue

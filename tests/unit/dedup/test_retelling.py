@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.relation import Relation
 from vouchgate.ingest.dedup.retelling import Teller, joining_keys, said, says_it_replaces
+from vouchgate.ingest.dedup.rewording import Rewriter
 
-WORDS = load_policy().values
+WORDS = Rewriter(load_policy().values)
 
 SAME = [
     ("Grows roses behind the shed", "Roses are grown by the user behind the shed"),

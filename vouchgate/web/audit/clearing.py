@@ -91,14 +91,8 @@ def _page(
     shown: dict[str, Any] = {
         **{"audit": audit, "every": every, "counts": counts, "labels": labels, "states": [*RowState]},
         **{"label": label, "state": state, "rows": rows, "others": others, "became": became, "acts": acts},
-        **{
-            "names": names,
-            "most": MOST_SHOWN,
-            "diff": word_diff,
-            "at": _moment,
-            "said": said,
-            "going": going,
-        },
+        **{"names": names, "most": MOST_SHOWN, "diff": word_diff, "at": _moment, "said": said},
+        "going": going,
         "next": rows[-1].position if len(rows) == PAGE else None,
     }
     return html(request, "memory_audits.html", here="memory-audits", **shown)
@@ -123,12 +117,8 @@ def download(request: Request, visitor: Reader, audit_id: str, what: str) -> Res
             with service_of(request).store.browse() as connection:
                 rows = audits.search(connection, audit, states, after=after, limit=AT_ONCE)
             for row in rows:
-                about = {
-                    "row": row.name,
-                    "label": row.label,
-                    "reason": row.reason,
-                    "cleared_by": row.acted_by,
-                }
+                about = {"row": row.name, "label": row.label, "reason": row.reason}
+                about["cleared_by"] = row.acted_by
                 given = {**row.claim.pop("metadata", {}), "content": row.text, **row.claim}
                 yield json.dumps(about | given if cleared else given, ensure_ascii=False) + "\n"
             after = rows[-1].position if rows else None
