@@ -147,7 +147,7 @@ def _import(asked: argparse.Namespace) -> None:
 def _memories(asked: argparse.Namespace) -> None:
     from bench.memories import score
 
-    score.run(held=asked.held)
+    score.run(held=asked.held, show=asked.show)
 
 
 def _search(asked: argparse.Namespace) -> None:
@@ -208,7 +208,7 @@ def _parser() -> argparse.ArgumentParser:
         "--show",
         default="",
         metavar="CODE",
-        help="print the texts in which this was found; languages: what went wrong in this one",
+        help="print the texts in which this was found; languages, memories: what went wrong with this one",
     )
     parser.add_argument(
         "--model", type=Path, metavar="FILE", help="entailment: the TOML file of a model of yours"

@@ -83,9 +83,9 @@ def audited(name: str, *, held: bool | None) -> list[Told]:
     ]
 
 
-def run(*, held: bool = False, show: bool = False) -> None:
-    """Prints the figures of the halves that rules were made by, or of those held back; with `show` also what was
-    missed or called wrongly, which is for the first ones."""
+def run(*, held: bool = False, show: str = "") -> None:
+    """Prints the figures of the halves that rules were made by, or of those held back; also the rows of which
+    this label was missed or called wrongly, which is for the first ones."""
     scores = {name: Score(audited(name, held=held)) for name in NAMES}
     whole = Score([one for score in scores.values() for one in score.told])
     which = "held back" if held else "that rules were made by"
@@ -108,7 +108,7 @@ def run(*, held: bool = False, show: bool = False) -> None:
             f"  {label:<14} {are:>5} {called:>7} {_share(right, called):>10} {_share(right, are):>7}   {others}"
         )
     for one in whole.told if show else ():
-        if one.label != one.row.label:
+        if one.label != one.row.label and show in (one.label, one.row.label):
             beside_text = f" <> {one.other.text!r}" if one.other else ""
             print(
                 f"  {one.row.label} called {one.label}: {one.row.id} {one.row.text!r}{beside_text} ({one.reason})"

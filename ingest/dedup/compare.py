@@ -147,7 +147,7 @@ class Comparisons:
 
     @cached_property
     def _rewritten(self) -> RewrittenClaim:
-        return RewrittenClaim(self._claim, self._values)
+        return RewrittenClaim(self._claim, Rewriter(self._values))
 
     @cached_property
     def _sketch(self) -> Sketch:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
@@ -24,10 +24,10 @@ from vouchgate.ingest.contradictions.lists import LISTS, root_of
 from vouchgate.ingest.data import read_data
 from vouchgate.ingest.dedup.contradicted import contradicted
 from vouchgate.ingest.dedup.relation import Relation
-from vouchgate.ingest.dedup.rewording import RewrittenClaim, Unit
+from vouchgate.ingest.dedup.rewording import Rewriter, RewrittenClaim, Unit
 from vouchgate.ingest.dedup.slot import Difference, difference
 from vouchgate.ingest.dedup.slot_words import WORDS
-from vouchgate.ingest.dedup.subject import COPULA, is_count, is_verb, subject_of
+from vouchgate.ingest.dedup.subject import COPULA, Subject, is_count, is_verb, subject_of
 from vouchgate.ingest.language.value_words import ValueWords
 from vouchgate.ingest.language.words import MARKED_AS_CODE, RUN, split_words, tokens
 
@@ -84,7 +84,7 @@ class _Lists:
         dated = rf"|\bsince {time}|\bfrom {time}(?: \w+)? on(?:wards?)?\b|\bturned \d"
         self.replacing = re.compile(_any_of(raw["replacing"]).pattern + dated)
         self.heads = {words.split()[0] for words in raw["replacing"]} | {"since", "from", "turned"}
-        self.openings = {RUN.findall(words)[0] for words in self.phrases}
+        self.openings = {tuple(RUN.findall(words)[:2]) for words in self.phrases}
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
@@ -94,6 +94,8 @@ def _any_of(words: Iterable[str]) -> re.Pattern[str]:
 
 _LISTS = _Lists()
 _PAST = LISTS.tense.past_verbs - COPULA
+_OF_SUBJECT = WORDS.many | WORDS.one | WORDS.fond
+_split = lru_cache(maxsize=1 << 14)(split_words)
 
 
 def says_it_replaces(text: str) -> bool:
@@ -114,18 +116,20 @@ def _key(word: str) -> str:
 @lru_cache(maxsize=4096)  # a text is held against those that come after it
 def said(text: str) -> Said:
     """The text in words. Linear; never raises."""
-    found = _TOPIC.match(text)
+    found = _TOPIC.match(text) if ": " in text else None
     topic = frozenset(map(_key, split_words(found[0].replace("(", " ")))) if found else frozenset[str]()
-    rest = _CITED.sub("", text[found.end() :] if found else text)
+    rest = text[found.end() :] if found else text
+    rest = _CITED.sub("", rest) if "(" in rest or "[" in rest else rest
     plain = rest.replace("’", "'")
-    if not _LISTS.openings.isdisjoint(RUN.findall(plain.lower())):
-        plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases[match[0].lower()], plain)
+    runs = RUN.findall(plain.lower())
+    if not _LISTS.openings.isdisjoint((*zip(runs), *pairwise(runs))):
+        plain = _LISTS.phrase.sub(lambda match: _LISTS.phrases.get(match[0].lower(), match[0]), plain)
     keys, faint, values, telling = set[str](), set[str](), set[str](), set[str]()
     first, denied, opens = "", False, True
     for raw in plain.split():
         marked = MARKED_AS_CODE.search(raw) is not None
         named, opens = raw[0].isupper() and not opens, raw[-1] in ".!?:"
-        for word in split_words(raw):
+        for word in _split(raw):
             if word in _LISTS.denying or word.endswith("n't"):
                 denied = not denied
             elif word in _LISTS.telling and not (named and word == "may"):
@@ -140,7 +144,8 @@ def said(text: str) -> Said:
                         if marked or named or any(map(str.isdigit, part)):
                             values.add(_key(part))
     content = frozenset(keys), frozenset(faint - keys), frozenset(values), frozenset(telling)
-    return Said(topic, rest, first, *content, denied, says_it_replaces(rest))
+    replaces = not _LISTS.heads.isdisjoint(runs) and says_it_replaces(rest)
+    return Said(topic, rest, first, *content, denied, replaces)
 
 
 def joining_keys(content: str, memory_type: str) -> tuple[int, ...]:
@@ -165,21 +170,24 @@ def _digest(text: str) -> int:
 class Teller:
     """A later text that is held against one earlier text after another."""
 
-    def __init__(self, text: str, words: ValueWords) -> None:
+    def __init__(self, text: str, rewriter: Rewriter) -> None:
         self._text = text
-        self._words = words
+        self._rewriter = rewriter
         self._rewritten: RewrittenClaim | None = None
+        self._subject: tuple[list[Unit], Subject | None] = [], None  # of these units
 
     def of(self, earlier: str) -> Retelling | None:
         """What the text is to an earlier one; None when no rule tells of anything, or one is too long."""
         if max(len(self._text), len(earlier)) > _LONGEST:
             return None
         ours, theirs = said(self._text), said(earlier)
+        if ours.topic != theirs.topic:
+            return None
         shared = _shared(ours, theirs)
         least = 1 if _may_be_of_one(ours, theirs) else 2
         fewest = min(len(ours.keys), len(theirs.keys))
         near = shared + len(ours.faint & theirs.faint) >= least and (least == 1 or 3 * shared >= fewest)
-        if ours.topic != theirs.topic or not near:
+        if not near:
             return None
         left, other = ours.keys - theirs.keys - theirs.faint, theirs.keys - ours.keys - ours.faint
         changed, exchanged = tuple[str, ...](), False
@@ -196,20 +204,24 @@ class Teller:
         """The words in which only one of two texts can be true, and whether they differ in one place alone, in which
         each has something else."""
         claim, earlier = _sentence(ours), _sentence(theirs)
-        self._rewritten = self._rewritten or RewrittenClaim(claim, self._words)
+        self._rewritten = self._rewritten or RewrittenClaim(claim, self._rewriter)
         mine, others = self._rewritten.beside(earlier)
         found = difference(mine, others)
         exchanged = found is not None and bool(found.ours and found.theirs)
-        subjects = (subject_of(mine), tokens(earlier)), (subject_of(others), tokens(claim))
+        if self._subject[0] is not mine:
+            self._subject = mine, subject_of(mine)
+        subjects = (self._subject[1], tokens(earlier)), (subject_of(others), tokens(claim))
         apart = any(subject and not subject.may_be_of(words) for subject, words in subjects)
         changed = () if apart else contradicted(claim, earlier, mine, others)
         alike = ours.telling == theirs.telling and not (left and other) and _shared(ours, theirs) > 1
         turned = alike and ours.denied != theirs.denied and len(left | other) <= _MOST_LEFT
         if not changed and turned:
             changed = ("not", *(unit.shown for unit in (*mine, *others) if unit.key in _LISTS.denying))[-1:]
-        if not changed and found is not None and exchanged and _excludes(found, self._words):
+        if not changed and found is not None and exchanged and _excludes(found, self._rewriter.values):
             changed = tuple(unit.shown for unit in (*found.ours, *found.theirs))
         changed = changed or _of_one_group(mine, others, left, other)
+        if not changed:
+            return (), exchanged
         # With a name or number each beside what differs, the two speak of two things; with a date each, of two events.
         told = {_key(part) for word in changed for part in split_words(word)}
         events = {unit.key for unit in mine[:1]} & _PAST and any(map(str.isdigit, "".join(changed)))
@@ -225,7 +237,7 @@ def _shared(ours: Said, theirs: Said) -> int:
 def _sentence(one: Said) -> str:
     """With a subject, where what the text is about stands before it, or is the user: so its verb is one."""
     first = one.rest.split(" ", 1)[0].lower()
-    told = first.endswith(("s", "ed")) and root_of(first) in WORDS.many | WORDS.one | WORDS.fond
+    told = first.endswith(("s", "ed")) and root_of(first) in _OF_SUBJECT
     bare = told or (one.topic and one.rest[:1].islower())
     return f"Somebody {one.rest[:1].lower()}{one.rest[1:]}" if bare else one.rest
 

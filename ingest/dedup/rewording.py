@@ -14,6 +14,7 @@ from vouchgate.ingest.language.words import COMPOUND, COUNTED, MARKED_AS_CODE, s
 
 # A word of two letters that stands twice is a slip ("to to"); longer ones may be two ("the cache caches").
 _SLIP = 2
+_REMEMBERED = 1 << 14  # words as written: some 10 MB with what was made of them
 _EDGE = "\"'`“”‘’„«»([{}])*"
 _COMMAS = (",", ";", "、", "،")
 _STOPS = (".", "!", "?", ":", "。", "؟", "।")
@@ -97,11 +98,11 @@ class _Text(NamedTuple):
 
 
 class Rewriter:
-    """Turns texts into units under one policy. It remembers what it made of each word, so that a text which shares
-    most of its words with one before it costs a tenth; keep it no longer than such texts come."""
+    """Turns texts into units under one policy. It remembers what it made of the last words, so that a text which shares
+    most of its words with those before it costs a tenth."""
 
     def __init__(self, words: ValueWords) -> None:
-        self._values = words
+        self.values = words
         self._pieces: dict[tuple[str, bool], _Piece] = {}
         self._parted: dict[tuple[str, bool], tuple[str, ...]] = {}
         self._keys: dict[str, str] = {}
@@ -111,11 +112,14 @@ class Rewriter:
         """The words of a text with what stands around them. A text without words is one firm word, itself."""
         found: list[_Word] = []
         pieces = self._pieces
+        if len(pieces) > _REMEMBERED:
+            for cache in (pieces, self._parted, self._keys, self._plain):
+                cache.clear()
         opens_sentence = True
         for raw in text.split():
             piece = pieces.get((raw, opens_sentence))
             if piece is None:
-                piece = _piece(raw, self._values, opens_sentence=opens_sentence)
+                piece = _piece(raw, self.values, opens_sentence=opens_sentence)
                 pieces[raw, opens_sentence] = piece
             if piece.words:
                 found += piece.words
@@ -130,14 +134,14 @@ class Rewriter:
         """Every word and part of a word that its units can be made of, and that it matters of whether it is exact."""
         found: set[str] = set()
         for each in {word.text for word in text.words}:
-            found.update((each, *_parts(each, frozenset(), self._values)))
-            for _, right in self._values.rewrites.get(each, ()):
+            found.update((each, *_parts(each, frozenset(), self.values)))
+            for _, right in self.values.rewrites.get(each, ()):
                 found.update(right)
         return frozenset(found)
 
     def units(self, text: _Text, exact: frozenset[str]) -> list[Unit]:
         """A text as units, where the words of `exact` are names, numbers or identifiers."""
-        words, plain = self._values, self._plain
+        words, plain = self.values, self._plain
         droppable, joining = words.droppable, words.joining
         units: list[Unit] = []
         joined = article = False
@@ -174,12 +178,12 @@ class Rewriter:
     def _key(self, word: str) -> str:
         known = self._keys.get(word)
         if known is None:
-            known = self._keys[word] = self._values.key(word)
+            known = self._keys[word] = self.values.key(word)
         return known
 
     def _plain_key(self, word: str, exact: bool) -> str | None:
         """The key of a word that is one unit whatever stands around it; None of any other."""
-        values, key = self._values, None
+        values, key = self.values, None
         slip = word.isalpha() and len(word) <= _SLIP
         whole = _parts(word, frozenset((word,) if exact else ()), values) == (word,)
         if whole and not slip and word not in values.droppable and word not in values.rewrites:
@@ -193,7 +197,7 @@ class Rewriter:
         """What the words from this one on are written out as: how many are taken, their parts, and the word that
         these were written as."""
         word = found[at]
-        for left, right in self._values.rewrites.get(word.text, ()):
+        for left, right in self.values.rewrites.get(word.text, ()):
             if tuple(w.text for w in found[at : at + len(left)]) == left:
                 if len(left) > 1:
                     shown = " ".join(w.shown for w in found[at : at + len(left)])
@@ -202,15 +206,15 @@ class Rewriter:
         place = word.text, word.text in exact
         parts = self._parted.get(place)
         if parts is None:
-            parts = self._parted[place] = _parts(word.text, exact, self._values)
+            parts = self._parted[place] = _parts(word.text, exact, self.values)
         return 1, parts, word
 
 
 class RewrittenClaim:
     """A claim that is held against one text after another."""
 
-    def __init__(self, claim: str, words: ValueWords) -> None:
-        self._rewriter = Rewriter(words)
+    def __init__(self, claim: str, rewriter: Rewriter) -> None:
+        self._rewriter = rewriter
         self._claim = self._rewriter.read(claim)
         self._vocabulary = self._rewriter.vocabulary(self._claim)
         self._units: dict[

@@ -3,8 +3,9 @@ found wrongly, and takes either back. Nothing here stores a claim. Rights are th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -33,33 +34,29 @@ def listing(store: Store, principal: Principal, act: Act = Act.READ_RULINGS) -> 
 
 
 def move(
-    store: Store,
-    principal: Principal,
-    audit_id: str,
-    to: RowState,
-    chosen: Mapping[str, Chosen],
-    *,
-    now: datetime,
+    store: Store, principal: Principal, audit_id: str, to: RowState, chosen: Chosen, *, now: datetime
 ) -> int | NotFound:
-    """Puts rows that have one of the chosen values in each of these columns into another state, as one act; to
-    RowState.OPEN takes acts back. How many rows it was. Those at the gate stay as they are. Many are done in steps,
-    each of which is whole and in the log."""
+    """Puts rows into another state, as one act, or in place of an update that is cleared the row that it replaces; to
+    RowState.OPEN takes the chosen act back. How many rows it was. Those at the gate stay as they are. Many are done in
+    steps, each of which is whole and in the log."""
     audit = next((each for each in listing(store, principal, Act.CLEAR) if each.id == audit_id), None)
     if audit is None:
         return NotFound()
     number = None if to is RowState.OPEN else int(now.timestamp() * 1_000_000)
+    chosen = {"state": _FROM[to], **chosen}
+    with store.read() as reading:
+        every = audits.positions(reading, audit, chosen)
 
-    def step(connection: Connection) -> int:
+    def step(connection: Connection, some: Sequence[int]) -> int:
         if not proposers.may_still_rule(connection, principal, audit.owner_id, now):
             return 0
         by = None if number is None else principal.id
-        moved = audits.move(connection, audit, to, {"state": _FROM[to], **chosen}, act=number, acted_by=by)
+        moved = audits.move(connection, audit, to, {**chosen, "position": some}, act=number, acted_by=by)
         if moved:
-            about = record.document(audit=audit_id, act=str(number or chosen), rows=str(moved))
+            act = str(number or max(chosen["act"]))
+            about = record.document(audit=audit_id, act=act, rows=str(moved))
             record.entry(connection, audit.owner_id, _ACTIONS[to], audit_id, about, by=principal.id, now=now)
         return moved
 
-    done = moved = store.writer.run([audit.owner_id], step).result()
-    while moved == AT_ONCE:
-        done += (moved := store.writer.run([audit.owner_id], step).result())
-    return done
+    steps = (partial(step, some=every[at : at + AT_ONCE]) for at in range(0, len(every), AT_ONCE))
+    return sum(store.writer.run([audit.owner_id], each).result() for each in steps)

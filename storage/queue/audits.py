@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, Table, and_, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, Table, and_, bindparam, case, delete, func, select, update
 
 from vouchgate.storage.sql import BulkInsert, among
 from vouchgate.storage.tables.audits import AuditedRow, MemoryAuditRow
@@ -20,7 +20,7 @@ ROW: Table = AuditedRow.metadata.tables["audited_row"]
 _ROWS = BulkInsert(ROW)
 
 Audit = Row[Any]  # of AUDIT
-Chosen = Collection[Any] | Select[tuple[str | None]]  # values of a column
+Chosen = Mapping[str, Collection[Any]]  # rows: in each of these columns they have one of the values
 
 
 class RowState(StrEnum):
@@ -40,12 +40,19 @@ _THIS = and_(AUDIT.c.owner_id == bindparam("of_owner"), AUDIT.c.id == bindparam(
 _ITS = and_(ROW.c.owner_id == bindparam("of_owner"), ROW.c.audit_id == bindparam("of_audit"))
 _COUNTS = select(ROW.c.label, ROW.c.state, func.count()).where(_ITS).group_by(ROW.c.label, ROW.c.state)
 _ACT = (ROW.c.act, ROW.c.state, ROW.c.acted_by)
-_ACTS = select(*_ACT, func.count().label("rows")).where(_ITS, ROW.c.act.is_not(None)).group_by(*_ACT)
+_UNDOABLE = ROW.c.act.is_not(None), ROW.c.state.in_(("cleared", "kept"))
+_ACTS = select(*_ACT, func.count().label("rows")).where(_ITS, *_UNDOABLE).group_by(*_ACT)
 _OLD = select(AUDIT).where(AUDIT.c.kept_until <= bindparam("now")).limit(1)
 _LAST = select(func.max(ROW.c.position)).where(_ITS)
-REPLACED = select(ROW.c.other).where(
-    _ITS, ROW.c.label == "update"
-)  # the names of rows that others take the place of
+_OTHER = ROW.alias()
+_IS_NAMED = (_OTHER.c.owner_id == ROW.c.owner_id, _OTHER.c.audit_id == ROW.c.audit_id, _OTHER.c.name == ROW.c.other,
+             _OTHER.c.position != ROW.c.position)  # fmt: skip
+_NAMED = select(_OTHER.c.position, _OTHER.c.state).where(*_IS_NAMED).limit(2).correlate(ROW).subquery()
+_ABOUT = select(func.min(_NAMED.c.position)).having(func.count() == 1)  # where several have the name, none
+_ABOUTS = select(ROW.c.position, _ABOUT.scalar_subquery()).where(_ITS, among(ROW.c.position, "these"))
+_THESE = select(ROW).where(_ITS, among(ROW.c.position, "these"))
+_REPLACED = _ABOUT.having(func.min(_NAMED.c.state) == "open").scalar_subquery()
+_FALLING = case((ROW.c.label == "update", _REPLACED), else_=ROW.c.position)
 
 
 def listing(connection: Connection, owners: frozenset[str]) -> Sequence[Audit]:
@@ -89,11 +96,12 @@ def search(
     return connection.execute(wanted.order_by(ROW.c.position).limit(limit), _key(audit)).all()
 
 
-def named(connection: Connection, audit: Audit, names: Collection[str]) -> dict[str, Row[Any]]:
-    """The rows that have these names; of several with one name the first."""
-    wanted = select(ROW).where(_ITS, among(ROW.c.name, "names"))  # sorted here: there, it would read all rows
-    rows = connection.execute(wanted, {**_key(audit), "names": names}).all()
-    return {row.name: row for row in sorted(rows, key=lambda row: -row.position)}
+def others(connection: Connection, audit: Audit, positions: Collection[int]) -> dict[int, Row[Any]]:
+    """The rows that those at these positions are about; none where several have the name."""
+    about = dict(map(tuple, connection.execute(_ABOUTS, {**_key(audit), "these": positions})))
+    these = {**_key(audit), "these": {each for each in about.values() if each is not None}}
+    found = {row.position: row for row in connection.execute(_THESE, these)}
+    return {position: found[other] for position, other in about.items() if other is not None}
 
 
 def acts(connection: Connection, audit: Audit, limit: int) -> Sequence[Row[Any]]:
@@ -101,13 +109,17 @@ def acts(connection: Connection, audit: Audit, limit: int) -> Sequence[Row[Any]]
     return connection.execute(_ACTS.order_by(ROW.c.act.desc()).limit(limit), _key(audit)).all()
 
 
-def move(
-    connection: Connection, audit: Audit, to: RowState, chosen: Mapping[str, Chosen], **values: Any
-) -> int:
-    """Puts up to AT_ONCE rows that have one of the chosen values in each of these columns into another state, and gives
-    other columns these values; how many."""
+def positions(connection: Connection, audit: Audit, chosen: Chosen, what: Any = ROW.c.position) -> list[int]:
+    """Where the chosen rows stand, or another position of each."""
     where = [ROW.c[name].in_(wanted) for name, wanted in chosen.items()]
-    these = list(connection.scalars(select(ROW.c.position).where(_ITS, *where).limit(AT_ONCE), _key(audit)))
+    found = connection.scalars(select(what).where(_ITS, *where), _key(audit))
+    return [at for at in found if at is not None]
+
+
+def move(connection: Connection, audit: Audit, to: RowState, chosen: Chosen, **values: Any) -> int:
+    """Puts chosen rows, AT_ONCE at most, into another state, and gives other columns these values; how many. When an
+    update is cleared, it is the row that it replaces that is, where it is known and nobody said anything of it."""
+    these = positions(connection, audit, chosen, _FALLING if to is RowState.CLEARED else ROW.c.position)
     changed = update(ROW).where(_ITS, among(ROW.c.position, "these")).values(state=to.value, **values)
     return connection.execute(changed, {**_key(audit), "these": these}).rowcount
 
@@ -116,14 +128,15 @@ def saying(connection: Connection, owner_id: str, texts: Collection[str]) -> lis
     """The rows of an owner, as audit and position, that are one of these texts, and those that are about such a row
     (False). Reads all that there are."""
     wanted = select(ROW.c.audit_id, ROW.c.position, ROW.c.name, ROW.c.other, ROW.c.text)
-    found, names = [], set()
-    in_order = wanted.where(ROW.c.owner_id == owner_id).order_by(ROW.c.audit_id, ROW.c.position)
-    for row in connection.execute(in_order, execution_options={"yield_per": AT_ONCE}):
+    found, names, about = [], set(), []
+    every = wanted.where(ROW.c.owner_id == owner_id)
+    for row in connection.execute(every, execution_options={"yield_per": AT_ONCE}):
         if row.text in texts:
             names.add((row.audit_id, row.name))
-        if row.text in texts or (row.audit_id, row.other) in names:
-            found.append((row.audit_id, row.position, row.text in texts))
-    return found
+            found.append((row.audit_id, row.position, True))
+        elif row.other is not None:
+            about.append((row.audit_id, row.position, row.other))
+    return found + [(audit, at, False) for audit, at, other in about if (audit, other) in names]
 
 
 def has_old(connection: Connection, now: datetime) -> bool:

@@ -40,6 +40,7 @@ from vouchgate.ingest.claims.likeness import DedupFacts, EchoFacts, ItemKind, Ne
 from vouchgate.ingest.dedup.compare import LookedUp, compare
 from vouchgate.ingest.dedup.relation import Relation
 from vouchgate.ingest.dedup.retelling import says_it_replaces
+from vouchgate.ingest.dedup.rewording import Rewriter
 from vouchgate.ingest.dedup.signature import SignatureKeys, signature_keys
 from vouchgate.ingest.language.words import tokens, word_list
 from vouchgate.ingest.pipeline import OUTCOMES, Examined
@@ -47,6 +48,8 @@ from vouchgate.ingest.policy import Policy
 from vouchgate.storage.claims.echoes import Echoes, name_for
 from vouchgate.storage.dedup.contradicting import MOST_KEPT, new_allowance, of_candidates, together
 
+# What a row may be called that turns out to be an update; what is graver is told of it instead.
+_LESS = (RowLabel.PERSONAL_DATA, RowLabel.HEDGED, RowLabel.FINE)
 _UPDATED = "It says otherwise than {}, and that this has changed."
 
 
@@ -61,6 +64,7 @@ class Auditor:
         """`nearest` is who knows the earlier rows that may contradict one, where not all rows are shown."""
         self.policy = policy
         self.owners: set[str] = set()
+        self._rewriter = Rewriter(policy.values)
         self._nearest: EarlierTexts | ChosenRows = nearest or EarlierTexts()
         self._earlier = DecidedClaims()
         self._echoes = Echoes(None)
@@ -119,15 +123,20 @@ class Auditor:
     ) -> str | None:
         """The group of earlier rows that the row repeats, if it does; else whether it says otherwise than any. Of those
         that share words with it, a bounded number is read, however many there are."""
-        known, content, values = examined.known, examined.claim.content, self.policy.values
-        found = compare(content, near.items, self.policy.threshold, values, known)
+        known, content = examined.known, examined.claim.content
+        found = compare(content, near.items, self.policy.threshold, self.policy.values, known)
         repeated = [one.neighbour for one in found if not one.changed]
         exact = bool(repeated) and word_list(content) == word_list(repeated[0].content)
         same = [one.id for one in repeated]
-        others = [(one.neighbour.id, one.changed) for one in found if one.changed]
-        replaced = list(others) if says_it_replaces(content) else []
         seen = {one.neighbour.id for one in found}
-        for number, told, turned in () if same else tell(content, row.saved_at, nearest, values):
+        replaced, others, newer = (list[tuple[str, tuple[str, ...]]]() for _ in range(3))
+        for one in found if not same else ():
+            earlier, at = one.neighbour.id, self._first[one.neighbour.id].saved_at
+            turned = row.saved_at is not None and at is not None and row.saved_at < at
+            changes = earlier in self._answers if turned else says_it_replaces(content)
+            kind = (newer if turned else replaced) if changes else others
+            kind += [(earlier, one.changed)] if earlier not in self._replaced else []
+        for number, told, turned in () if same else tell(content, row.saved_at, nearest, self._rewriter):
             earlier = _id(number)
             if earlier in seen or earlier not in self._first:
                 continue
@@ -135,16 +144,10 @@ class Auditor:
                 same.append(earlier)
             elif told.relation is Relation.CONFLICT:
                 others += [(earlier, told.changed)] if earlier not in self._replaced else []
-            elif not turned:
-                replaced.append((earlier, told.changed))
-            elif (answer := self._answers.get(earlier)) and answer.label in (RowLabel.FINE, RowLabel.HEDGED):
-                answer.label, answer.other, answer.reason = (
-                    RowLabel.UPDATE,
-                    row.place,
-                    _UPDATED.format(row.place),
-                )
-                self._replaced.add(_id(row.number))
-                self._update(RowPair(row, self._first[earlier], told.changed))
+            else:
+                (newer if turned else replaced).append((earlier, told.changed))
+        for pair in newer:
+            self._replace(row, *pair)
         if same:
             root = self._root(same[0])
             self._flags[row.number] |= Flag.DUPLICATE
@@ -153,7 +156,9 @@ class Auditor:
             for other in same[1:]:
                 root = self._merge(root, self._root(other))
             return root
-        if replaced:
+        # What is replaced replaces nothing: where times are missing, rows could replace each other in a ring, and
+        # clearing what is replaced would take all of them.
+        if replaced and _id(row.number) not in self._replaced:
             earlier, changed = replaced[0]
             self._replaced.add(earlier)
             self._pair(earlier, RowLabel.UPDATE, _UPDATED)
@@ -167,6 +172,13 @@ class Auditor:
             for earlier, changed in others[: CONFLICTS - len(self._conflicts)]:
                 self._conflicts.append(RowPair(self._first[earlier], row, changed))
         return None
+
+    def _replace(self, row: AuditedRow, later: str, changed: tuple[str, ...]) -> None:
+        """Has a row that stands before this one, and was saved after it, be an update of it."""
+        if (answer := self._answers.get(later)) and answer.label in _LESS:
+            answer.label, answer.other, answer.reason = RowLabel.UPDATE, row.place, _UPDATED.format(row.place)
+            self._replaced.add(_id(row.number))
+            self._update(RowPair(row, self._first[later], changed))
 
     def _update(self, pair: RowPair) -> None:
         self._flags[pair.later.number] |= Flag.UPDATE

@@ -49,11 +49,13 @@ def document_rows(path: str, name: str, content: bytes, root: Path | None) -> It
         yield BadRow(name, f"cannot be read: {error}")
         return
     own, lines = path_in(path, root), Lines(document.text)
-    claims = {claim.start: claim for claim in document.claims}
+    claims, before = {claim.start: claim for claim in document.claims}, 0
     for block in document.blocks:
         if block.kind is BlockKind.MARKUP or block.reason in _NO_MEMORY:
             continue
-        place = f"{name}:{lines.at(block.start)[0]}"
+        line, column = lines.at(block.start)
+        place = f"{name}:{line}" if line != before else f"{name}:{line}:{column}"
+        before = line
         claim = claims.get(block.start)
         if claim is None:
             said = " ".join(document.text[block.start : block.end].split())

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from vouchgate.ingest.claims.claim import Claim
 from vouchgate.ingest.dedup.relation import Relation
 from vouchgate.ingest.dedup.retelling import Retelling, Teller, joining_keys
-from vouchgate.ingest.language.value_words import ValueWords
+from vouchgate.ingest.dedup.rewording import Rewriter
 from vouchgate.storage.dedup import similar
 
 # Of each key the newest texts, and rows in all that one is held against: of these rows that share a key, most are about
@@ -38,14 +38,14 @@ def keys_of(claim: Claim) -> tuple[int, ...]:
 
 
 def tell(
-    text: str, at: datetime | None, near: Sequence[Near], words: ValueWords
+    text: str, at: datetime | None, near: Sequence[Near], rewriter: Rewriter
 ) -> list[tuple[int, Retelling, bool]]:
     """What a text is to those before it, by numbers, the nearest first: all that say the same or otherwise, and of
     updates the nearest. The later text is it by their times, else by their order; true when it is not ours."""
-    teller, found = Teller(text, words), list[tuple[int, Retelling, bool]]()
+    teller, found = Teller(text, rewriter), list[tuple[int, Retelling, bool]]()
     for one in near:
         turned = at is not None and one.at is not None and at < one.at
-        if told := Teller(one.text, words).of(text) if turned else teller.of(one.text):
+        if told := Teller(one.text, rewriter).of(text) if turned else teller.of(one.text):
             found.append((one.number, told, turned))
     found.sort(key=lambda one: (-one[1].shared, -one[0]))
     most = next((told.shared for _, told, _ in found if told.relation is Relation.UPDATE), 0)

@@ -142,6 +142,9 @@ def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path)
     page.get_by_role("button", name="Send what is left to the gate").click()
     expect(page.locator(".said")).to_contain_text("All that was left is at the gate")
     assert numbers(page)["Queued"] == "5"
+    assert (
+        "kept" not in page.locator(".acted").inner_text()
+    )  # they are at the gate, so there is nothing to undo
     page.get_by_role("link", name="5 queued").click()
     page.locator("#rows a").last.click()
     expect(page.locator("h1")).to_be_visible()
@@ -171,13 +174,17 @@ def test_an_owner_clears_a_memory(site: Site, windows: Chromium, tmp_path: Path)
     pair = [
         {"row": 1, "text": "Ada lives in Paris.", "label": "fine", "reason": "-"},
         {"row": 2, "text": "Ada lives in Lyon now.", "label": "update", "other_row": 1, "reason": "-"},
+        {"row": 2, "text": "Ada lives in Rome now.", "label": "update", "other_row": 2, "reason": "-"},
     ]
     reviewer.post("/v1/memory-audits", json=handed(pair)).raise_for_status()
     page = window.go("/review/memory-audits")
     page.get_by_role("link", name="Update").click()
-    page.get_by_role("button", name="Clear all 1").click()
-    expect(page.locator(".sides")).to_contain_text("line 1, earlier, cleared")
-    assert numbers(page)["Fine"] == "0 of 1"
+    page.locator("#rows input").first.check()
+    page.get_by_role("button", name="Clear ticked").click()
+    expect(page.locator(".sides").first).to_contain_text("line 1, earlier, cleared")
+    page.get_by_role("button", name="Clear all 2").click()
+    expect(page.locator("#row-3")).to_contain_text("line 2, earlier, cleared")
+    assert (numbers(page)["Fine"], numbers(page)["Update"]) == ("0 of 1", "1 of 2")
 
     phone = windows.window(site.running.url, phone=True)
     sign_in_with(site, phone, token)
@@ -210,7 +217,12 @@ def test_what_is_not_the_owners(site: Site, windows: Chromium) -> None:
         (1, 2),
         (2, 2),
     ):  # again, too early, in turn, and more than there are
-        answer = reviewer.post("/v1/memory-audits", json=sent | {"after": after, "rows": [sent["rows"][1]]})
+        more = {
+            "after": after,
+            "rows": [sent["rows"][1]],
+            "total": 300_000,
+        }  # more than it was to have at first
+        answer = reviewer.post("/v1/memory-audits", json=sent | more)
         assert answer.json() == {"id": first["id"], "taken": taken}
     is_problem(reviewer.post("/v1/memory-audits", json=handed([row], total=300_000)), 429, "too_many_audits")
 
@@ -234,6 +246,7 @@ def test_what_is_not_the_owners(site: Site, windows: Chromium) -> None:
     expect(page.locator("#rows")).to_contain_text("fine")
     assert KEY not in page.content()
     assert page.get_by_role("button", name="Clear").count() == 0
+    assert page.request.get(f"{window.origin}{home}/odd.jsonl").status == 404
     for path in (home, f"{home}/feed"):
         assert (
             page.request.post(window.origin + path, form={"do": "clear:all", "label": "fine"}).status == 403

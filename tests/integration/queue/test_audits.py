@@ -8,8 +8,9 @@ from typing import Any
 from sqlalchemy import insert
 
 from tests.claims import NOW
-from tests.reviews import history, queue_of, reviewer
+from tests.reviews import commits_to, history, queue_of, reviewer
 from vouchgate.ingest.claims.people import Principal, Role
+from vouchgate.review import record
 from vouchgate.review.answers import NotFound
 from vouchgate.review.audit import clearing
 from vouchgate.review.ending.expiry import expire
@@ -70,7 +71,10 @@ def test_rows_are_cleared_kept_and_put_back(store: Store) -> None:
         assert [each.position for each in page] == [5, 7]
         assert page[0].claim == {"metadata": {"n": 5}}
         assert audits.search(connection, audit, ["open"], "fine", after=MANY, limit=2) == []
-        assert audits.named(connection, audit, ["1", "2", "none"]).keys() == {"1", "2"}
+        assert {at: each.position for at, each in audits.others(connection, audit, [1, 2, 3]).items()} == {
+            2: 1,
+            3: 1,
+        }
     assert counts(store, audit) == {"fine": {"open": AT_ONCE + 2}, "repeat": {"open": AT_ONCE + 1}}
 
     def move(to: RowState, who: Principal = RITA, minutes: int = 0, **chosen: Any) -> int | NotFound:
@@ -89,8 +93,14 @@ def test_rows_are_cleared_kept_and_put_back(store: Store) -> None:
     assert move(RowState.OPEN, act=[first.act]) == AT_ONCE - 1
     assert move(RowState.OPEN, act=[first.act]) == 0
     assert counts(store, audit)["repeat"] == {"open": AT_ONCE - 1, "kept": 1, "stored": 1}
-    told = [entry.action for entry in history(store)]
-    assert told == ["audit.cleared", "audit.cleared", "audit.kept", "audit.undone"]
+    with (
+        store.read() as connection
+    ):  # what is at the gate cannot be taken back, and what was is no act any more
+        assert [(each.state, each.rows) for each in audits.acts(connection, audit, 5)] == [("kept", 2)]
+    told = history(store)
+    assert [each.action for each in told] == ["audit.cleared", "audit.cleared", "audit.kept", "audit.undone"]
+    undone = record.document(audit="aud_1", act=str(first.act), rows=str(AT_ONCE - 1))
+    assert commits_to(store, told[-1], undone.content.decode())
 
     for other in (reviewer("bob"), Principal(id="a", name="a", role=Role.AGENT, owners=frozenset({"ann"}))):
         assert isinstance(move(RowState.CLEARED, other, **whole), NotFound)
@@ -107,10 +117,38 @@ def test_rows_are_cleared_kept_and_put_back(store: Store) -> None:
 
 
 def test_of_an_update_the_row_that_it_replaces_is_cleared(store: Store) -> None:
+    every: dict[str, Any] = {"label": ["update"], "state": ["open", "cleared"]}
+    same = {"name": "CLAUDE.md:3"}  # two sentences of a line
+    chain = [row(1, "fine"), row(2, "update", other="1"), row(3, "update", other="2"), row(4)]
+    cases: list[
+        tuple[list[dict[str, Any]], dict[str, Any], list[int], list[int]]
+    ] = [  # with what is kept before
+        (chain, every, [], [1, 2]),
+        (chain, {"position": [2, 4]}, [], [1, 4]),
+        (chain, every, [1, 2], []),  # the row, and what an update is that was found wrongly
+        (chain, {"position": [2]}, [1], []),
+        (chain, {"position": [1]}, [1], [1]),  # of rows that are no update those that are chosen
+        ([row(1, **same), row(2, "update", other="CLAUDE.md:3", **same)], every, [], [1]),
+        ([row(1, "update", other="CLAUDE.md:3", **same), row(2, **same)], every, [], [2]),
+        ([row(1, **same), row(2, **same), row(3, "update", other="CLAUDE.md:3")], every, [], []),
+        ([row(1, "update", other="1"), row(2, "update", other="none"), row(3, "update")], every, [], []),
+    ]
+    for number, (rows, chosen, kept, gone) in enumerate(cases):
+        audit = opened(store, f"aud_{number}", f"owner{number}")
+        who = reviewer(audit.owner_id)
+        take(store, audit, rows, 0)
+        assert clearing.move(store, who, audit.id, RowState.KEPT, {"position": kept}, now=NOW) == len(kept)
+        done = clearing.move(store, who, audit.id, RowState.CLEARED, chosen, now=NOW + timedelta(seconds=1))
+        with store.read() as connection:
+            cleared = audits.search(connection, audit, [RowState.CLEARED], limit=9)
+        assert ([each.position for each in cleared], done) == (gone, len(gone)), rows
+
+
+def test_of_many_updates_each_row_that_is_replaced_is_cleared(store: Store) -> None:
+    """In steps, of which one may clear an update whose own row another one clears."""
     audit = opened(store)
-    take(store, audit, [row(1, "fine"), row(2, "update", other="1"), row(3, "update", other="2"), row(4)], 0)
-    chosen = {"name": audits.REPLACED}
-    assert clearing.move(store, RITA, audit.id, RowState.CLEARED, chosen, now=NOW) == 2
-    with store.read() as connection:
-        cleared = audits.search(connection, audit, [RowState.CLEARED], limit=9)
-    assert [each.position for each in cleared] == [1, 2]
+    rows = [row(at, "update", other=str(at + 1)) for at in range(1, MANY)]  # the newest first
+    take(store, audit, [*rows, row(MANY, "fine")], 0)
+    chosen = {"label": ["update"], "state": ["open", "cleared"]}
+    assert clearing.move(store, RITA, audit.id, RowState.CLEARED, chosen, now=NOW) == MANY - 1
+    assert counts(store, audit) == {"update": {"open": 1, "cleared": MANY - 2}, "fine": {"cleared": 1}}

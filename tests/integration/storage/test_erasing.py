@@ -109,8 +109,9 @@ def lived(store: Store) -> tuple[str, str]:
     sent |= {"sent": json.dumps({"text": f"So. {SECRET}."}), "sent_digest": "0" * 64, "idempotency_key": None}
     store.writer.run(["ann"], lambda c: documents.add(c, sent, DocumentPolicy())).result()
     audit = opened(store)
-    rows = [row(1, text=SECRET, claim={"metadata": {"name": MARK}}), row(2, other="1", reason=f"Not {MARK}.")]
-    assert take(store, audit, rows, 0) == 2
+    about = {"other": "2", "reason": f"Not {MARK}."}
+    rows = [row(1, **about), row(2, text=SECRET, claim={"metadata": {"name": MARK}}), row(3, **about)]
+    assert take(store, audit, rows, 0) == 3
     approved = queue_of(store).approve(RITA, item_id, version=1, note=f"{MARK}: I know him", now=NOW)
     assert isinstance(approved, Approved), approved
     return approved.memory.id, item_id
@@ -160,7 +161,7 @@ def test_everything_that_came_of_a_claim_goes(
     with store.read() as connection:
         (audit,) = audits.listing(connection, frozenset({"ann"}))
         rows = audits.search(connection, audit, ["open"], limit=9)
-    assert [(each.text, each.reason) for each in rows] == [("", ""), ("Row 2.", "")]
+    assert [(each.text, each.reason) for each in rows] == [("Row 1.", ""), ("", ""), ("Row 3.", "")]
 
     after = everything(store)
     emptied = {

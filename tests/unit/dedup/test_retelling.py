@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from vouchgate.ingest.data.policy_file import load_policy
 from vouchgate.ingest.dedup.relation import Relation
 from vouchgate.ingest.dedup.retelling import Teller, joining_keys, said, says_it_replaces
+from vouchgate.ingest.dedup.rewording import Rewriter
 
-WORDS = load_policy().values
+WORDS = Rewriter(load_policy().values)
 
 SAME = [
     ("Grows roses behind the shed", "Roses are grown by the user behind the shed"),
@@ -92,6 +93,9 @@ def test_what_is_long_is_not_compared() -> None:
 @example("\ud800: \ud800", "`")
 @example("A (b): ", "A (b): n't")
 @example("(ADR-1)", "' - '")
+@example(
+    "A firſt aid box stands at the door", "A fİrst aid box"
+)  # letters that are the same to a pattern alone
 def test_any_text_is_read(one: str, other: str) -> None:
     found = Teller(one, WORDS).of(other)
     assert found is None or (found.shared >= 0 and all(found.changed) is True)

@@ -218,6 +218,49 @@ def test_of_two_rows_the_one_that_was_saved_later_is_the_update() -> None:
     assert "- new, line 1: `The lease is 740 francs from April on`" in render_markdown(facts(found))
 
 
+def test_what_was_saved_later_is_never_what_is_replaced() -> None:
+    long = [LONG.format(time).replace("writes", "now writes") for time in ("07:30", "06:30", "05:30")]
+    lease = "The lease is now {} francs"
+    cases: list[tuple[list[tuple[str, str | None]], list[tuple[RowLabel, int | None]]]] = [
+        # The newest first, and nearly the same words.
+        (
+            [(long[0], "2026"), (long[1], "2025"), (LONG.format("05:30"), "2024")],
+            [(RowLabel.UPDATE, 2), (RowLabel.UPDATE, 3), (RowLabel.FINE, None)],
+        ),
+        # The older one says that it changed, the newer one does not: which holds nobody says.
+        (
+            [(LONG.format("07:30"), "2026"), (long[1], "2025")],
+            [(RowLabel.FINE, None), (RowLabel.CONTRADICTION, 1)],
+        ),
+        # Held against the one that holds, not against what that replaced.
+        (
+            [(LONG.format("05:30"), None), (long[1], None), (long[0], None)],
+            [(RowLabel.FINE, None), (RowLabel.UPDATE, 1), (RowLabel.UPDATE, 2)],
+        ),
+        (
+            [(long[0], "2026"), (LONG.format("05:30"), "2024"), (LONG.format("04:30"), "2023")],
+            [(RowLabel.UPDATE, 2), (RowLabel.FINE, None), (RowLabel.FINE, None)],
+        ),
+        # With a time missing each could replace another in a ring: one stays.
+        (
+            [(lease.format(900), "2026"), (lease.format(800), None), (lease.format(700), "2025")],
+            [(RowLabel.UPDATE, 3), (RowLabel.UPDATE, 1), (RowLabel.FINE, None)],
+        ),
+        # What has a fault of less weight is an update all the same.
+        (
+            [("Rent goes to DE89 3704 0044 0532 0130 00 now", "2026"), ("Rent goes to Basel", "2025")],
+            [(RowLabel.UPDATE, 2), (RowLabel.FINE, None)],
+        ),
+    ]
+    for rows, expected in cases:
+        auditor = Auditor(EXAMINER.policy)
+        told = [
+            observed(auditor, f"line {n}", {"text": text} | ({"created_at": f"{year}-01-01"} if year else {}))
+            for n, (text, year) in enumerate(rows, 1)
+        ]
+        assert [(each.label, each.other and int(each.other[5:])) for each in told] == expected
+
+
 def test_a_row_is_not_held_against_a_value_that_was_replaced() -> None:
     auditor = Auditor(EXAMINER.policy)
     rows = (

@@ -108,7 +108,7 @@ Tea is at four, see [the plan](plan.md#tea).
 The clubs that meet here:
 
 - chess, see ADR-3
-- Go is played there too.
+- Go is played there too. So is shogi.
 
 ```
 Tea is at five.
@@ -131,13 +131,14 @@ def test_each_sentence_of_a_document_is_a_row_with_what_it_cites(tmp_path: Path)
         ("MEMORY.md:15", "The clubs that meet here:"),
         ("MEMORY.md:17", "The clubs that meet here: chess, see ADR-3"),
         ("MEMORY.md:18", "Go is played there too."),
+        ("MEMORY.md:18:27", "So is shogi."),
     ]
     assert [each["value"] for row in found for each in row.citations] == [
         "club/plan.md",
         "https://garden.example/",
         "ADR-3",
     ]
-    assert found[-2].content[: found[-2].context] == "The clubs that meet here: "
+    assert found[-3].content[: found[-3].context] == "The clubs that meet here: "
     assert found[0].metadata == {"file": "MEMORY.md", "section": "Club"}
 
 

@@ -69,10 +69,10 @@ def hand_over(
     service, now, owner_id = service_of(request), datetime.now(UTC), owner_for(principal, sent.user_id)
     store, examiner, audit_id = service.store, service.gate.examiner, f"aud_{sent.digest[:32]}"
     examiner.refuse_secret("name", sent.name)
-    rows = [_row(examiner, row) for row in sent.rows[: sent.total - sent.after]]
-    kept = [each for each in clearing.listing(store, principal) if each.owner_id == owner_id]
-    if audit_id not in {each.id for each in kept}:
-        if sum(each.total for each in kept) + sent.total > MOST_KEPT:
+    kept = {each.id: each.total for each in clearing.listing(store, principal) if each.owner_id == owner_id}
+    rows = [_row(examiner, row) for row in sent.rows[: kept.get(audit_id, sent.total) - sent.after]]
+    if audit_id not in kept:
+        if sum(kept.values()) + sent.total > MOST_KEPT:
             detail = f"The audits of an owner have {MOST_KEPT:,} rows at most, and are kept for 30 days."
             raise ProblemError(429, "too_many_audits", detail)
         about = {"id": audit_id, "owner_id": owner_id, "name": sent.name, "total": sent.total}

@@ -32,6 +32,7 @@ from vouchgate.importing.nearest import CANDIDATES, ChosenRows, Near, keys_of, t
 from vouchgate.importing.rows import BadRow, Defaults, ImportRow
 from vouchgate.ingest.claims.people import Principal
 from vouchgate.ingest.dedup.compare import Comparisons
+from vouchgate.ingest.dedup.rewording import Rewriter
 from vouchgate.ingest.dedup.signature import signature_keys
 from vouchgate.ingest.language.words import tokens
 from vouchgate.ingest.policy import Policy
@@ -170,16 +171,17 @@ def compare(plan: Plan, parts: Sequence[Part], size: int, pieces: Sequence[Pairs
     for row, other in zip(*map(np.ndarray.tolist, chosen), strict=True):
         if texts[row][0] == texts[other][0]:  # of one owner
             others[row].append(other)
-    kept = [(row, other) for row, of in others.items() for other in _mattering(plan.policy, row, of, texts)]
+    known = plan.policy, Rewriter(plan.policy.values), texts
+    kept = [(row, other) for row, of in others.items() for other in _mattering(*known, row, of)]
     return Pairs(*np.array(kept, np.int64).reshape(-1, 2).T)
 
 
 def _mattering(
-    policy: Policy, row: int, others: Sequence[int], texts: Mapping[int, Sequence[Any]]
+    policy: Policy, rewriter: Rewriter, texts: Mapping[int, Sequence[Any]], row: int, others: Sequence[int]
 ) -> list[int]:
     (_, text, at), allowance = texts[row], new_allowance()
     known = Comparisons(text, policy.threshold, policy.values)
-    told = tell(text, at, [Near(n, *texts[n][1:]) for n in others], policy.values)
+    told = tell(text, at, [Near(n, *texts[n][1:]) for n in others], rewriter)
     kept = {n for n in others if known.may_contradict(texts[n][1], allowance) is not False}
     if len(kept) < CANDIDATES:
         kept = {

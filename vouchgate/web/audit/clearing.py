@@ -84,21 +84,15 @@ def _page(
             raise PageProblem(422, "This address names rows that there are not.")
         rows = audits.search(connection, audit, [state], label, after=int(after), limit=PAGE)
         acts = audits.acts(connection, audit, 10)
-        others = audits.named(connection, audit, [row.other for row in rows if row.other])
+        others = audits.others(connection, audit, [row.position for row in rows])
         names = tokens.names(connection, {each.acted_by for each in acts})
         became = _answers(connection, audit, rows)
     every = clearing.listing(store, visitor.principal)
     shown: dict[str, Any] = {
         **{"audit": audit, "every": every, "counts": counts, "labels": labels, "states": [*RowState]},
         **{"label": label, "state": state, "rows": rows, "others": others, "became": became, "acts": acts},
-        **{
-            "names": names,
-            "most": MOST_SHOWN,
-            "diff": word_diff,
-            "at": _moment,
-            "said": said,
-            "going": going,
-        },
+        **{"names": names, "most": MOST_SHOWN, "diff": word_diff, "at": _moment, "said": said},
+        "going": going,
         "next": rows[-1].position if len(rows) == PAGE else None,
     }
     return html(request, "memory_audits.html", here="memory-audits", **shown)
@@ -112,6 +106,8 @@ def _moment(act: int) -> Moment:
 @router.get(f"{PATH}/{{audit_id}}/{{what}}.jsonl")
 def download(request: Request, visitor: Reader, audit_id: str, what: str) -> Response:
     """The memory without what was cleared, or what was: JSON lines that `vouchgate import` reads."""
+    if what not in ("cleaned", "cleared"):
+        raise PageProblem(404, "An audit has no such file.")
     audit, cleared = _find(request, visitor, audit_id), what == "cleared"
     states = [each.value for each in RowState if (each is RowState.CLEARED) == cleared]
 
@@ -121,12 +117,8 @@ def download(request: Request, visitor: Reader, audit_id: str, what: str) -> Res
             with service_of(request).store.browse() as connection:
                 rows = audits.search(connection, audit, states, after=after, limit=AT_ONCE)
             for row in rows:
-                about = {
-                    "row": row.name,
-                    "label": row.label,
-                    "reason": row.reason,
-                    "cleared_by": row.acted_by,
-                }
+                about = {"row": row.name, "label": row.label, "reason": row.reason}
+                about["cleared_by"] = row.acted_by
                 given = {**row.claim.pop("metadata", {}), "content": row.text, **row.claim}
                 yield json.dumps(about | given if cleared else given, ensure_ascii=False) + "\n"
             after = rows[-1].position if rows else None
@@ -147,11 +139,10 @@ async def act(request: Request, visitor: SignedIn, audit_id: str) -> Response:
         raise PageProblem(422, "This form asks for nothing that can be done here.")
     chosen: dict[str, Any] = {"act" if verb == "undo" else "position": [int(each) for each in numbers]}
     if which == "all":
-        chosen = {"label": [fields.get("label", "")], "state": ["open"]}
-        if verb == "clear" and chosen["label"] == [
-            RowLabel.UPDATE
-        ]:  # it is the earlier row that does not hold any more
-            chosen = {"name": audits.REPLACED}
+        label = fields.get("label", "")
+        # Of an update that was cleared, as a later one replaces it, the row that it replaces is to go, too.
+        again = ["cleared"] if (verb, label) == ("clear", RowLabel.UPDATE) else []
+        chosen = {"label": [label], "state": ["open", *again]}
     move = partial(clearing.move, service_of(request).store, visitor.principal, audit_id)
     if isinstance(await run_in_threadpool(move, _VERBS[verb], chosen, now=datetime.now(UTC)), NotFound):
         raise PageProblem(404, "There is no such audit, or its 30 days are over.")
